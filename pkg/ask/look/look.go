@@ -1,5 +1,5 @@
-// Package look answers at one look what somebody who watches a cluster wants to know: what waits, what a failure would take for good, how
-// much room is left, which rules do not do what they say. Each figure is that of the question that has a command of its own.
+// Package look answers at one look the questions of somebody who watches a cluster: which pods wait, which pods a failure would take for
+// good, how much room is left, and which rules do not do what they say. Each figure equals the answer of the command for its question.
 package look
 
 import (
@@ -19,53 +19,54 @@ import (
 	"github.com/faultline/faultline/pkg/topology"
 )
 
-// Options bound what a look takes.
+// Options bound the work of a look.
 type Options struct {
-	// Levels are the topology keys of the levels whose domains fail; all that the nodes have by default.
+	// Levels are the topology keys of the levels whose domains fail; by default all levels of the nodes.
 	Levels []string
-	// Worst is how many failures of a level are recovered from; 0 for all.
+	// Worst is the number of failures of a level whose recovery is simulated; 0 means all.
 	Worst int
-	// UpTo is how many more replicas of each workload are looked for at most.
+	// UpTo is the largest number of further replicas of each workload that the look tries to place.
 	UpTo int
 }
 
-// Look is what a cluster looks like.
+// Look has the figures of a cluster.
 type Look struct {
 	Nodes int
-	// Running are the pods with a node, and Pending those without one, by the plugin that keeps them from most nodes.
+	// Running is the number of pods with a node. Pending has the number of pods without one, by the plugin that refuses most nodes for them.
 	Running int
 	Pending map[string]int
 	Levels  []Level
-	// Room is how many more replicas of each workload fit, and at most Options.UpTo.
+	// Room is the number of further replicas of each workload that fit, at most Options.UpTo.
 	Room map[cluster.Ref]int
-	// Findings are those of lint, by check, with the checks that found nothing. Unread are the kinds that may not be read, without the checks
-	// that need them.
+	// Findings has the number of lint's findings by check, including checks that found nothing. Unread are the kinds that may not be read;
+	// checks that need them are not in Findings.
 	Findings map[Check]int
 	Unread   []string
-	// Choices are the placements that verify judges, and Contradictions those that nothing explains.
+	// Choices is the number of placements that verify judges. Contradictions is the number of these that nothing explains.
 	Choices, Contradictions int
 }
 
-// Level is what the failures of one level would take.
+// Level has the losses by the failures of one level.
 type Level struct {
 	// Key is the topology key.
 	Key string
-	// Whole means that its one domain has every node, so that its failure is the end of the cluster.
+	// Whole means that the level has one domain, which has every node, so that its failure is the end of the cluster.
 	Whole bool
-	// Radius is the largest share of a workload of several replicas that a failure takes.
+	// Radius is the largest share of a workload of several replicas that a failure takes, between 0 and 1.
 	Radius float64
-	// Domain is the domain whose failure leaves the most pods that do not come back, and NotBack their number; Domain is empty if all do.
+	// Domain is the domain whose failure leaves the most pods that do not come back, and NotBack is their number. Domain is empty if all pods
+	// come back.
 	Domain  string
 	NotBack int
-	// Workloads have the most pods that do not come back in one failure, by workload.
+	// Workloads has, for each workload, the largest number of its pods that do not come back after one failure.
 	Workloads map[cluster.WorkloadRef]int
 }
 
-// Check is a check of lint.
+// Check identifies a check of lint by its ID and severity.
 type Check struct{ ID, Severity string }
 
-// Worst returns the level with the failure that leaves the most pods that do not come back; its Domain is empty if all do. A level that is
-// Whole does not count, unless all are: that everything is lost with the only region is no news.
+// Worst returns the level with the failure that leaves the most pods that do not come back; its Domain is empty if all come back. A Whole
+// level counts only if all levels are Whole: the loss of everything with the only region is no news.
 func (l *Look) Worst() Level {
 	worst, onlyWhole := Level{}, !slices.ContainsFunc(l.Levels, func(level Level) bool { return !level.Whole })
 	for _, level := range l.Levels {
@@ -76,7 +77,7 @@ func (l *Look) Worst() Level {
 	return worst
 }
 
-// At looks at the cluster of the scenario.
+// At examines the cluster of the scenario. It is an error if any of the questions cannot be answered.
 func At(ctx context.Context, s *scenario.Scenario, opts Options) (*Look, error) {
 	result, err := simulation.Run(ctx, capacity.Base(s, ""), simulation.Options{})
 	if err != nil {
@@ -141,7 +142,7 @@ func (l *Look) failures(ctx context.Context, result *simulation.Result, last *si
 	return nil
 }
 
-// room finds how many more replicas fit of each workload.
+// room finds how many more replicas of each workload fit.
 func (l *Look) room(ctx context.Context, result *simulation.Result, last *simulation.Step, opts Options) error {
 	var all [][]capacity.Share
 	for _, ref := range capacity.Workloads(last.State) {
@@ -173,7 +174,7 @@ func (l *Look) lint(ctx context.Context, result *simulation.Result, _ *simulatio
 	return nil
 }
 
-// verify replays the pods of a dump. Of pods that never had a scheduler there is nothing to verify.
+// verify replays the pods of a dump. It leaves the figures 0 if no scheduler has placed the pods.
 func (l *Look) verify(ctx context.Context, s *scenario.Scenario) error {
 	dump := *s
 	for i := range s.Steps {

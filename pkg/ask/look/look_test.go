@@ -2,7 +2,7 @@ package look
 
 import "testing"
 
-// The only region takes every pod, which is no news as long as a zone fails, too. If nothing else fails, it is.
+// The only region takes every pod, which is no news if a zone can fail, too. If nothing else can fail, it counts.
 func TestWorst(t *testing.T) {
 	region, zone := Level{Key: "region", Whole: true, Domain: "r", NotBack: 40}, Level{Key: "zone", Domain: "b", NotBack: 3}
 	for _, test := range []struct {
