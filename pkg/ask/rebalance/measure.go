@@ -14,20 +14,20 @@ import (
 	"github.com/faultline/faultline/pkg/topology"
 )
 
-// gap is a workload of which the goal counts pods. The candidates are those to delete, one on each node, where most are to go first.
+// gap is a workload that has pods which the goal counts. candidates are the pods to delete, one on each node.
 type gap struct {
 	workload   cluster.Ref
 	pods       int
 	candidates []*v1.Pod
 }
 
-// spread is the running pods of a workload.
+// spread has the running pods of a workload.
 type spread struct {
 	workload cluster.Ref
 	pods     []*v1.Pod
 }
 
-// measure counts what the goal counts, for each workload that has any, in order of arrival.
+// measure counts the pods that the goal counts, for each workload that has any, in order of arrival.
 func (r *rebalance) measure(state *cluster.State) []gap {
 	var all []*spread
 	of := map[cluster.Ref]*spread{}
@@ -63,7 +63,8 @@ func (r *rebalance) measure(state *cluster.State) []gap {
 	return gaps
 }
 
-// uneven counts the pods beyond an even spread: in all domains or, for the radius, in the fullest.
+// uneven counts the pods beyond an even spread: in all domains together or, for the radius, in the fullest domain. With 5 pods in 2
+// domains, 3 are even, so (5, 0) has 2 pods beyond.
 func (s *spread) uneven(domains []topology.Domain, nodes map[string]*v1.Node, key string, goal Goal) gap {
 	on := map[string]int{}
 	for _, pod := range s.pods {
@@ -95,7 +96,7 @@ func (s *spread) uneven(domains []topology.Domain, nodes map[string]*v1.Node, ke
 	return g
 }
 
-// attracted reports whether the pods can be on a node of the domain, by their node affinity.
+// attracted reports whether the node affinity and the tolerations of the pods allow any node of the domain.
 func (s *spread) attracted(domains []topology.Domain, value string) bool {
 	for _, d := range domains {
 		if d.Value == value {
@@ -118,8 +119,8 @@ func oneOnEach(pods []*v1.Pod, wanted func(*v1.Pod) bool) []*v1.Pod {
 	return all
 }
 
-// unmet counts the pods for which a rule that is only preferred is not met: a spread that is not as even as maxSkew says, an anti-affinity to
-// other pods of the workload, or the first preference for nodes.
+// unmet counts the pods that do not meet a preferred rule: a spread constraint with more skew than maxSkew, an anti-affinity to other pods
+// of the workload, or a preference for nodes.
 func (s *spread) unmet(state *cluster.State, nodes map[string]*v1.Node) gap {
 	sample, bad := s.pods[0], map[*v1.Pod]bool{}
 	counts := func(key string, selector *metav1.LabelSelector) (map[string]int, bool) {

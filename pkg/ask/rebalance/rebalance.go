@@ -1,5 +1,6 @@
-// Package rebalance finds pods that land better if somebody deletes them. It deletes one after another, as budgets allow, lets controllers and the
-// scheduler place the next pod of the workload, and takes back what is not better. A scenario with the steps that stay gives the same.
+// Package rebalance finds pods whose replacements land better if somebody deletes them. It deletes one pod after another, as budgets allow,
+// lets controllers and the scheduler place the next pod of the workload, and takes back deletions that are no better. A scenario with the
+// remaining steps gives the same result.
 package rebalance
 
 import (
@@ -20,64 +21,64 @@ import (
 	"github.com/faultline/faultline/pkg/world"
 )
 
-// Goal is what becomes better.
+// Goal is the number that moves make smaller.
 type Goal string
 
 const (
-	// Skew counts the pods that a domain has beyond an even spread of its workload.
+	// Skew counts the pods beyond an even spread of their workload, in all domains.
 	Skew Goal = "skew"
-	// Radius counts, for each workload, how many pods the worst loss of a domain takes beyond what that of an even spread would.
+	// Radius counts, for each workload, the pods that the worst loss of a domain takes beyond the loss with an even spread.
 	Radius Goal = "radius"
-	// Soft counts the pods for which a rule that the scheduler only prefers is not met.
+	// Soft counts the pods that do not meet a rule which the scheduler only prefers.
 	Soft Goal = "soft"
 )
 
-// Goals are all goals, the default first.
+// Goals returns all goals, the default first.
 func Goals() []string { return []string{string(Skew), string(Radius), string(Soft)} }
 
-// Options say what is to become better, and how many pods may move.
+// Options select the goal, and how many pods may move.
 type Options struct {
 	Goal Goal
-	// Level is the topology key over which pods are spread; of Soft, rules have their own.
+	// Level is the topology key over which pods are spread. Soft does not use it, since rules have keys of their own.
 	Level string
 	// Moves is the largest number of pods to delete.
 	Moves int
-	// Progress, if set, is called after each move.
+	// Progress, if set, is called after each move with the number of moves and their largest number.
 	Progress func(done, total int)
 }
 
-// Answer is which pods to delete.
+// Answer has the pods to delete.
 type Answer struct {
 	Goal  Goal   `json:"goal"`
 	Level string `json:"level,omitempty"`
-	// Before and After count the pods that the goal counts; 0 is the best.
+	// Before and After are the numbers that the goal counts before and after the moves; 0 is the best.
 	Before int `json:"before"`
 	After  int `json:"after"`
 	// Moves are the deletions, in order.
 	Moves []Move `json:"moves"`
-	// Fewest means that no fewer deletions get as far: each makes the number smaller by one at most.
+	// Fewest means that no smaller number of deletions reaches After, because each deletion lowers the number by at most one.
 	Fewest bool `json:"fewest"`
 	// More means that there may be further moves, beyond the number that was asked for.
 	More bool `json:"more,omitempty"`
-	// Stuck are the workloads that stay as they are, and why.
+	// Stuck are the workloads for which no further deletion helps, and why.
 	Stuck []Stuck `json:"stuck,omitempty"`
 	// Tried is the number of deletions that were tried.
 	Tried int `json:"tried"`
 
 	// Steps are the steps of the moves.
 	Steps []scenario.Step `json:"-"`
-	// End is the cluster after them.
+	// End is the cluster after the moves.
 	End *cluster.State `json:"-"`
 }
 
-// Move is a deletion, and what comes of it.
+// Move is a deletion with its result.
 type Move struct {
 	cluster.PodRef
-	// From is the pod's node. To is the node of Next, the pod that comes in its place.
+	// From is the pod's node. Next is the pod that replaces it, and To the node of Next.
 	From string `json:"from"`
 	To   string `json:"to"`
 	Next string `json:"next"`
-	// Left is what the goal counts after it.
+	// Left is the number that the goal counts after the move.
 	Left int `json:"left"`
 }
 
@@ -86,11 +87,11 @@ type Stuck struct {
 	cluster.WorkloadRef
 	// Pods is the number of its pods that the goal counts.
 	Pods int `json:"pods"`
-	// Why is what came of the last try.
+	// Why is the result of the last tried deletion.
 	Why string `json:"why"`
 }
 
-// Run looks for moves after the last step of the result, in a world of its scenario. If the context ends, the answer has the moves that were found by
+// Run finds moves after the last step of the result, in a world of its scenario. If the context ends, the answer has the moves found by
 // then, and is nil if no deletion was tried; the result then says that it is partial.
 func Run(ctx context.Context, w *world.Cluster, result *simulation.Result, opts Options) (*Answer, error) {
 	course, err := simulation.GoOn(w, result, simulation.Options{})
@@ -107,7 +108,7 @@ func Run(ctx context.Context, w *world.Cluster, result *simulation.Result, opts 
 		} else if err != nil {
 			result.Partial = fmt.Sprintf("interrupted after %s of at most %d, of %s tried", words.Count(len(r.answer.Moves), "move"), opts.Moves, words.Count(r.answer.Tried, "deletion"))
 			r.conclude(gaps)
-			r.answer.More, r.answer.Stuck = true, nil // not all of their pods were tried
+			r.answer.More, r.answer.Stuck = true, nil // not all pods of these workloads were tried
 			return r.answer, err
 		}
 		if next == nil {
@@ -122,7 +123,7 @@ func Run(ctx context.Context, w *world.Cluster, result *simulation.Result, opts 
 	return r.answer, nil
 }
 
-// conclude says what is left, and why.
+// conclude fills the answer with what is left, and why.
 func (r *rebalance) conclude(gaps []gap) {
 	a := r.answer
 	a.After, a.Steps, a.End = sum(gaps), r.course.Did, r.course.State()
@@ -137,12 +138,12 @@ func (r *rebalance) conclude(gaps []gap) {
 	}
 }
 
-// rebalance is one under way.
+// rebalance is the state of a search for moves.
 type rebalance struct {
 	Options
 	course *simulation.Course
 	answer *Answer
-	failed map[cluster.Ref]map[string]string // by workload and node: why no deletion there helped
+	failed map[cluster.Ref]map[string]string // why a deletion did not help, by workload and node
 	start  map[cluster.Ref]cluster.Crew
 }
 
@@ -154,7 +155,7 @@ func sum(gaps []gap) int {
 	return all
 }
 
-// move makes the first move that helps, and returns what is left; nil if none helps.
+// move makes the first move that helps, and returns the remaining gaps; nil if none helps.
 func (r *rebalance) move(ctx context.Context, gaps []gap) ([]gap, error) {
 	left := sum(gaps)
 	slices.SortStableFunc(gaps, func(a, b gap) int { return cmp.Or(cmp.Compare(b.pods, a.pods), a.workload.Compare(b.workload)) })
@@ -168,7 +169,7 @@ func (r *rebalance) move(ctx context.Context, gaps []gap) ([]gap, error) {
 				return nil, err
 			}
 			if next != nil {
-				clear(r.failed) // what did not help may help now
+				clear(r.failed) // deletions that did not help may help now
 				return next, nil
 			}
 			if r.failed[g.workload] == nil {
@@ -180,7 +181,7 @@ func (r *rebalance) move(ctx context.Context, gaps []gap) ([]gap, error) {
 	return nil, nil
 }
 
-// why is why the last try of the workload did not help, and whether there was one.
+// why returns why a deletion of a pod of the workload did not help, and whether any was tried.
 func (r *rebalance) why(workload cluster.Ref) (string, bool) {
 	nodes := r.failed[workload]
 	first := ""
@@ -192,7 +193,7 @@ func (r *rebalance) why(workload cluster.Ref) (string, bool) {
 	return nodes[first], len(nodes) > 0
 }
 
-// try deletes the pod. It returns what is left, or why that is no better; then all is as before.
+// try deletes the pod. It returns the remaining gaps, or takes the deletion back and says why it is no better.
 func (r *rebalance) try(ctx context.Context, workload cluster.Ref, pod *v1.Pod, left int) ([]gap, string, error) {
 	before := r.course.State()
 	if _, err := node.Evict(before, pod); err != nil {
@@ -232,7 +233,7 @@ func (r *rebalance) try(ctx context.Context, workload cluster.Ref, pod *v1.Pod, 
 	return next, "", nil
 }
 
-// next returns the pod of the workload that the step has made, nil if there is none with a node.
+// next returns the pod of the workload that the step has created and placed; nil if there is none.
 func (r *rebalance) next(before, after *cluster.State, workload cluster.Ref) *v1.Pod {
 	type id struct {
 		uid     types.UID

@@ -12,7 +12,7 @@ import (
 	"github.com/faultline/faultline/pkg/simulation"
 )
 
-// All four pods are in zone a, since zone b was closed when they came.
+// All four pods are in zone a, since zone b was closed when they were placed.
 const shop = `apiVersion: faultline/v1alpha1
 kind: Scenario
 cluster:
@@ -48,7 +48,7 @@ func run(t *testing.T, kind, fields, rules, budget string) *simulation.Result {
 	return runtest.Run(t, text)
 }
 
-// summary is what the tests derive by hand.
+// summary returns the numbers that the tests derive by hand.
 func summary(a *rebalance.Answer) string {
 	text := fmt.Sprintf("%d to %d in %d moves", a.Before, a.After, len(a.Moves))
 	for _, m := range a.Moves {
@@ -78,17 +78,17 @@ func TestRun(t *testing.T) {
 		moves                             int
 		want                              string
 	}{
-		// Two of four pods are beyond an even spread. The scheduler spreads pods over zones by itself, so that each next pod lands in b.
+		// Two of four pods are beyond an even spread. The scheduler spreads pods over zones by itself, so each next pod lands in b.
 		{"skew", "Deployment", "", "", "", rebalance.Skew, 10, "2 to 0 in 2 moves, a to b, a to b, the fewest"},
 		{"radius", "Deployment", "", "", "", rebalance.Radius, 10, "2 to 0 in 2 moves, a to b, a to b, the fewest"},
 		{"one move", "Deployment", "", "", "", rebalance.Skew, 1, "2 to 1 in 1 moves, a to b, the fewest, or more"},
-		// A domain may be one pod ahead: three of (4, 0) are too many, one of (3, 1), none of (2, 2).
+		// A domain may exceed another by one pod: three pods of (4, 0) are too many, one pod of (3, 1), and none of (2, 2).
 		{"soft", "Deployment", "", soft, "", rebalance.Soft, 10, "3 to 0 in 2 moves, a to b, a to b"},
-		// On each of two nodes is one pod too many; four nodes can have one each.
+		// Each of two nodes has one pod too many; four nodes can have one pod each.
 		{"soft anti-affinity", "Deployment", "", prefers, "", rebalance.Soft, 10, "2 to 0 in 2 moves, a to b, a to b"},
 		{"soft node affinity", "Deployment", "", toB, "", rebalance.Soft, 3, "4 to 1 in 3 moves, a to b, a to b, a to b, or more"},
 		{"no soft rule", "Deployment", "", "", "", rebalance.Soft, 10, "0 to 0 in 0 moves"},
-		// Only zone a takes the pods: all there is as even as can be.
+		// Only zone a takes the pods, so the spread is as even as it can be.
 		{"one zone", "Deployment", "", `nodeSelector: {topology.kubernetes.io/zone: a}`, "", rebalance.Skew, 10, "0 to 0 in 0 moves, the fewest"},
 		{"a budget", "Deployment", "", "", budget, rebalance.Skew, 10,
 			"2 to 2 in 0 moves, the fewest; 2 of deployment/web: Pod default/NAME: Cannot evict pod as it would violate the pod's disruption budget. The disruption budget web needs 4 healthy pods and has 4 currently"},
