@@ -1,6 +1,6 @@
-// Package review sums up a cluster for who looks after it once a week: the room in each group of nodes and what it costs, what the loss of each
-// domain leaves behind, and which rules do not do what they say, with what to do about that. Each figure is that of the question that has a
-// command of its own.
+// Package review sums up a cluster for somebody who looks after it once a week: the room in each group of nodes and its cost, what the loss
+// of each domain leaves behind, and which rules do not do what they say, with fixes. Each figure equals the answer of the command for its
+// question.
 package review
 
 import (
@@ -23,56 +23,57 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// Options select what to look at.
+// Options select what the review examines.
 type Options struct {
-	// Levels are the topology keys whose domains fail one after the other. Default: the widest one with several domains.
+	// Levels are the topology keys whose domains fail one after the other. The default is the widest level with several domains.
 	Levels []string
-	// Progress, if set, is called with what is at work, how much of it is done, and how much there is.
+	// Progress, if set, is called with the current work, how much of it is done, and its total.
 	Progress func(what string, done, total int)
 }
 
-// Review is what a cluster looks like. Its comments are descriptions in the schema of the report.
+// Review has the figures of a cluster. Its comments are descriptions in the schema of the report.
 type Review struct {
-	// Running is the number of pods with a node, Pending of those without one.
+	// Running is the number of pods with a node. Pending is the number of pods without one.
 	Running int `json:"running"`
 	Pending int `json:"pending"`
-	// Cost is what the nodes cost in an hour, as far as their prices are known; missing if none is. Unpriced is the number of the others.
+	// Cost is what the nodes with a known price cost an hour; missing if no price is known. Unpriced is the number of the other nodes.
 	Cost     *float64 `json:"cost,omitempty"`
 	Unpriced int      `json:"unpriced,omitempty"`
 	// Groups are the groups of equal nodes.
 	Groups []Group `json:"groups"`
-	// Levels are those whose domains fail one after the other.
+	// Levels are the levels whose domains fail one after the other.
 	Levels []Level `json:"levels"`
 	// Risks are the findings of lint, the most severe first.
 	Risks []Risk `json:"risks"`
-	// Unchecked means that the review was interrupted before lint had found all.
+	// Unchecked means that the review was interrupted before lint ended.
 	Unchecked bool `json:"unchecked,omitempty"`
-	// Workloads are all but DaemonSets and bare pods, in order.
+	// Workloads are all workloads except DaemonSets and bare pods, sorted by name.
 	Workloads []Workload `json:"workloads"`
 }
 
-// Group is a number of equal nodes, and the room that is left on them.
+// Group is a set of equal nodes, with the room that is left on them.
 type Group struct {
 	capacity.Idle
-	// Cost is what they cost in an hour; missing if the price of one is not known.
+	// Cost is what the nodes of the group cost an hour; missing if the price of any of them is not known.
 	Cost *float64 `json:"cost,omitempty"`
 }
 
-// Level is a topology key, and what the failure of each of its domains leaves behind.
+// Level is a topology key with the losses by the failure of each of its domains.
 type Level struct {
 	TopologyKey string `json:"topologyKey"`
 	Losses      []Loss `json:"losses"`
 }
 
-// Loss is what the failure of a domain leaves behind.
+// Loss has what the failure of a domain leaves behind.
 type Loss struct {
 	Domain string `json:"domain"`
 	Nodes  int    `json:"nodes"`
-	// Lost is the number of pods that it takes, without those of DaemonSets, static ones and lost work, and NotBack of those that nothing brings
-	// back.
+	// Lost is the number of pods that the failure takes, without pods of DaemonSets, static pods and lost work. NotBack is the number of these
+	// pods that nothing brings back.
 	Lost    int `json:"lost"`
 	NotBack int `json:"notBack"`
-	// Down is the number of workloads of which it leaves no pod, and BrokenBudgets of PodDisruptionBudgets that are not met then.
+	// Down is the number of workloads of which the failure leaves no pod. BrokenBudgets is the number of PodDisruptionBudgets that are not met
+	// after it.
 	Down          int `json:"down"`
 	BrokenBudgets int `json:"brokenBudgets"`
 }
@@ -81,22 +82,22 @@ type Loss struct {
 type Risk struct {
 	Check    string        `json:"check"`
 	Severity lint.Severity `json:"severity" jsonschema:"enum=error,enum=warning,enum=note"`
-	// Object has the rule, as namespace/kind/name.
+	// Object is the object that has the rule, as namespace/kind/name.
 	Object string `json:"object"`
-	// Message is what was found, and Fix what to do.
+	// Message says what was found, and Fix what to do.
 	Message string `json:"message"`
 	Fix     string `json:"fix"`
 }
 
-// Workload is how many of its pods have a node, and how many wait for one.
+// Workload has the numbers of a workload's pods with and without a node.
 type Workload struct {
 	Workload string `json:"workload"`
 	Running  int    `json:"running"`
 	Pending  int    `json:"pending"`
 }
 
-// At reviews the cluster at the end of the run. If the context ends, the review has the losses that were looked at by then, and is nil if there is
-// none; the result then says that it is partial.
+// At reviews the cluster at the end of the run. If the context ends, the review has the losses that were examined by then, and is nil if
+// there are none; the result then says that it is partial.
 func At(ctx context.Context, result *simulation.Result, opts Options) (*Review, error) {
 	last := &result.Steps[len(result.Steps)-1]
 	r := &Review{Levels: []Level{}, Risks: []Risk{}, Workloads: []Workload{}}
@@ -117,7 +118,7 @@ func At(ctx context.Context, result *simulation.Result, opts Options) (*Review, 
 	return r, err
 }
 
-// count counts the pods, and those of each workload.
+// count counts all pods, and the pods of each workload.
 func (r *Review) count(state *cluster.State) {
 	for owner, count := range state.PodCounts() {
 		r.Running, r.Pending = r.Running+count.Running, r.Pending+count.Pending
@@ -128,7 +129,7 @@ func (r *Review) count(state *cluster.State) {
 	slices.SortFunc(r.Workloads, func(a, b Workload) int { return strings.Compare(a.Workload, b.Workload) })
 }
 
-// room finds what is left on each group of nodes, and what they cost.
+// room adds the groups of nodes, with the room on them and their cost.
 func (r *Review) room(s *scenario.Scenario, state *cluster.State) error {
 	idle, err := capacity.StrandedIn(state, s.LevelKeys)
 	if err != nil {
@@ -148,7 +149,7 @@ func (r *Review) room(s *scenario.Scenario, state *cluster.State) error {
 	return err
 }
 
-// losses fails each domain of the levels. It returns how many of how many losses were looked at.
+// losses fails each domain of the levels. It returns the number of losses that were examined, and their total.
 func (r *Review) losses(ctx context.Context, result *simulation.Result, last *simulation.Step, opts Options) (done, total int, err error) {
 	s := result.Scenario
 	o := blast.Options{LevelKeys: s.LevelKeys, Simultaneous: 1, Mode: node.Unreachable, Quorum: s.Failures.Quorum, From: last.Mark()}
@@ -182,7 +183,7 @@ func (r *Review) losses(ctx context.Context, result *simulation.Result, last *si
 	return done, total, err
 }
 
-// lossesOf sums up the failures of a level: of an interrupted review those of which it is known what comes back.
+// lossesOf sums up the failures of a level. An interrupted review has only the failures whose recovery is known.
 func lossesOf(level *blast.Level, interrupted bool) Level {
 	all := Level{TopologyKey: level.TopologyKey, Losses: []Loss{}}
 	for i := range level.Failures {
@@ -204,7 +205,7 @@ func lossesOf(level *blast.Level, interrupted bool) Level {
 	return all
 }
 
-// risks are the findings of lint, the most severe first.
+// risks adds the findings of lint, the most severe first.
 func (r *Review) risks(ctx context.Context, result *simulation.Result, opts Options) error {
 	found, err := lint.Run(ctx, result, lint.Options{Progress: opts.Progress})
 	if err != nil {
