@@ -61,7 +61,7 @@ func unclaimed(expect *scenario.ExpectedBinding, step *simulation.Step) string {
 	return "it is not there at this step"
 }
 
-// targets are "m1 (2), m2 (1)".
+// targets returns "in m1 (2), m2 (1)", or "in no cluster".
 func targets(b *federation.Binding) string {
 	if len(b.Targets) == 0 {
 		return "in no cluster"
@@ -71,7 +71,7 @@ func targets(b *federation.Binding) string {
 	return "in " + strings.Join(names, ", ")
 }
 
-// share is "m1 (2)", or "m1" where there are no replicas.
+// share returns "m1 (2)", or "m1" without a number of replicas.
 func share(cluster string, replicas int) string {
 	if replicas == 0 {
 		return cluster

@@ -1,5 +1,5 @@
-// Package expect judges. Steps and reports hold facts; whether they are as a scenario expects, worth a look or worse than before is
-// decided here alone.
+// Package expect judges facts. Steps and reports only hold facts; this package alone decides whether they meet a scenario's expectations,
+// deserve a finding, or are worse than before.
 //
 //	simulation.Result ─ Judge ────────▶ []Judged of each step   (step.go, failures.go, finding.go)
 //	                  ─ Answers ──────▶ what is right after a step    (question.go)
@@ -7,7 +7,8 @@
 //	Facts             ─ Findings ─────▶ []Finding                    (finding.go)
 //	Comparison        ─ Verdict ──────▶ Verdict                      (verdict.go)
 //
-// It stands below pkg/ask, since pkg/ask/blast finds what a failure takes, and above pkg/report, which shows what is judged here.
+// It comes after pkg/ask in the order of packages, since pkg/ask/blast finds what a failure takes, and before pkg/report, which shows what
+// is judged here.
 package expect
 
 import (
@@ -24,20 +25,20 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// Judged is what a scenario expects of a step, and what was seen.
+// Judged is an expectation of a scenario about a step, with what was found.
 type Judged struct {
-	// Want is the expectation in words; Got is what was seen.
+	// Want is the expectation in words, and Got is what was found.
 	Want string `json:"want"`
 	Got  string `json:"got"`
 	Met  bool   `json:"met"`
-	// Why explains in one line an expectation that is not met: the pods concerned, and kube-scheduler's messages. It is empty if nothing is
-	// known besides Got.
+	// Why explains an unmet expectation in one line, with the pods concerned and kube-scheduler's messages. It is empty if nothing is known
+	// besides Got.
 	Why string `json:"why,omitempty"`
-	// Source is where the expectation stands; missing if no file has it.
+	// Source is the place of the expectation; missing if no file has it.
 	Source *manifest.Place `json:"source,omitempty"`
 }
 
-// String returns "want 0 pods Pending, got 1".
+// String returns, for example, "want 0 pods Pending, got 1".
 func (e Judged) String() string { return fmt.Sprintf("want %s, got %s", e.Want, e.Got) }
 
 // Unmet returns the expectations that are not met.
@@ -45,9 +46,9 @@ func Unmet(all []Judged) []Judged {
 	return list.Without(all, func(e Judged) bool { return e.Met })
 }
 
-// Judge returns the judged expectations of each step: the step's own before those that the scenario has of every step, and what is
-// seen at once before failures and findings. Progress, if set, is called after each recovery from a step's failures with how many
-// are done, and of how many.
+// Judge returns the judged expectations of each step: first the step's own, then the scenario's for every step; and in both, first the
+// expectations that the step itself shows, then those about failures and findings. Progress, if set, is called after each recovery from a
+// step's failures with the number of recoveries and their total.
 func Judge(ctx context.Context, result *simulation.Result, progress func(what string, done, total int)) ([][]Judged, error) {
 	judged := make([][]Judged, len(result.Steps))
 	for i, spec := range simulation.StepsOf(result.Scenario)[:len(result.Steps)] {
@@ -79,7 +80,7 @@ func Judge(ctx context.Context, result *simulation.Result, progress func(what st
 	return judged, nil
 }
 
-// before returns the cluster after the named step or, if that is empty, before the step at that position.
+// before returns the cluster after the step named since or, if since is empty, before the step with that index.
 func before(result *simulation.Result, at int, since string) *cluster.State {
 	i := at - 1
 	if since != "" {
@@ -91,14 +92,14 @@ func before(result *simulation.Result, at int, since string) *cluster.State {
 	return result.Steps[i].State
 }
 
-// judge judges what a scenario expects in one place, after one step.
+// judge judges the expectations of one place in the scenario, after one step.
 type judge struct {
 	*scenario.Expect
-	source func(field ...any) manifest.Source // nil where no file has it
+	source func(field ...any) manifest.Source // nil if no file has the expectations
 	judged *[]Judged
 }
 
-// add adds the expectation that the field holds.
+// add appends the expectation of the field.
 func (j *judge) add(e Judged, field ...any) {
 	if e.Met {
 		e.Why = ""
@@ -114,7 +115,7 @@ func judgeFindings(most int, facts *Facts) Judged {
 	return Judged{Want: atMost(most, "finding"), Got: fmt.Sprint(len(lines)), Met: len(lines) <= most, Why: some(lines, "; ")}
 }
 
-// atMost is "no pod", "at most 1 pod" or "at most 2 pods".
+// atMost returns "no pod", "at most 1 pod" or "at most 2 pods".
 func atMost(n int, noun string) string {
 	if n == 0 {
 		return "no " + noun
@@ -122,7 +123,7 @@ func atMost(n int, noun string) string {
 	return "at most " + words.Count(n, noun)
 }
 
-// some joins a few of the words, and counts the others.
+// some joins the first few of the words, and counts the others.
 func some(words []string, by string) string {
 	const most = 6
 	if len(words) <= most {

@@ -16,8 +16,8 @@ import (
 	"github.com/faultline/faultline/pkg/simulation"
 )
 
-// zonedCluster has a node of 2 CPUs in each of two zones, a bare pod db-0 in zone a, and a Deployment of two pods of one CPU each, which have
-// to be in different zones, and whose quorum is both.
+// zonedCluster has a node of 2 CPUs in each of two zones, a bare pod db-0 in zone a, and a Deployment of two pods of one CPU each, which
+// must be in different zones, and whose quorum is both pods.
 const zonedCluster = `apiVersion: faultline/v1alpha1
 kind: Scenario
 cluster:
@@ -60,7 +60,7 @@ func run(t *testing.T, text string) *simulation.Result {
 
 var hashes = regexp.MustCompile(`web-[0-9a-z]+-[0-9a-z]+`)
 
-// judged is what was found of the scenario's expectations in its steps, a line each, without the generated parts of pods' names.
+// judged returns the judged expectations of the scenario's steps, a line each, without the generated parts of pods' names.
 func judged(t *testing.T, text string) []string {
 	t.Helper()
 	result := run(t, text)
@@ -85,8 +85,8 @@ func judged(t *testing.T, text string) []string {
 	return lines
 }
 
-// A zone has one pod of web, and zone a has db-0 besides. An unreachable zone still counts as a domain without a pod, so that its
-// pod is stranded; a deleted one does not, and the pod finds room in the other.
+// Each zone has one pod of web, and zone a also has db-0. An unreachable zone still counts as a domain without a pod, so its pod is
+// stranded. A deleted zone does not count, and the pod finds room in the other zone.
 func TestJudgeFailures(t *testing.T) {
 	for bounds, want := range map[string][]string{
 		"{level: zone, radius: 0.5, lost: 2, stranded: 1, unreplaced: 1}": {
@@ -112,7 +112,7 @@ func TestJudgeFailures(t *testing.T) {
 			"FAIL: the failure of any zone leaves a quorum | zone a takes 1 of 2 of deployment/web, whose quorum is 2 | zone b takes 1 of 2 of deployment/web, whose quorum is 2"},
 		"{level: node, quorumLost: true, workload: default/deployment/web}": {
 			"ok: the failure of some node takes the quorum of default/deployment/web | node a-w-1 takes 1 of 2 of deployment/web, whose quorum is 2"},
-		// db has one replica, and no placement keeps it.
+		// db has one replica, which no placement can keep.
 		"{level: zone, minReplicas: 2, radius: 0.5, lost: 1, quorumLost: true}": {
 			"ok: the failure of any zone takes at most 50% of any workload of 2 or more replicas | 50%, 1 of 2 of deployment/web, by zone a",
 			"ok: the failure of any zone takes at most 1 pod of any workload of 2 or more replicas | 1, by zone a",
@@ -137,7 +137,7 @@ func TestJudgeFailures(t *testing.T) {
 	}
 }
 
-// Without a workload, the pods of a DaemonSet that stay on their lost node are not missed, as db-0 is, which nobody makes again.
+// Without a workload, the bound ignores pods of a DaemonSet that stay on their lost node. It counts db-0, which nobody creates again.
 func TestJudgeUnreplacedWithoutDaemonSets(t *testing.T) {
 	agent := `
   - apiVersion: apps/v1
@@ -156,8 +156,8 @@ func TestJudgeUnreplacedWithoutDaemonSets(t *testing.T) {
 	}
 }
 
-// Each step has a list of its own: first what is expected of it, then what is expected of every step, each with its place, and what
-// takes more than a look at the step after that.
+// Each step has a list of its own: first the step's expectations, then the scenario's, each with its place, and after these the
+// expectations that need simulated failures.
 func TestJudge(t *testing.T) {
 	places := func(file string) scenario.Places {
 		return scenario.Places{File: file, Lines: map[string]int{
@@ -186,7 +186,7 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// The step's own expectations stand before the scenario's, which hold in both steps, and each has its place.
+// The step's own expectations come before the scenario's, which apply to both steps, and each has its place.
 func TestJudgeFindings(t *testing.T) {
 	text := zonedCluster + `steps:
 - {name: three, scale: {target: deploy/web, replicas: 5}, expect: {findings: 1}}
@@ -203,7 +203,7 @@ expect: {findings: 0}
 	}
 }
 
-// A level that a step has taken away is not passed over.
+// A level that a step has removed is reported.
 func TestJudgeNoSuchFailures(t *testing.T) {
 	text := zonedCluster + `steps:
 - {name: gone, fail: {names: [b-w-1], mode: deleted}, expect: {failures: [{level: zone, simultaneous: 2, radius: 1}]}}

@@ -19,7 +19,7 @@ import (
 	"github.com/faultline/faultline/pkg/topology"
 )
 
-// failures are the failures after one step. Each set of them is analyzed once, however many expectations bound it.
+// failures has the failures after one step. It analyzes each set of failures once, even if several expectations bound it.
 type failures struct {
 	scenario *scenario.Scenario
 	step     *simulation.Step
@@ -27,14 +27,14 @@ type failures struct {
 	known    map[failureSet]*analyzed
 }
 
-// failureSet is all failures of a level of one kind.
+// failureSet identifies all failures of a level with one number of domains and one mode.
 type failureSet struct {
 	level        string
 	simultaneous int
 	mode         node.FailureMode
 }
 
-// analyzed is what they take and, where recovered is set, what comes back after each.
+// analyzed has what a set of failures takes and, if recovered is set, what comes back after each failure.
 type analyzed struct {
 	opts      blast.Options
 	analysis  *blast.Analysis
@@ -72,7 +72,7 @@ func (f *failures) bounded(ctx context.Context, bounds *scenario.FailureBounds) 
 	return b, nil
 }
 
-// mode is how the nodes fail.
+// mode returns the mode in which the nodes fail.
 func (f *failures) mode(bounds *scenario.FailureBounds) node.FailureMode {
 	for _, mode := range []string{bounds.Mode, f.scenario.Failures.Mode} {
 		if mode != "" {
@@ -82,11 +82,11 @@ func (f *failures) mode(bounds *scenario.FailureBounds) node.FailureMode {
 	return node.Unreachable
 }
 
-// analyze lets the failures happen, and recovers from them if asked to, unless that has been done before.
+// analyze simulates the failures, and the recovery from them if asked to, unless that was done before.
 func (f *failures) analyze(ctx context.Context, set failureSet, recover bool) (*analyzed, error) {
 	state, found := f.step.State, f.known[set]
 	if found == nil {
-		// A workload with a quorum may not exist yet, or no longer.
+		// A workload with a quorum may not exist yet, or not any more.
 		quorum := list.Without(f.scenario.Failures.Quorum, func(name string) bool {
 			_, err := blast.Quorums(state, []string{name})
 			return err != nil
@@ -114,7 +114,7 @@ func (f *failures) analyze(ctx context.Context, set failureSet, recover bool) (*
 	return found, nil
 }
 
-// bounded is the failures of a level and their bounds.
+// bounded has the failures of a level and their bounds.
 type bounded struct {
 	*scenario.FailureBounds
 	failureSet
@@ -124,7 +124,7 @@ type bounded struct {
 	running map[cluster.Ref]int
 }
 
-// replicas returns the number of running pods of each workload, its kind in lower case.
+// replicas returns the number of running pods of each workload, with its kind in lower case.
 func (b *bounded) replicas() map[cluster.Ref]int {
 	if b.running == nil {
 		b.running = map[cluster.Ref]int{}
@@ -161,7 +161,7 @@ func (b *bounded) judge(add func(field string, e Judged)) {
 	}
 }
 
-// covers reports whether the bounds are for this workload, whose kind may be in lower case.
+// covers reports whether the bounds apply to this workload, whose kind may be in lower case.
 func (b *bounded) covers(workload cluster.Ref) bool {
 	return b.Covers(workload) && (b.MinReplicas == nil || b.replicas()[lowered(workload)] >= *b.MinReplicas)
 }
@@ -171,7 +171,7 @@ func lowered(workload cluster.Ref) cluster.Ref {
 	return workload
 }
 
-// nobody says that the bounds are for no workload that runs; "" if they are for one, or for all.
+// nobody says that the bounds apply to no running workload, or returns "" if they apply to one or to all.
 func (b *bounded) nobody() string {
 	if b.Kind == "" && b.MinReplicas == nil {
 		return ""
@@ -184,10 +184,10 @@ func (b *bounded) nobody() string {
 	return "after this step there is not " + b.whose()
 }
 
-// restricted reports whether the bounds are for some workloads alone.
+// restricted reports whether the bounds apply only to some workloads.
 func (b *bounded) restricted() bool { return b.Workload != "" || b.Kind != "" || b.MinReplicas != nil }
 
-// whose names the workloads that the bounds are for: "any workload", "deployment/web", or "any StatefulSet of 2 or more replicas".
+// whose describes the workloads to which the bounds apply: "any workload", "deployment/web", or "any StatefulSet of 2 or more replicas".
 func (b *bounded) whose() string {
 	whose := b.Workload
 	if whose == "" {
@@ -199,7 +199,8 @@ func (b *bounded) whose() string {
 	return whose
 }
 
-// any is "the failure of any zone", or "of any 2 zones together", and how they fail if not in the usual way.
+// any returns "the failure of any zone", or "the failure of any 2 domains of level zone together", with the mode if it is not the usual
+// one.
 func (b *bounded) any() string {
 	text := "the failure of any " + b.Level
 	if b.simultaneous > 1 {
@@ -216,8 +217,8 @@ func (b *bounded) of(f *blast.Failure) string {
 	return b.Level + " " + strings.Join(f.Domains, " + ")
 }
 
-// radius judges the largest share that a failure takes of a workload, the first of equal ones, and names each workload beyond the bound with the
-// failure that takes most of it.
+// radius judges the largest share that a failure takes of a workload, or the first of equal shares. It names each workload beyond the bound
+// with the failure that takes most of it.
 func (b *bounded) radius() Judged {
 	e := Judged{Want: fmt.Sprintf("%s takes at most %s of %s", b.any(), percent(*b.Radius), b.whose()), Got: "none takes any", Met: true}
 	const rounding = 1e-9 // a third is 0.333… here, and may be 1/3 rounded there
@@ -257,12 +258,12 @@ func (b *bounded) radius() Judged {
 	return e
 }
 
-// percent writes a share to a tenth of a percent: 50%, 33.3%.
+// percent formats a share with at most one decimal: 50%, 33.3%.
 func percent(share float64) string {
 	return strings.TrimSuffix(fmt.Sprintf("%.1f", 100*share), ".0") + "%"
 }
 
-// most judges the failure with the most pods of some kind, the first of equal ones, and names each that is beyond the bound.
+// most judges the failure with the most pods of some kind, or the first of equal ones, and names each failure beyond the bound.
 func (b *bounded) most(bound int, verb, fate string, pods func(*blast.Failure) (n int, why string)) Judged {
 	whose := ""
 	if b.restricted() {
@@ -357,7 +358,7 @@ func (b *bounded) quorum() Judged {
 	return e
 }
 
-// podsOn names the running pods of some owners on the failed nodes.
+// podsOn names the running pods of some owners on the nodes of the failure.
 func (b *bounded) podsOn(f *blast.Failure, of func(cluster.Ref) bool) []string {
 	owner := b.step.State.Owners()
 	var names []string

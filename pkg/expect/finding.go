@@ -17,7 +17,7 @@ import (
 	"github.com/faultline/faultline/pkg/simulation"
 )
 
-// How much a finding matters, in the words of SARIF.
+// These are the levels of findings, in the words of SARIF.
 const (
 	Error   = "error"
 	Warning = "warning"
@@ -26,17 +26,17 @@ const (
 
 // Finding is something that a reviewer of the files should look at.
 type Finding struct {
-	// ID is the rule's; Rules describe it.
+	// ID is the ID of the finding's rule, which Rules describe.
 	ID string
 	// Level is error, warning or note.
 	Level string
-	// Message is one line on what was found.
+	// Message says in one line what was found.
 	Message string
-	// Source is where the cause stands; nil if no file has it.
+	// Source is the place of the cause; nil if no file has it.
 	Source *manifest.Place
 	// Step is the name of the step.
 	Step string
-	// Workload is the workload concerned, as kind/name in lower case, and Namespace its namespace; a pod without an owner is its own
+	// Workload is the workload concerned, as kind/name in lower case, and Namespace is its namespace. A pod without an owner is its own
 	// workload. Both are empty for an expectation.
 	Namespace, Workload string
 }
@@ -44,7 +44,7 @@ type Finding struct {
 // Rule is a kind of finding.
 type Rule struct {
 	ID, Level string
-	// Short and Full describe what was found, Help what to do.
+	// Short and Full describe what was found, and Help says what to do.
 	Short, Full, Help string
 }
 
@@ -61,7 +61,7 @@ const (
 	PodsStranded = "pods-stranded"
 )
 
-// Rules are all kinds of findings, those of a step before those of failures.
+// Rules has all kinds of findings, first those of a step, then those of failures.
 var Rules = []Rule{
 	{NotMet, Error, "An expectation was not met",
 		"The scenario says what should be so after a step, and it is not.",
@@ -92,45 +92,45 @@ var Rules = []Rule{
 		"Make the rule that refuses the nodes left preferred instead of required, or give the other domains room for the pods."},
 }
 
-// NoMessage stands for the message that kube-scheduler did not give.
+// NoMessage stands for a missing message of kube-scheduler.
 const NoMessage = "kube-scheduler gave no message"
 
-// Facts are what happened in a step, as far as it can be a finding.
+// Facts has what happened in a step, as far as it can lead to a finding.
 type Facts struct {
 	Step string
 	// Unmet are the expectations that were not met.
 	Unmet []Judged
-	// Pending are the Pending pods, Stuck the rollouts that cannot end.
+	// Pending has the Pending pods by workload, and Stuck the rollouts that cannot end.
 	Pending []Pods
 	Stuck   []controller.Rollout
-	// Refused is what the API server did not create.
+	// Refused has the objects that the API server did not create.
 	Refused []cluster.Refusal
-	// Failures are what failures of one level would take.
+	// Failures has the losses by failures of one level.
 	Failures []Failure
-	// Source returns where a workload stands, or nil if no file has it. Facts without files need none.
+	// Source returns the place of a workload, or nil if no file has it. It may be nil for facts without files.
 	Source func(cluster.Ref) *manifest.Place
 }
 
-// Pods are pods of one workload that have no node.
+// Pods has the pods of one workload that have no node.
 type Pods struct {
 	Workload cluster.Ref
-	// Desired is how many pods the workload should have; 0 where that is not known.
+	// Desired is the number of pods that the workload should have; 0 if unknown.
 	Desired int
-	// Messages are kube-scheduler's, one for each of the pods.
+	// Messages has kube-scheduler's message for each of the pods.
 	Messages []string
 }
 
-// Failure is what a failure takes.
+// Failure has the losses by one failure.
 type Failure struct {
-	// Domains are what fails: "zone a".
+	// Domains names the failed domains, for example "zone a".
 	Domains string
 	Losses  []blast.Loss
-	// Gone are the lost pods that do not come back, with why.
+	// Gone has the lost pods that do not come back, with the reasons.
 	Gone []Pods
 }
 
-// Findings returns the expectations that are not met, the workloads with Pending pods, what was refused, the rollouts that are
-// stuck, and what the failures do to each workload.
+// Findings returns findings about unmet expectations, workloads with Pending pods, refused objects, stuck rollouts, and the losses of each
+// workload by failures.
 func (f *Facts) Findings() []Finding {
 	var found []Finding
 	for _, e := range f.Unmet {
@@ -155,7 +155,7 @@ func (f *Facts) Findings() []Finding {
 	return append(found, f.failures()...)
 }
 
-// finding fills in the level of the rule and what is known of the workload, if there is one.
+// finding returns a finding with the level of its rule and, if there is a workload, with its name and place.
 func (f *Facts) finding(id string, of cluster.Ref, message string) Finding {
 	i := slices.IndexFunc(Rules, func(rule Rule) bool { return rule.ID == id })
 	found := Finding{ID: id, Level: Rules[i].Level, Message: message, Step: f.Step}
@@ -168,7 +168,7 @@ func (f *Facts) finding(id string, of cluster.Ref, message string) Finding {
 	return found
 }
 
-// pending is "2 of 3 pods of deployment/web Pending: 0/3 nodes are available: …".
+// pending returns, for example, "2 of 3 pods of deployment/web Pending: 0/3 nodes are available: …".
 func (p *Pods) pending() string {
 	subject := fmt.Sprintf("%s of %s", words.Count(len(p.Messages), "pod"), p.Workload)
 	switch {
@@ -186,8 +186,8 @@ func (p *Pods) pending() string {
 	return fmt.Sprintf("%s Pending: %s", subject, message)
 }
 
-// failures returns one finding for each workload and rule, in the order in which the failures first have them: it names the worst
-// failure and counts the others.
+// failures returns one finding for each workload and rule, in the order in which they first occur among the failures. The finding describes
+// the worst failure and counts the others.
 func (f *Facts) failures() []Finding {
 	type subject struct {
 		rule string
@@ -245,7 +245,7 @@ func (f *Facts) failures() []Finding {
 	return found
 }
 
-// factsOf are the facts of a step without failures: its Pending pods, workload by workload in order of arrival, and its rollouts.
+// factsOf returns the facts of a step without failures: its Pending pods, workload by workload in order of arrival, and its stuck rollouts.
 func factsOf(step *simulation.Step) *Facts {
 	f := &Facts{Step: step.Name, Refused: step.Refused}
 	messages := map[types.UID]string{}

@@ -90,8 +90,8 @@ func TestFindings(t *testing.T) {
 	}
 }
 
-// A workload should have as many pods as its spec says, and else as many as it has, without those that have ended or are about to.
-// Workloads are in the order of their first pods, running ones included.
+// A workload should have as many pods as its spec says, or else as many as it has, without pods that have ended or are Terminating.
+// Workloads are in the order of their first pods, including running ones.
 func TestFactsOf(t *testing.T) {
 	state := &cluster.State{
 		StatefulSets: []*appsv1.StatefulSet{{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "db", UID: "db"}, Spec: appsv1.StatefulSetSpec{Replicas: ptr.To[int32](5)}}},

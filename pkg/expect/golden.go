@@ -18,23 +18,23 @@ import (
 	"github.com/faultline/faultline/pkg/simulation"
 )
 
-// Golden is where the pods of a scenario were after each step when its golden file was written.
+// Golden has the placements of a scenario's pods after each step, at the time when its golden file was written.
 type Golden struct {
 	Steps []GoldenStep `json:"steps"`
 }
 
-// GoldenStep is where the pods were after one step.
+// GoldenStep has the placements after one step.
 type GoldenStep struct {
 	Name string `json:"name"`
 	// Pending is the number of Pending pods.
 	Pending int `json:"pending"`
-	// Workloads count the running pods of each workload, kind/name in lower case, by node. The namespace stands before it if it is
-	// not the default one. A bare pod is its own workload.
+	// Workloads has the number of running pods by workload and node. A workload is kind/name in lower case, after its namespace unless that is
+	// the default one. A bare pod is its own workload.
 	Workloads map[string]map[string]int `json:"workloads,omitempty"`
 }
 
-// GoldenFile is the path of the golden file of a scenario: placements.golden.yaml beside a scenario.yaml, and
-// NAME.placements.golden.yaml beside any other NAME.yaml.
+// GoldenFile returns the path of a scenario's golden file: placements.golden.yaml beside a scenario.yaml, and NAME.placements.golden.yaml
+// beside any other NAME.yaml.
 func GoldenFile(file string) string {
 	folder, base := filepath.Split(file)
 	if base == loader.FileName {
@@ -43,7 +43,7 @@ func GoldenFile(file string) string {
 	return folder + strings.TrimSuffix(base, filepath.Ext(base)) + ".placements.golden.yaml"
 }
 
-// NewGolden is where the pods of a result are.
+// NewGolden returns the placements of a result.
 func NewGolden(result *simulation.Result) *Golden {
 	g := &Golden{}
 	for i := range result.Steps {
@@ -52,7 +52,7 @@ func NewGolden(result *simulation.Result) *Golden {
 		owner := step.State.Owners()
 		for _, pod := range step.State.Pods {
 			of := owner(pod)
-			// A StatefulSet keeps a pod that is Terminating: no other takes its place.
+			// A StatefulSet keeps a Terminating pod: no other pod takes its place.
 			if holds := of.Kind == "StatefulSet" && !cluster.Terminal(pod); pod.Spec.NodeName == "" || !cluster.Active(pod) && !holds {
 				continue
 			}
@@ -96,8 +96,8 @@ func (g *Golden) Write(file string) error {
 	return os.WriteFile(file, append([]byte(head), data...), 0o644)
 }
 
-// Judge returns the expectation of each step that its placements are as in the golden file of that name. Steps that only
-// the file has are listed with the last step.
+// Judge returns, for each step, the judged expectation that its placements equal those in the golden file of that name. The last step also
+// lists the steps that only the file has.
 func (g *Golden) Judge(result *simulation.Result, file string) []Judged {
 	now := NewGolden(result)
 	judged := make([]Judged, len(result.Steps))
@@ -131,7 +131,7 @@ func (g *Golden) gone(now *Golden) []string {
 	return gone
 }
 
-// differences are "deployment/web: w1 2 (was 1), w2 0 (was 1)", for each workload, and "2 Pending (was 0)".
+// differences returns, for each workload, "deployment/web: w1 2 (was 1), w2 0 (was 1)", and "2 Pending (was 0)".
 func (s *GoldenStep) differences(now *GoldenStep) []string {
 	var differences []string
 	if now.Pending != s.Pending {
@@ -151,7 +151,7 @@ func (s *GoldenStep) differences(now *GoldenStep) []string {
 	return differences
 }
 
-// union is the keys of both, sorted.
+// union returns the keys of both maps, sorted.
 func union[V any](a, b map[string]V) []string {
 	keys := slices.AppendSeq(slices.Collect(maps.Keys(a)), maps.Keys(b))
 	slices.Sort(keys)

@@ -12,13 +12,13 @@ import (
 	"github.com/faultline/faultline/pkg/variant"
 )
 
-// Proved is what came of the run of a claim.
+// Proved is the result of the run of a claim.
 type Proved struct {
-	// Says is the claim.
+	// Says is the claim in words.
 	Says string `json:"says"`
-	// Holds says whether everything was as the claim expects.
+	// Holds says whether the run met all expectations of the claim.
 	Holds bool `json:"holds"`
-	// Failed is what was otherwise, with the step before it.
+	// Failed has the unmet expectations, each after the name of its step.
 	Failed []string `json:"failed,omitempty"`
 }
 
@@ -26,7 +26,7 @@ type Proved struct {
 // expects nothing, does not hold.
 func Prove(ctx context.Context, s *scenario.Scenario, claims []claim.Claim, progress func(done, total int)) ([]Proved, error) {
 	base := *s
-	base.Asked = 0 // what is asked already is part of the input
+	base.Asked = 0 // steps that are asked already are part of the input
 	maker := variant.NewMaker(&base)
 	proved, at, varied := make([]Proved, len(claims)), []int{}, []scenario.LoadedVariant{}
 	for i := range claims {
@@ -49,7 +49,7 @@ func Prove(ctx context.Context, s *scenario.Scenario, claims []claim.Claim, prog
 	return proved, err
 }
 
-// ProveVariants runs variants that are claims, and judges them.
+// ProveVariants runs variants that are claims, and judges them. The results have the order of the variants.
 func ProveVariants(ctx context.Context, variants []scenario.LoadedVariant, progress func(done, total int)) ([]Proved, error) {
 	opts := parallel.Options{}
 	if progress != nil {
@@ -66,10 +66,10 @@ func ProveVariants(ctx context.Context, variants []scenario.LoadedVariant, progr
 	})
 }
 
-// large is the number of pods above which the input is run once for all claims: each of them alone is a second or more.
+// large is the number of pods above which the input runs once for all claims, since each run of it takes a second or more.
 const large = 1000
 
-// known returns the run of a large input, which all claims continue; nil where each begins anew.
+// known returns the run of a large input, which all claims continue; nil if each claim begins anew.
 func known(ctx context.Context, variants []scenario.LoadedVariant) (*simulation.Result, error) {
 	if len(variants) < 2 || len(variants[0].Scenario.Pods()) < large {
 		return nil, nil
@@ -79,7 +79,7 @@ func known(ctx context.Context, variants []scenario.LoadedVariant) (*simulation.
 	input.Asked = 0
 	result, err := simulation.Run(ctx, &input, simulation.Options{})
 	if err != nil && ctx.Err() == nil {
-		return nil, nil // a claim says what fails
+		return nil, nil // the run of each claim reports the error
 	}
 	return result, err
 }
@@ -116,7 +116,7 @@ func prove(ctx context.Context, v *scenario.LoadedVariant, input *simulation.Res
 	return proved, nil
 }
 
-// AskedAlone returns the scenario with the expectations of its last steps alone, which ask.
+// AskedAlone returns the scenario without expectations, except for those of its last steps, which are asked.
 func AskedAlone(s *scenario.Scenario) *scenario.Scenario {
 	alone := *s
 	alone.Expect, alone.Steps = nil, slices.Clone(s.Steps)

@@ -26,7 +26,7 @@ workloads:
       spec: {containers: [{name: c, image: i, resources: {requests: {cpu: "8"}}}]}}}}
 `
 
-// Each expectation holds where it is right, and is refuted where it is wrong. What the scenario expects of itself does not count.
+// Each expectation holds if it is right, and is refuted if it is wrong. The scenario's own expectations do not count.
 func TestProve(t *testing.T) {
 	scale := scenario.Step{Name: "scale", Scale: &scenario.Scale{Target: scenario.Target{Target: "deployment/web"}, Replicas: 10}}
 	drain := scenario.Step{Name: "drain", Drain: &scenario.Drain{Nodes: scenario.Nodes{Names: []string{"w-1"}}}}
@@ -79,9 +79,9 @@ func TestProve(t *testing.T) {
 	}
 }
 
-// Of a StatefulSet the pod of that name counts; the pods of other workloads are alike, but not with those of another.
+// A StatefulSet's pod counts by its name. Pods of other workloads are interchangeable, but not with pods of another workload.
 func TestNewlyPendingByWorkload(t *testing.T) {
-	// Big takes the node, and small waits for room. When the pod of big is deleted, small gets the node first. No sum of Pending pods changes.
+	// big takes the node, and small waits for room. When the pod of big is deleted, small gets the node first. No sum of Pending pods changes.
 	const swap = `apiVersion: faultline/v1alpha1
 kind: Scenario
 cluster:

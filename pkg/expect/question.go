@@ -12,7 +12,8 @@ import (
 	"github.com/faultline/faultline/pkg/simulation"
 )
 
-// Fields returns what the answer to a question chooses from, or has a number for: messages, or the domains after the step.
+// Fields returns the fields of a question's answer: the messages to choose from, or the domains after the step, which have a number each;
+// nil for another question.
 func Fields(q *scenario.Question, step *simulation.Step) []string {
 	switch {
 	case len(q.Message) > 0:
@@ -23,8 +24,8 @@ func Fields(q *scenario.Question, step *simulation.Step) []string {
 	return list.Each(occupy(step.State, q.Number.TopologyKey, q.Number.Selector), func(domain occupied) string { return domain.name })
 }
 
-// Answers returns every right answer to a question after the step: the numbers, in the order of the fields; the nodes, by name; yes or
-// no; or a message, which is "" if no pod is Pending. Only a message can have several answers, or none.
+// Answers returns every right answer to a question after the step: the numbers in the order of the fields; the sorted names of nodes; yes
+// or no; or a message, which is "" if no pod is Pending. Only a question for a message can have several answers, or none.
 func Answers(ctx context.Context, q *scenario.Question, s *scenario.Scenario, step *simulation.Step) ([][]string, error) {
 	switch {
 	case q.Number != nil:

@@ -19,7 +19,7 @@ import (
 	"github.com/faultline/faultline/pkg/topology"
 )
 
-// judgeStep judges what the step alone shows.
+// judgeStep judges the expectations that the step itself shows.
 func (j *judge) judgeStep(step *simulation.Step) {
 	pending := len(step.Pending)
 	if j.Pending != nil {
@@ -62,7 +62,7 @@ func (j *judge) judgeStep(step *simulation.Step) {
 	}
 }
 
-// waiting names the Pending pods, with kube-scheduler's messages: "web-1 and web-2: 0/3 nodes are available: …".
+// waiting names the Pending pods with kube-scheduler's messages: "web-1 and web-2: 0/3 nodes are available: …".
 func waiting(pending []placement.Pending) string {
 	all := list.Each(pending, func(p placement.Pending) said { return said{cluster.Qualify(p.Pod.Namespace, p.Pod.Name), p.Why()} })
 	return together(all)
@@ -112,7 +112,7 @@ func judgeMessage(text string, step *simulation.Step) Judged {
 		}
 	}
 	if slices.ContainsFunc(step.Pending, func(p placement.Pending) bool { return p.Why() != e.Got }) {
-		e.Why = waiting(step.Pending) // Got is only one of them
+		e.Why = waiting(step.Pending) // Got has only one of the messages
 	}
 	return e
 }
@@ -158,7 +158,7 @@ func judgeDrained(end bool, step *simulation.Step) Judged {
 	return e
 }
 
-// occupied is a failure domain and the names of the running pods in it that count.
+// occupied is a failure domain with the names of its running pods that count.
 type occupied struct {
 	name string
 	pods []string
@@ -236,7 +236,7 @@ func judgeDomains(expect *scenario.Domains, step *simulation.Step, add func(fiel
 	}
 }
 
-// occupy returns the failure domains, empty ones included, with their running pods.
+// occupy returns the failure domains with their running pods, including empty domains.
 func occupy(state *cluster.State, key, selector string) []occupied {
 	found, _ := topology.Domains(state.Nodes, key)
 	domains := make([]occupied, len(found))
@@ -286,7 +286,7 @@ func judgeNodes(selector string, nodes scenario.Nodes, on bool, state *cluster.S
 	return e
 }
 
-// about is what is counted: "app=web pods".
+// about returns what is counted, for example "app=web pods".
 func about(selector, what string) string {
 	if selector == "" {
 		return what

@@ -18,7 +18,7 @@ import (
 	"github.com/faultline/faultline/pkg/world"
 )
 
-// expected is a step with three zones: a has nodes a1 and a2, b has b1, c has c1. web-1 and web-2 run on a1, web-3 on b1, db-1 on a2;
+// expected returns a step with three zones: a has nodes a1 and a2, b has b1, c has c1. web-1 and web-2 run on a1, web-3 on b1, db-1 on a2;
 // web-4 and db-2 are Pending. The rollout of web is not complete.
 func expected() *simulation.Step {
 	const zone = v1.LabelTopologyZone
@@ -56,10 +56,10 @@ func expected() *simulation.Step {
 	}
 }
 
-// at is where an expectation stands, its field in place of a file.
+// at returns the place of an expectation, with its field as the file.
 func at(field ...any) *manifest.Place { return from(field...).Place() }
 
-// from stands for the place of a field.
+// from returns the source of a field, with the field as the file.
 func from(field ...any) manifest.Source { return manifest.Source{File: fmt.Sprint(field...)} }
 
 func TestJudgeStep(t *testing.T) {
@@ -130,7 +130,7 @@ func TestJudgeStep(t *testing.T) {
 	}
 }
 
-// A pod that is Terminating is not in its domain any more, and of domains that are all gone none has enough.
+// A Terminating pod is no longer in its domain. If all domains are gone, none has enough pods.
 func TestJudgeCountsWhatRuns(t *testing.T) {
 	step := expected()
 	for _, pod := range step.State.Pods {

@@ -9,7 +9,7 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// The kinds of differences that a comparison can be asked to fail on.
+// These are the kinds of differences on which a comparison can fail.
 const (
 	FailOnMoved        = "moved"
 	FailOnPending      = "pending"
@@ -20,69 +20,72 @@ const (
 	FailOnAny          = "any"
 )
 
-// Verdict is what a comparison of two results comes to.
+// Verdict is the result of a comparison of two results.
 type Verdict struct {
-	// Line is what differs, in one line: pods that moved first, then what got worse, then the rest.
+	// Line says in one line what differs: first pods that moved, then what got worse, then the rest.
 	Line string
-	// Kinds are the kinds of differences that there are. Of pending, radius, stranded and expectations it is what got worse.
+	// Kinds has the kinds of differences found. Pending, radius, stranded and expectations are among them only if they got worse.
 	Kinds []string
-	// Worse is set where something got worse.
+	// Worse is set if something got worse.
 	Worse bool
 }
 
-// Comparison is what differs between an old and a new result.
+// Comparison has the differences between an old and a new result.
 type Comparison struct {
-	// Steps is the number of steps of the longer one; a single step is not named.
+	// Steps is the number of steps of the longer result. A single step is not named.
 	Steps int
-	// Different is the number of steps that differ in anything.
+	// Different is the number of steps with any difference.
 	Different int
 	// Moved are the pods that are on another node, step by step.
 	Moved []Move
-	// Pending, NotCreated and NotReady are numbers of pods that changed, step by step.
+	// Pending, NotCreated and NotReady have the numbers of pods that changed, step by step.
 	Pending, NotCreated, NotReady []Change
-	// Radii are the blast radii that changed, step by step. They are not judged: a radius grows with the replicas, too.
+	// Radii has the blast radii that changed, step by step. They are not judged, because a radius also grows with the replicas.
 	Radii []RadiusChange
-	// Excess are the workloads that are further from an even spread, step by step, and of a step level by level, the worst first.
+	// Excess has the workloads that are further from an even spread, step by step, in each step level by level, the worst first.
 	Excess []ExcessChange
-	// OneReplica say of the workloads that have one replica left of several that they do.
+	// OneReplica has a sentence for each workload that has one replica left of several.
 	OneReplica []string
-	// RulesRemoved say of the rules, budgets, priorities and requests that a workload no longer has, or that hold less, that they do.
+	// RulesRemoved has a sentence for each rule, budget, priority or request that a workload no longer has, or has in a weaker form.
 	RulesRemoved []string
 	// Declared is the number of other differences in what workloads declare.
 	Declared int
-	// NotBack are numbers of lost pods that do not come back after the failures of a level.
+	// NotBack has the numbers of lost pods that do not come back after the failures of a level.
 	NotBack []Change
-	// QuorumLost and Gone are the workloads, BrokenBudgets the PodDisruptionBudgets, of which a failure takes that.
+	// QuorumLost and Gone have the names of workloads that lose their quorum, or all pods, in a failure. BrokenBudgets has the names of
+	// PodDisruptionBudgets that a failure breaks.
 	QuorumLost, Gone, BrokenBudgets Names
-	// Rollouts that are stuck and expectations that are not met, of one of the results alone.
+	// These count the stuck rollouts and the unmet expectations that only one of the results has.
 	NewlyStuck, NoLongerStuck, NewlyUnmet, NoLongerUnmet int
-	// PodsAdded and PodsRemoved are the names of the pods that the new or the old result alone has, step by step.
+	// PodsAdded and PodsRemoved have the names of the pods that only the new or only the old result has, step by step.
 	PodsAdded, PodsRemoved []string
-	// Decided are the names of the workloads of which Karmada decides otherwise, step by step.
+	// Decided has the names of the workloads for which Karmada decides otherwise, step by step.
 	Decided []string
-	// StepsAdded and StepsRemoved count the steps that the new or the old result alone has.
+	// StepsAdded and StepsRemoved count the steps that only the new or only the old result has.
 	StepsAdded, StepsRemoved int
 }
 
-// Move is a pod that is on another node. Swapped is set where its workload has as many pods on each node as before.
+// Move is a pod that is on another node. Swapped is set if its workload has as many pods on each node as before.
 type Move struct {
 	Namespace, OldName, Name string
 	Swapped                  bool
 }
 
-// Change is a number of pods that changed with a step. Newly are those of workloads that have more of them: others may have fewer.
+// Change is a number of pods that changed with a step. Newly is the sum over the workloads that have more of these pods than before; others
+// may have fewer.
 type Change struct {
 	Step            string
 	Old, New, Newly int
 }
 
-// RadiusChange is the blast radius of a topology key's domains, as a share, that changed with a step. Text is the change in words.
+// RadiusChange is a change of the blast radius, a share, of a topology key's domains with a step. Text is the change in words.
 type RadiusChange struct {
 	Step, TopologyKey, Text string
 	Old, New                float64
 }
 
-// ExcessChange is a workload that is further from an even spread over a topology key's domains, by that share of its replicas. Text says so.
+// ExcessChange is a workload that is further from an even spread over a topology key's domains, by the share By of its replicas. Text is a
+// sentence about it.
 type ExcessChange struct {
 	Step, TopologyKey, Workload, Text string
 	By                                float64
@@ -91,7 +94,7 @@ type ExcessChange struct {
 // Names are the names that only the new result has, and the names that only the old one has, failure by failure.
 type Names struct{ Newly, NoLonger []string }
 
-// Verdict judges what differs.
+// Verdict judges the differences.
 func (c *Comparison) Verdict() Verdict {
 	v := &verdict{Comparison: c}
 	v.moved()
@@ -127,7 +130,7 @@ func (c *Comparison) Verdict() Verdict {
 	return v.Verdict
 }
 
-// verdict is a verdict in the making, with the parts of its line.
+// verdict builds a Verdict, with the parts of its line.
 type verdict struct {
 	*Comparison
 	Verdict
@@ -140,7 +143,7 @@ func (v *verdict) other(part string) {
 	}
 }
 
-// worse is other for what got worse.
+// worse appends a part about something that got worse.
 func (v *verdict) worse(kind, part string) {
 	if part == "" {
 		return
@@ -152,7 +155,7 @@ func (v *verdict) worse(kind, part string) {
 	}
 }
 
-// counted is "1 step added"; "" of none.
+// counted returns, for example, "1 step added", or "" for none.
 func counted(n int, noun, what string) string {
 	if n == 0 {
 		return ""
@@ -164,9 +167,9 @@ func distinct(names []string) int {
 	return len(slices.Compact(slices.Sorted(slices.Values(names))))
 }
 
-// moved counts the pods that moved. One that stays away for several steps counts once.
+// moved counts the pods that moved. A pod that stays on another node for several steps counts once.
 func (v *verdict) moved() {
-	swapped := map[Move]bool{} // whether it has only changed places with others, wherever it moved
+	swapped := map[Move]bool{} // whether the pod only changed places with others in all its moves
 	for _, m := range v.Moved {
 		pod := Move{Namespace: m.Namespace, OldName: m.OldName, Name: m.Name}
 		only, seen := swapped[pod]
@@ -193,7 +196,7 @@ func (v *verdict) moved() {
 	v.first = []string{part}
 }
 
-// where names the step, unless there is only one, and counts the others.
+// where names the step, unless there is only one, and counts the other steps.
 func (v *verdict) where(w largest) string {
 	switch {
 	case v.Steps == 1:
@@ -204,7 +207,7 @@ func (v *verdict) where(w largest) string {
 	return " in " + w.step
 }
 
-// largest is the step with the largest increase, and the number of others with one.
+// largest is the step with the largest change, and the number of other steps with one.
 type largest struct {
 	step   string
 	by     float64
@@ -245,7 +248,7 @@ func (v *verdict) counted(kind, words string, changes []Change) {
 	}
 }
 
-// excess names for each level the workload and the step that are furthest from an even spread, and counts the other workloads.
+// excess names, for each level, the workload and the step that are furthest from an even spread, and counts the other workloads.
 func (v *verdict) excess() {
 	var keys []string
 	worst, workloads := map[string]ExcessChange{}, map[string][]string{}
@@ -267,7 +270,7 @@ func (v *verdict) excess() {
 	}
 }
 
-// several has the first of the sentences, and counts the others.
+// several appends the first of the sentences, and counts the others.
 func (v *verdict) several(kind string, sentences []string, noun, what string) {
 	if len(sentences) == 0 {
 		return
@@ -279,8 +282,8 @@ func (v *verdict) several(kind string, sentences []string, noun, what string) {
 	v.worse(kind, part)
 }
 
-// radii names for each level the step in which the radius grew most, or else that in which it shrank most. Where a workload is further from
-// an even spread, that says it all.
+// radii names, for each level, the step in which the radius grew most, or else the step in which it shrank most. It skips levels with a
+// workload in Excess, which says all.
 func (v *verdict) radii() {
 	var keys []string
 	grown, shrunk := map[string]*largest{}, map[string]*largest{}
@@ -309,7 +312,7 @@ func (v *verdict) radii() {
 	}
 }
 
-// afterFailures finds the level whose failures leave the most more pods so, or else the most fewer.
+// afterFailures finds the largest increase in pods that do not come back, or else the largest decrease.
 func (v *verdict) afterFailures(kind string, changes []Change) {
 	more, fewer := 0, 0
 	for _, c := range changes {
@@ -323,7 +326,7 @@ func (v *verdict) afterFailures(kind string, changes []Change) {
 	}
 }
 
-// names counts the workloads or budgets that a failure of some level newly takes, or no longer does.
+// names counts the workloads or budgets that a failure of some level newly takes, or no longer takes.
 func (v *verdict) names(noun, words string, names Names) {
 	if n := distinct(names.Newly); n > 0 {
 		v.worse("", counted(n, noun, "newly "+words))

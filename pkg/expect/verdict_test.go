@@ -26,7 +26,7 @@ func TestVerdict(t *testing.T) {
 		{"2 steps not alike", nil, false, Comparison{Steps: 2, Different: 2}},
 		{"1 step added, 2 steps removed", nil, false, Comparison{Steps: 3, StepsAdded: 1, StepsRemoved: 2}},
 		{"1 pod moved", []string{FailOnMoved, FailOnAny}, false, Comparison{Steps: 2, Different: 2, Moved: []Move{moved("p", false), moved("p", false)}}},
-		// One that has moved once has moved, whatever it did in other steps.
+		// A pod that has moved once counts as moved, whatever it does in other steps.
 		{"3 pods moved (1 of them only changed places)", []string{FailOnMoved, FailOnAny}, false, Comparison{
 			Moved: []Move{moved("p", true), moved("q", false), moved("q", true), moved("r", true), moved("r", false)}}},
 		{"2 pods moved (only changed places)", []string{FailOnMoved, FailOnAny}, false, Comparison{Moved: []Move{moved("p", true), moved("q", true)}}},
@@ -34,11 +34,11 @@ func TestVerdict(t *testing.T) {
 		{"up to 2 newly Pending in b and 1 other step", []string{FailOnPending, FailOnAny}, true, Comparison{Steps: 3, Pending: []Change{{"a", 1, 2, 1}, {"b", 0, 2, 2}, {"c", 9, 0, 0}}}},
 		{"up to 2 newly Pending in a and 1 other step", []string{FailOnPending, FailOnAny}, true, Comparison{Steps: 3, Pending: []Change{{"a", 1, 3, 2}, {"b", 0, 2, 2}}}},
 		{"9 fewer Pending in c", nil, false, Comparison{Steps: 3, Pending: []Change{{"c", 9, 0, 0}}}},
-		// What got worse stands before what got better, and a pod that is not ready is of no kind.
+		// What got worse comes before what got better, and pods that are not ready belong to no kind.
 		{"1 newly not ready in b, 1 fewer Pending in a", []string{FailOnAny}, true, Comparison{Steps: 2, Pending: []Change{{"a", 1, 0, 0}}, NotReady: []Change{{"b", 0, 1, 1}}}},
-		// Pods of another workload than before are newly Pending, however many there are in all.
+		// Pods of another workload than before are newly Pending, even if the total is equal.
 		{"1 newly Pending", []string{FailOnPending, FailOnAny}, true, Comparison{Steps: 1, Pending: []Change{{"a", 2, 1, 1}}}},
-		// A radius by itself is no finding; what is further from an even spread is, once for all workloads of a level.
+		// A larger radius alone is not judged; a workload that is further from an even spread is, once for all workloads of a level.
 		{"zone up in b (spread no worse), rack down in a", nil, false, Comparison{Steps: 2, Radii: []RadiusChange{
 			radius("a", "zone", "zone down", 0.5, 0), radius("a", "rack", "rack down", 0.5, 0.2), radius("b", "zone", "zone up", 0.1, 0.2)}}},
 		{"zone: web in b and 1 other workload, node: web in b, rack down in b", []string{FailOnRadius, FailOnAny}, true, Comparison{Steps: 2,

@@ -19,7 +19,8 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// judgePods judges pods by workload, and nodes. Before returns the cluster after an earlier step, or before this one.
+// judgePods judges expectations about the pods of workloads, and about nodes. before returns the cluster after an earlier step, or before
+// this one.
 func (j *judge) judgePods(step *simulation.Step, before func(since string) *cluster.State) {
 	if j.DrainLeaves != nil && len(step.Drained) > 0 {
 		j.add(judgeLeft(j.DrainLeaves, step), "drainLeaves")
@@ -49,7 +50,7 @@ func (j *judge) judgePods(step *simulation.Step, before func(since string) *clus
 	}
 }
 
-// judgeLeft compares the pods that drains leave on their nodes with those that are expected.
+// judgeLeft compares the pods that drains leave on their nodes with the expected pods.
 func judgeLeft(want []string, step *simulation.Step) Judged {
 	var got []string
 	var why []said
@@ -69,7 +70,7 @@ func judgeLeft(want []string, step *simulation.Step) Judged {
 	return e
 }
 
-// newlyPending counts the pods of each workload that are Pending and were not before; see scenario.NewlyPending.
+// newlyPending counts the pods of each workload that are Pending now and were not before; see [scenario.NewlyPending].
 func newlyPending(before, after *cluster.State) map[cluster.Ref]int {
 	newly, was := map[cluster.Ref]int{}, before.Crews()
 	for owner, crew := range after.Crews() {
@@ -116,7 +117,8 @@ func judgeNewlyPending(expect *scenario.NewlyPending, before *cluster.State, ste
 	return e
 }
 
-// judgeWorkload bounds the pods of a workload: of an outermost owner, or of the controller that made them. A pod stands for itself.
+// judgeWorkload judges the numbers of a workload's pods. The workload may be an outermost owner, the controller that created the pods, or a
+// single pod.
 func judgeWorkload(expect *scenario.WorkloadPods, step *simulation.Step, add func(field string, e Judged)) {
 	wanted, err := scenario.ParseWorkload(expect.Workload)
 	if err != nil {
