@@ -24,11 +24,11 @@ import (
 	"github.com/faultline/faultline/scenarios"
 )
 
-// message is what a condition says, which is left out.
+// message matches the message of a condition, which is left out.
 var message = regexp.MustCompile(`,"message":"([^"\\]|\\.)*"`)
 
-// TestAnonymousAnswers asks the same of dumps and of the objects of scenarios, with their names and without them. The answers must be the
-// same but for names.
+// TestAnonymousAnswers asks the same questions about dumps and the objects of scenarios, with their names and without. The answers must be
+// the same except for names.
 func TestAnonymousAnswers(t *testing.T) {
 	for name, objects := range anonymousWorlds(t) {
 		t.Run(name, func(t *testing.T) {
@@ -152,12 +152,12 @@ func decoded(t *testing.T, data []byte) any {
 	return value
 }
 
-// mapping has the old words by the new ones.
+// mapping maps old words to new ones.
 type mapping map[string]string
 
 var (
 	part = regexp.MustCompile(`[A-Za-z0-9]+`)
-	// made are the ends of names that controllers make, from the names and templates.
+	// made matches the ends of names that controllers generate from names and templates.
 	made = regexp.MustCompile(`^[bcdfghjklmnpqrstvwxz2456789]{5,10}$`)
 )
 
@@ -203,7 +203,8 @@ func others(of, without map[string]any) (keys []string) {
 	return keys
 }
 
-// back returns the value with its old words, and without what controllers make. Elements with a part of that are in an order that it does not decide.
+// back returns the value with its old words, and without words that controllers generate. Elements with a part of a generated word are
+// sorted, since the generated word decides their order.
 func (m mapping) back(value any, old func(string) (string, bool)) any {
 	text := func(text string) string {
 		return part.ReplaceAllStringFunc(text, func(word string) string {

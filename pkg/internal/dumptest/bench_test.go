@@ -15,8 +15,8 @@ import (
 
 var size = flag.Int("nodes", 120, "the number of nodes of each shape in BenchmarkShapes")
 
-// BenchmarkShapes asks each question of each shape of cluster. The metric x-run is the question's time, in times of simulate run of the same
-// dump.
+// BenchmarkShapes asks each question of each shape of cluster. The metric x-run is the question's time as a multiple of the time of
+// simulate run on the same dump.
 func BenchmarkShapes(b *testing.B) {
 	for _, shape := range dumptest.Shapes() {
 		b.Run(shape.Name, func(b *testing.B) {
@@ -49,7 +49,7 @@ func BenchmarkShapes(b *testing.B) {
 	}
 }
 
-// askShape asks a question of a dump. That lint finds errors is an answer, too.
+// askShape asks a question of a dump. Errors that lint finds are an answer, too.
 func askShape(b *testing.B, dump, question string) {
 	var errors bytes.Buffer
 	if code := app.Main(append(strings.Fields(question), dump), strings.NewReader(""), &bytes.Buffer{}, &errors); code != 0 && code != 3 {

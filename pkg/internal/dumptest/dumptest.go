@@ -1,7 +1,7 @@
-// Package dumptest makes the dump of a cluster as kubectl get -o json prints it, for tests: 120 nodes in three zones and about 1,500
-// pods, with all that real dumps have and tidy ones lack. Nodes are full to different degrees, since pods came and went; a node was
-// deleted under its pods; claims are missing; a batch scheduler has pods of its own; fields are newer than the release. Levers make it another
-// cluster, such as one with no room left, and Shapes are the clusters that benchmarks ask about.
+// Package dumptest generates the dump of a cluster as kubectl get -o json prints it, for tests: 120 nodes in three zones and about 1,500
+// pods, with the irregularities of real dumps. Nodes are full to different degrees, since pods came and went; a node was deleted under its
+// pods; claims are missing; a batch scheduler has pods of its own; fields are newer than the release. Levers change the cluster, for
+// example to one with no room left, and Shapes are the clusters of benchmarks.
 package dumptest
 
 import (
@@ -19,36 +19,36 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Options say which cluster it is.
+// Options select the cluster.
 type Options struct {
-	// Seed is what all chance follows from.
+	// Seed is the seed of all random choices.
 	Seed uint64
-	// Nodes is the number of nodes, 120 by default and at least 24. The pods are some twelve for each.
+	// Nodes is the number of nodes: 120 by default, and at least 24. There are about twelve pods for each node.
 	Nodes int
-	// Kinds are the kinds that kubectl is asked for, such as Pod; all by default.
+	// Kinds are the kinds that kubectl is asked for, such as Pod; by default all kinds.
 	Kinds []string
 	// Operators adds pods of controllers that no dump has: a StrimziPodSet, a Cluster of CloudNativePG, a Rollout, a Workflow.
 	Operators bool
-	// Scaling adds autoscalers that have just scaled their Deployments, so that the ReplicaSets still have the annotations of before, and
-	// budgets that release no pod.
+	// Scaling adds autoscalers that have just scaled their Deployments, so that the ReplicaSets still have their earlier annotations, and
+	// budgets that allow no eviction.
 	Scaling bool
-	// Levers make the cluster hard in one way or another.
+	// Levers make the cluster difficult in one way or another.
 	Levers Levers
 }
 
-// What is the matter with the dump, by name.
+// These are the names of the dump's irregularities.
 const (
-	GoneNode      = "ip-10-0-9-9"           // deleted under its pods, job-runner-0 and -1 in namespace ml
-	OtherPod      = "train-queued"          // in namespace ml, for a scheduler of another name, without a node
-	OtherBound    = "train-running"         // the same, with one
-	MissingClaim  = "data-ledger-1"         // in namespace data, of a pod that runs
+	GoneNode      = "ip-10-0-9-9"           // a node that was deleted under its pods, job-runner-0 and -1 in namespace ml
+	OtherPod      = "train-queued"          // a pod in namespace ml for a scheduler of another name, without a node
+	OtherBound    = "train-running"         // a pod like OtherPod, with a node
+	MissingClaim  = "data-ledger-1"         // a claim of a running pod in namespace data
 	Unschedulable = "giant"                 // a Deployment in namespace shop whose pods fit nowhere
 	Sidecar       = "istio-proxy"           // a container of running pods of Deployments in namespace shop that their templates lack
-	NewPodField   = "spec.futurePolicy"     // of the pods of some Deployments
-	NewNodeField  = "status.futureCapacity" // of one node
+	NewPodField   = "spec.futurePolicy"     // a field of the pods of some Deployments
+	NewNodeField  = "status.futureCapacity" // a field of one node
 )
 
-// Dump returns the List.
+// Dump returns the dump as a List in JSON.
 func Dump(o Options) []byte {
 	c := &dump{rand: rand.New(rand.NewPCG(o.Seed, 1)), free: map[string]*room{}, scaling: o.Scaling, levers: o.Levers}
 	if o.Nodes == 0 {
@@ -78,7 +78,7 @@ func Dump(o Options) []byte {
 	return list
 }
 
-// dump is a cluster under way.
+// dump builds a cluster.
 type dump struct {
 	rand    *rand.Rand
 	nodes   []*v1.Node
@@ -86,7 +86,7 @@ type dump struct {
 	items   []item
 	version int
 	pods    int
-	waiting int // pods without a node
+	waiting int // the number of pods without a node
 	scaling bool
 	levers  Levers
 }
@@ -96,17 +96,17 @@ type item struct {
 	json json.RawMessage
 }
 
-// room is what a node has left.
+// room is the free room of a node, in millicores, bytes, GPUs and pods.
 type room struct{ cpu, memory, gpu, pods int64 }
 
 var began = time.Date(2026, time.March, 2, 8, 0, 0, 0, time.UTC)
 
-// age is a moment that many minutes after the cluster began.
+// age returns the time that many minutes after the cluster's start.
 func age(minutes int) metav1.Time {
 	return metav1.NewTime(began.Add(time.Duration(minutes) * time.Minute))
 }
 
-// meta identifies an object.
+// meta returns the metadata of a new object.
 func (c *dump) meta(namespace, name string, labels map[string]string) metav1.ObjectMeta {
 	c.version++
 	return metav1.ObjectMeta{
@@ -121,7 +121,7 @@ func (c *dump) meta(namespace, name string, labels map[string]string) metav1.Obj
 	}
 }
 
-// add writes an object down, with further fields given as a path of names and a value.
+// add appends an object to the dump. Each of fields is a path PARENT.NAME of a further field.
 func (c *dump) add(apiVersion, kind string, obj runtime.Object, fields ...string) {
 	obj.GetObjectKind().SetGroupVersionKind(schema.FromAPIVersionAndKind(apiVersion, kind))
 	data, err := json.Marshal(obj)

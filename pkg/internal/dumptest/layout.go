@@ -15,19 +15,19 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Layout is a way in which a tool writes down the objects of a cluster.
+// Layout is the way in which a tool writes the objects of a cluster.
 type Layout struct {
 	Name string
-	// Kinds are the kinds that the tool writes; nil stands for all.
+	// Kinds are the kinds that the tool writes; nil means all.
 	Kinds []string
-	// Write returns what is written, by paths below a folder. A single file has the path "dump" with an ending.
+	// Write returns the written files by their paths below a folder. The path of a single file is "dump" with an extension.
 	Write func(list []byte) map[string][]byte
 }
 
-// ofClusterInfo are the kinds that kubectl cluster-info dump asks for, but for events.
+// ofClusterInfo has the kinds that kubectl cluster-info dump asks for, without events.
 var ofClusterInfo = []string{"Node", "Pod", "Service", "ReplicationController", "DaemonSet", "Deployment", "ReplicaSet"}
 
-// InOrder returns the List with its items as kubectl get prints them: by their kinds, and then by their keys in etcd.
+// InOrder returns the List with its items in the order in which kubectl get prints them: by kind, and then by their keys in etcd.
 func InOrder(list []byte) []byte {
 	kinds := []string{"Node", "Pod", "Deployment", "ReplicaSet", "StatefulSet", "DaemonSet"}
 	objects := items(list)
@@ -43,7 +43,7 @@ func InOrder(list []byte) []byte {
 	return listOf("v1", "List", objects, false)
 }
 
-// Layouts returns the layouts that are read. All but the first are to give the answers that the first gives for the same kinds.
+// Layouts returns the layouts that can be read. All layouts but the first must give the answers of the first for the same kinds.
 func Layouts() []Layout {
 	pack := func(layout func([]byte) map[string][]byte, compress bool) func([]byte) map[string][]byte {
 		return func(list []byte) map[string][]byte { return archive(layout(list), compress) }
@@ -94,13 +94,13 @@ func items(list []byte) (objects []object) {
 	return objects
 }
 
-// resource is the name of the object's kind in paths, as API servers spell it.
+// resource returns the plural name of the object's kind in paths, as API servers spell it.
 func (o object) resource() string {
 	plural := strings.ToLower(o.Kind) + "s"
 	return strings.NewReplacer("classs", "classes", "policys", "policies").Replace(plural)
 }
 
-// group is the object's API group, and core for that without a name.
+// group returns the object's API group, which is core for the group without a name.
 func (o object) group() string {
 	group, _, found := strings.Cut(o.APIVersion, "/")
 	if !found {
@@ -109,7 +109,7 @@ func (o object) group() string {
 	return group
 }
 
-// clusterInfoFolder is what kubectl cluster-info dump --output-directory writes.
+// clusterInfoFolder returns the files that kubectl cluster-info dump --output-directory writes.
 func clusterInfoFolder(list []byte) map[string][]byte {
 	files := map[string][]byte{}
 	for path, text := range clusterInfo(list) {
@@ -123,7 +123,7 @@ func clusterInfoFolder(list []byte) map[string][]byte {
 	return files
 }
 
-// clusterInfoOutput is what kubectl cluster-info dump prints.
+// clusterInfoOutput returns the output of kubectl cluster-info dump.
 func clusterInfoOutput(list []byte) map[string][]byte {
 	lists := clusterInfo(list)
 	out := slices.Clone(lists["nodes"])
@@ -142,7 +142,7 @@ func clusterInfoOutput(list []byte) map[string][]byte {
 	return map[string][]byte{"dump.json": append(out, "Cluster info dumped to standard output\n"...)}
 }
 
-// clusterInfo returns the lists, whose items have no kind, by their paths without an ending.
+// clusterInfo returns the lists by their paths without an extension. Their items have no kind.
 func clusterInfo(list []byte) map[string][]byte {
 	files := map[string][]byte{}
 	for path, of := range group(items(list), func(o object) string {
@@ -153,13 +153,13 @@ func clusterInfo(list []byte) map[string][]byte {
 	return files
 }
 
-// logs are of a container that logs what could be objects, documents or no text at all. The last line does not end.
+// logs returns the logs of a container that logs text which looks like objects and documents, and binary data. The last line has no end.
 func logs(pod object) []byte {
 	of := fmt.Sprintf("logs for container main of pod %s/%s ====", pod.Metadata.Namespace, pod.Metadata.Name)
 	return fmt.Appendf(nil, "==== START %s\n{\"level\":\"info\"}\n---\napiVersion: v1\nkind: Node\n\x1b[31m\x00\xff==== END logs\nlast==== END %[1]s\n", of)
 }
 
-// mustGather is what oc adm must-gather writes: pods are there one by one and in a list.
+// mustGather returns the files that oc adm must-gather writes: it has each pod in a file and in a list.
 func mustGather(list []byte) map[string][]byte {
 	const root = "must-gather.local.1/quay-io-openshift-sha256-1/"
 	files := map[string][]byte{
@@ -195,7 +195,7 @@ func mustGather(list []byte) map[string][]byte {
 	return files
 }
 
-// troubleshoot is a support bundle of Troubleshoot.
+// troubleshoot returns a support bundle of Troubleshoot.
 func troubleshoot(list []byte) map[string][]byte {
 	const root = "support-bundle-1/"
 	files := map[string][]byte{
@@ -219,7 +219,7 @@ func troubleshoot(list []byte) map[string][]byte {
 	return files
 }
 
-// sonobuoy is a snapshot of Sonobuoy, with the objects in arrays.
+// sonobuoy returns a snapshot of Sonobuoy, with the objects in arrays.
 func sonobuoy(list []byte) map[string][]byte {
 	files := map[string][]byte{
 		"hosts/n1/configz.json":     []byte(`{"kubeletconfig":{"maxPods":110}}`),
@@ -242,7 +242,7 @@ func sonobuoy(list []byte) map[string][]byte {
 	return files
 }
 
-// insights is an archive of OpenShift's Insights operator: a file for each object, without its kind.
+// insights returns an archive of OpenShift's Insights operator, which has a file for each object without its kind.
 func insights(list []byte) map[string][]byte {
 	files := map[string][]byte{
 		"insights-operator/gathers.json": []byte(`{"status_reports":[{"name":"clusterconfig","errors":null}]}`),
@@ -265,7 +265,7 @@ func insights(list []byte) map[string][]byte {
 	return files
 }
 
-// group returns the objects by a word of each.
+// group groups the objects by a word of each.
 func group(objects []object, word func(object) string) map[string][]object {
 	groups := map[string][]object{}
 	for _, o := range objects {
@@ -274,7 +274,7 @@ func group(objects []object, word func(object) string) map[string][]object {
 	return groups
 }
 
-// listOf returns a list as an API server writes it. The items of that have no kind of their own.
+// listOf returns a list as an API server writes it. If bare is set, its items have no apiVersion and kind.
 func listOf(apiVersion, kind string, of []object, bare bool) []byte {
 	var items []any
 	for _, o := range of {
@@ -319,7 +319,8 @@ func inUTF16(text string) (data []byte) {
 	return data
 }
 
-// archive packs files into a tar archive, below a folder of its own and not in the order of their names, beside a link that leads out.
+// archive packs files into a tar archive, below a folder and in reverse order of their names, together with a symbolic link to a file
+// outside.
 func archive(files map[string][]byte, gzipped bool) map[string][]byte {
 	var packed bytes.Buffer
 	w := tar.NewWriter(&packed)

@@ -15,7 +15,7 @@ import (
 	"github.com/faultline/faultline/pkg/internal/dumptest"
 )
 
-// However a tool writes down a cluster, the answers are those for the list of the same objects that kubectl get prints.
+// In every layout of a cluster, the answers are those for the list of the same objects that kubectl get prints.
 func TestLayouts(t *testing.T) {
 	want := map[string]any{}
 	for _, layout := range dumptest.Layouts() {
@@ -36,7 +36,7 @@ func TestLayouts(t *testing.T) {
 	}
 }
 
-// writeLayout writes the files, and returns the path to give: that of the only one, or of their folder.
+// writeLayout writes the files, and returns the path to give to the command: of the only file, or of the folder.
 func writeLayout(t *testing.T, dir string, files map[string][]byte) string {
 	t.Helper()
 	path := dir

@@ -8,45 +8,47 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Levers make a cluster hard in one way or another. Numbers are those of 120 nodes, and grow with the nodes; percentages and DaemonSets do
-// not. Zero leaves the cluster as it is.
+// Levers make a cluster difficult in one way or another. Numbers are for 120 nodes and grow with the nodes; percentages and the number of
+// DaemonSets do not. Zero changes nothing.
 type Levers struct {
-	// Services is the number of Deployments of 1 to 40 pods in namespace shop, 120 by default.
+	// Services is the number of Deployments of 1 to 40 pods in namespace shop; 120 by default.
 	Services int
-	// Filled is the percentage of the CPU of the nodes without a taint that pods request at least.
+	// Filled is the smallest percentage of the CPU of untainted nodes that pods request.
 	Filled int
-	// Waiting is the number of pods that are Pending besides: too large for what is free, too large beside the DaemonSets of any node, so that
-	// no preemption helps, or apart from each other by zone.
+	// Waiting is the number of additional Pending pods: pods that are too large for the free room, pods that are too large beside the
+	// DaemonSets of any node, so that no preemption helps, or pods that must be apart by zone.
 	Waiting int
-	// Budgets is the number of Deployments of two pods with a PodDisruptionBudget each. Every third releases no pod.
+	// Budgets is the number of Deployments of two pods with a PodDisruptionBudget each. Every third budget allows no eviction.
 	Budgets int
-	// DaemonSets is the number of DaemonSets that run a pod on every node, besides three.
+	// DaemonSets is the number of DaemonSets that run a pod on every node, in addition to three.
 	DaemonSets int
 	// Giant is the number of pods of one Deployment, spread over zones and nodes.
 	Giant int
 	// Namespaces is the number of namespaces with a quota, a range of limits and a Deployment of one or two pods.
 	Namespaces int
 	// Tainted is the percentage of nodes with a taint, for control planes, GPUs or one of four teams. A team has a Deployment of five pods for
-	// each of its nodes; half of the Deployments run nowhere else.
+	// each of its nodes; half of these Deployments run only on the team's nodes.
 	Tainted int
-	// Volumes is the number of StatefulSets of three pods, and the number of Deployments of one, whose claims are bound in the zones of the pods.
+	// Volumes is the number of StatefulSets of three pods, and also of Deployments of one pod, whose claims are bound in the zones of their
+	// pods.
 	Volumes int
-	// GPUs is the percentage of nodes, control planes apart, that have four GPUs, 10 by default. If it is given, Deployments request 105 % of
-	// the GPUs.
+	// GPUs is the percentage of nodes, without control planes, that have four GPUs; 10 by default. If GPUs is set, Deployments request 105 %
+	// of the GPUs.
 	GPUs int
 }
 
-// Shape is a cluster that is hard in one way, and what to ask about.
+// Shape is a cluster that is difficult in one way, with the objects to ask about.
 type Shape struct {
 	Name    string
 	Options Options
-	// Workload is hit by what is hard, as TYPE/NAME in a namespace.
+	// Workload is a workload, as TYPE/NAME, in Namespace that the difficulty affects.
 	Workload, Namespace string
 	// Node has pods of the cluster's workloads.
 	Node string
 }
 
-// Shapes returns the clusters that benchmarks ask about: what is fast in one may be slow in another. All have about as many pods.
+// Shapes returns the clusters of benchmarks, since a search that is fast in one may be slow in another. All have about the same number of
+// pods.
 func Shapes() []Shape {
 	shape := func(name, namespace, workload string, levers Levers) Shape {
 		return Shape{name, Options{Seed: 1, Levers: levers}, workload, namespace, "ip-10-0-1-4"}
@@ -68,10 +70,10 @@ func Shapes() []Shape {
 	}
 }
 
-// number is that of the cluster's nodes, of a number for 120.
+// number scales a number for 120 nodes to the cluster's nodes.
 func (c *dump) number(lever int) int { return (lever*len(c.nodes) + 119) / 120 }
 
-// services is the number of Deployments in namespace shop: by default about as many as there are nodes.
+// services returns the number of Deployments in namespace shop, by default about one for each node.
 func (c *dump) services() int {
 	if c.levers.Services > 0 {
 		return c.number(c.levers.Services)
@@ -104,7 +106,7 @@ func (l Levers) pools(nodes int) []pool {
 			open++
 		}
 	}
-	// The teams' nodes are even among those without a taint.
+	// The teams' nodes are spread evenly over the nodes without a taint.
 	teams, at := nodes*l.Tainted/100-(nodes-open), 0
 	for i := range pools {
 		if pools[i].taint != "" {
@@ -118,10 +120,10 @@ func (l Levers) pools(nodes int) []pool {
 	return pools
 }
 
-// team is the key of the taint of one of four teams.
+// team returns the key of the taint of one of four teams.
 func team(i int) string { return fmt.Sprintf("team-%c", 'a'+i%4) }
 
-// pullLevers adds what the levers say. Pods come last that take what room is left.
+// pullLevers adds the objects of the levers. Pods that take the remaining room come last.
 func (c *dump) pullLevers() {
 	for i := range c.levers.DaemonSets {
 		c.daemonSet(fmt.Sprintf("agent-%02d", i), false)
@@ -146,7 +148,7 @@ func (c *dump) pullLevers() {
 	c.queue(c.number(c.levers.Waiting))
 }
 
-// giant is one Deployment with most of the pods.
+// giant adds one Deployment with most of the pods.
 func (c *dump) giant(replicas int) {
 	if replicas == 0 {
 		return
@@ -160,7 +162,7 @@ func (c *dump) giant(replicas int) {
 	c.budget("shop", "giant-fleet", replicas/10)
 }
 
-// namespace is a small team's.
+// namespace adds a namespace of a small team.
 func (c *dump) namespace(name string, replicas int) {
 	meta := c.meta("", name, map[string]string{v1.LabelMetadataName: name})
 	c.add("v1", "Namespace", &v1.Namespace{ObjectMeta: meta, Spec: v1.NamespaceSpec{Finalizers: []v1.FinalizerName{"kubernetes"}}, Status: v1.NamespaceStatus{Phase: v1.NamespaceActive}})
@@ -172,7 +174,7 @@ func (c *dump) namespace(name string, replicas int) {
 	c.service(name, "app", v1.ServiceTypeClusterIP, "")
 }
 
-// volumes are claimed by StatefulSets, and by Deployments of one pod.
+// volumes adds volumes with StatefulSets that claim them, and with Deployments of one pod.
 func (c *dump) volumes(number int) {
 	for i := range number {
 		c.statefulSet(fmt.Sprintf("volume-%02d", i), i%2 == 0)
@@ -183,7 +185,7 @@ func (c *dump) volumes(number int) {
 	}
 }
 
-// teams run Deployments on their own nodes, and half of them on others.
+// teams adds Deployments of the teams, half of which run only on their team's nodes.
 func (c *dump) teams() {
 	i := 0
 	for _, node := range c.nodes {
@@ -201,7 +203,7 @@ func (c *dump) teams() {
 	}
 }
 
-// models request GPUs, at last more than there are.
+// models adds Deployments that request GPUs, in total more than there are.
 func (c *dump) models() {
 	left := int64(0)
 	for _, node := range c.nodes {
@@ -221,7 +223,7 @@ func (c *dump) models() {
 	}
 }
 
-// fill adds Deployments of ever smaller pods until the share of CPU is requested.
+// fill adds Deployments of ever smaller pods until pods request the share Filled of the CPU.
 func (c *dump) fill() {
 	sizes := []string{"2", "1", "500m", "250m", "100m"}
 	for i := 0; len(sizes) > 0; i++ {
@@ -241,7 +243,7 @@ func (c *dump) fill() {
 	}
 }
 
-// cpu returns the CPU of the nodes without a taint, and how much of it is left.
+// cpu returns the CPU of the nodes without a taint, and how much of it is free.
 func (c *dump) cpu() (all, left int64) {
 	for _, node := range c.nodes {
 		if len(node.Spec.Taints) == 0 {
@@ -252,7 +254,7 @@ func (c *dump) cpu() (all, left int64) {
 	return all, left
 }
 
-// queue adds Deployments until so many more pods wait.
+// queue adds Deployments until that many more pods are Pending.
 func (c *dump) queue(pods int) {
 	most := int64(0)
 	for _, node := range c.nodes {
@@ -264,7 +266,7 @@ func (c *dump) queue(pods int) {
 		name, replicas, apart := fmt.Sprintf("queue-%02d", i), min(8, pods-(c.waiting-before)), ""
 		spec := template(fmt.Sprintf("%dm", min(most+100, general.cpu*1000-400)), "1Gi")
 		switch i % 3 {
-		case 1: // the DaemonSets that set up the network have 100m of the CPU of each node, and a higher priority
+		case 1: // the DaemonSets for the network have 100m of each node's CPU and a higher priority
 			spec = template(fmt.Sprintf("%dm", general.cpu*1000-250), "1Gi")
 			spec.PriorityClassName = "high"
 		case 2:

@@ -16,7 +16,7 @@ import (
 	"github.com/faultline/faultline/pkg/internal/dumptest"
 )
 
-// sums are what the objects of a dump say of its shape.
+// sums has the numbers of a dump's objects that describe its shape.
 type sums struct {
 	kinds          map[string]int
 	replicas       map[string]int // of Deployments and StatefulSets, by namespace/type/name
@@ -79,8 +79,8 @@ func sumUp(t *testing.T, dump []byte) *sums {
 	return s
 }
 
-// Each shape has what its name says, as the objects are counted, and a run of it starts no pod that waits, and stops none that runs. A
-// cluster of 24 nodes has a fifth of what one of 120 has.
+// Each shape has what its name says, by the number of its objects. A run of it neither places a Pending pod nor stops a running one. A
+// cluster of 24 nodes has a fifth of the objects of one with 120.
 func TestShapes(t *testing.T) {
 	claims := map[string]func(s *sums) bool{
 		"scaling":    func(s *sums) bool { return s.kinds["HorizontalPodAutoscaler"] > 8 && s.blocking > 5 },

@@ -12,7 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// pool is a kind of machine.
+// pool is a type of machine.
 type pool struct {
 	name              string
 	cpu, memory, gpus int64 // cores, GiB
@@ -43,7 +43,7 @@ func (c *dump) infrastructure(nodes int) {
 	}
 }
 
-// node is one machine; of the first hundred a few are cordoned or out of reach.
+// node adds a machine. Machine 20 is cordoned, and machine 10 has a newer field.
 func (c *dump) node(i int, of pool) {
 	zone := i % 3
 	name := fmt.Sprintf("ip-10-0-%d-%d", zone, i)

@@ -11,8 +11,8 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// operators are pods whose controllers are custom resources: kubectl dumps these only by their own names. Static pods have no controller that
-// could be dumped.
+// operators adds pods whose controllers are custom resources, which kubectl dumps only by their own names, and static pods, which have no
+// controller to dump.
 func (c *dump) operators() {
 	c.strimzi()
 	c.cnpg()
@@ -21,7 +21,8 @@ func (c *dump) operators() {
 	c.mirrors()
 }
 
-// strimzi is a StrimziPodSet of three brokers, with a budget that a StrimziPodSet has no scale for.
+// strimzi adds the pods of a StrimziPodSet of three brokers, with a budget that the disruption controller cannot compute, since a
+// StrimziPodSet has no scale.
 func (c *dump) strimzi() {
 	set := c.meta("data", "events-kafka", nil)
 	c.named(set, "core.strimzi.io/v1beta2", "StrimziPodSet", 0, map[string]string{"strimzi.io/cluster": "events"})
@@ -35,7 +36,7 @@ func (c *dump) strimzi() {
 	c.add("policy/v1", "PodDisruptionBudget", budget)
 }
 
-// cnpg is a Cluster of CloudNativePG, which has a scale: its budget allows one.
+// cnpg adds the pods of a Cluster of CloudNativePG. It has a scale, so its budget allows one eviction.
 func (c *dump) cnpg() {
 	of := c.meta("data", "orders", nil)
 	c.named(of, "postgresql.cnpg.io/v1", "Cluster", 1, map[string]string{"cnpg.io/cluster": "orders"})
@@ -46,7 +47,7 @@ func (c *dump) cnpg() {
 	c.add("policy/v1", "PodDisruptionBudget", budget)
 }
 
-// named are three pods with names of their own, counted from first, apart from each other.
+// named adds three pods on different nodes, with their own names, which are numbered from first.
 func (c *dump) named(of metav1.ObjectMeta, apiVersion, kind string, first int, labels map[string]string) {
 	spec, avoid := template("500m", "2Gi"), map[string]bool{}
 	for i := range 3 {
@@ -60,7 +61,7 @@ func (c *dump) named(of metav1.ObjectMeta, apiVersion, kind string, first int, l
 	}
 }
 
-// rollout is a ReplicaSet that a Rollout of Argo controls.
+// rollout adds a ReplicaSet that a Rollout of Argo controls.
 func (c *dump) rollout() {
 	of, spec := c.meta("shop", "checkout", nil), template("250m", "256Mi")
 	labels := map[string]string{"app": "checkout", "rollouts-pod-template-hash": "7d9f8"}
@@ -76,7 +77,7 @@ func (c *dump) rollout() {
 	}
 }
 
-// workflow is one step of a Workflow of Argo.
+// workflow adds the pod of one step of a Workflow of Argo.
 func (c *dump) workflow() {
 	of, once := c.meta("ml", "etl-x7k2p", nil), template("500m", "1Gi")
 	once.RestartPolicy = v1.RestartPolicyNever
@@ -85,7 +86,7 @@ func (c *dump) workflow() {
 	c.pod(meta, once, c.somewhere(once, nil))
 }
 
-// mirrors are the static pods of the control plane.
+// mirrors adds the static pods of the control plane.
 func (c *dump) mirrors() {
 	for _, node := range c.nodes {
 		if node.Labels["pool"] != controlPlane.name {

@@ -19,15 +19,15 @@ import (
 	"github.com/faultline/faultline/pkg/report/drain"
 )
 
-// withoutBudgets are all kinds of a dump but budgets, which hold up a drain and no failure.
+// withoutBudgets has all kinds of a dump except budgets, which block a drain but no failure.
 var withoutBudgets = []string{
 	"Node", "Pod", "Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Job", "CronJob", "Service", "PersistentVolume", "PersistentVolumeClaim", "StorageClass",
 	"PriorityClass", "Namespace",
 }
 
-// Of a node with pods of a StrimziPodSet, a Workflow, Deployments and DaemonSets, drain, blast and run count the same pods as lost, as replaced,
-// as Pending and as lost work; as many more pods as capacity finds room for have a node in run, and one more has none. They do so with and
-// without the controllers that kubectl can dump.
+// For a node with pods of a StrimziPodSet, a Workflow, Deployments and DaemonSets, drain, blast and run count the same pods as lost, as
+// replaced, as Pending and as lost work. As many more pods as capacity finds room for have a node in run, and one more has none. All this
+// holds with and without the controllers that kubectl can dump.
 func TestQuestionsAgreeOnUnknownOwners(t *testing.T) {
 	type counts struct{ Lost, Placed, Pending, Unreplaced, LostWork int }
 	want := counts{Lost: 6, Placed: 5, LostWork: 1}
@@ -109,7 +109,7 @@ func TestQuestionsAgreeOnUnknownOwners(t *testing.T) {
 	}
 }
 
-// ask reads the JSON report of a command.
+// ask decodes the JSON report of a command.
 func ask(t *testing.T, into any, args ...string) {
 	t.Helper()
 	var out, errors bytes.Buffer

@@ -26,7 +26,7 @@ import (
 	"github.com/faultline/faultline/pkg/internal/golden"
 )
 
-// ledger is what a planner reckons by hand about a cluster: sums over objects, without a scheduler.
+// ledger has the objects of a cluster from which a planner computes sums by hand, without a scheduler.
 type ledger struct {
 	nodes       []v1.Node
 	pods        []v1.Pod
@@ -37,7 +37,7 @@ type ledger struct {
 	ready       map[string]bool   // pods that are, or start on their new node
 }
 
-// readLedger reads a dump; of the settled cluster there is a snapshot with its pods and nodes.
+// readLedger reads a dump, and the settled cluster from a snapshot with its pods and nodes.
 func readLedger(t *testing.T, dump, snapshot []byte) (before, settled *ledger) {
 	t.Helper()
 	before = &ledger{owner: map[string]string{}}
@@ -75,7 +75,7 @@ func readLedger(t *testing.T, dump, snapshot []byte) (before, settled *ledger) {
 	}
 	decode(snapshot, &state)
 	after.pods, after.nodes = state.Pods, state.Nodes
-	// The snapshot leaves owners out. A new pod of a ReplicaSet has its name and five letters more.
+	// The snapshot has no owners. The name of a new pod of a ReplicaSet is the ReplicaSet's name and five characters.
 	owners := map[string][]metav1.OwnerReference{}
 	for i := range before.pods {
 		pod := &before.pods[i]
@@ -115,12 +115,12 @@ func decodeAs[T any](t *testing.T, data []byte) (object T) {
 	return object
 }
 
-// active reports whether the pod has not ended, and is not about to.
+// active reports whether the pod has neither ended nor is Terminating.
 func active(pod *v1.Pod) bool {
 	return pod.DeletionTimestamp == nil && pod.Status.Phase != v1.PodSucceeded && pod.Status.Phase != v1.PodFailed
 }
 
-// workload is the pod's, as namespace/kind/name.
+// workload returns the pod's workload as namespace/kind/name.
 func (l *ledger) workload(pod *v1.Pod) string {
 	if len(pod.OwnerReferences) == 0 {
 		return pod.Namespace + "/pod/" + pod.Name
@@ -132,7 +132,7 @@ func (l *ledger) workload(pod *v1.Pod) string {
 	return pod.Namespace + "/" + strings.ToLower(owner.Kind) + "/" + owner.Name
 }
 
-// count counts the active pods that are so.
+// count counts the active pods for which is returns true.
 func (l *ledger) count(is func(*v1.Pod) bool) (n int) {
 	for i := range l.pods {
 		if active(&l.pods[i]) && is(&l.pods[i]) {
@@ -152,7 +152,7 @@ func (l *ledger) node(name string) *v1.Node {
 	return &l.nodes[slices.IndexFunc(l.nodes, func(n v1.Node) bool { return n.Name == name })]
 }
 
-// free is what no pod requests of the node, in thousandths of a core and in bytes.
+// free returns what no pod requests of the node, in millicores and bytes.
 func (l *ledger) free(node *v1.Node) (cpu, memory int64) {
 	cpu, memory = node.Status.Allocatable.Cpu().MilliValue(), node.Status.Allocatable.Memory().Value()
 	for i := range l.pods {
@@ -164,7 +164,7 @@ func (l *ledger) free(node *v1.Node) (cpu, memory int64) {
 	return cpu, memory
 }
 
-// fit is how many pods without rules and tolerations have room, and the most CPU that one node has for them.
+// fit returns the number of pods without rules and tolerations that fit, and the most CPU that one node has for them.
 func (l *ledger) fit(cpu, memory int64) (pods int, mostCPU int64) {
 	for i := range l.nodes {
 		node := &l.nodes[i]
@@ -178,12 +178,12 @@ func (l *ledger) fit(cpu, memory int64) (pods int, mostCPU int64) {
 	return pods, mostCPU
 }
 
-// works reports whether the node is there and ready.
+// works reports whether the node exists and is ready.
 func (l *ledger) works(node string) bool {
 	return slices.ContainsFunc(l.node(node).Status.Conditions, func(c v1.NodeCondition) bool { return c.Type == v1.NodeReady && c.Status == v1.ConditionTrue })
 }
 
-// forbidding counts the budgets with pods that never allow an eviction: no more pods are ready, or can become so, than have to be.
+// forbidding counts the budgets with pods that never allow an eviction: no more pods are ready, or can become ready, than must be.
 func (l *ledger) forbidding(t *testing.T) (n int) {
 	t.Helper()
 	for i := range l.budgets {
@@ -224,7 +224,7 @@ func (l *ledger) forbidding(t *testing.T) (n int) {
 	return n
 }
 
-// replicas is how many pods the workload asks for.
+// replicas returns the number of pods that the workload asks for.
 func (l *ledger) replicas(workload string) int {
 	for i := range l.deployments {
 		if d := &l.deployments[i]; d.Namespace+"/deployment/"+d.Name == workload {
@@ -251,7 +251,7 @@ spec:
     spec: {PRIORITYcontainers: [{name: c, image: i, resources: {requests: {cpu: CPU, memory: 1Gi}}}]}
 `
 
-// A planner asks a dump of 114 nodes, of which most are full, and reckons each first line with sums of his own.
+// A planner asks about a dump of 114 nodes, most of which are full, and checks the first line of each answer with sums.
 func TestPlannersQuestions(t *testing.T) {
 	t.Setenv("COLUMNS", "1000")
 	testdata, err := filepath.Abs("testdata")
@@ -386,8 +386,8 @@ func TestPlannersQuestions(t *testing.T) {
 	golden.Compare(t, filepath.Join(testdata, "planners-questions"), lines.String())
 }
 
-// lostIn is how many pods the loss of the zone makes somebody replace, and the least number of the largest nodes whose CPU, with what is free
-// elsewhere, is theirs.
+// lostIn returns the number of pods that the loss of the zone makes controllers replace, and the smallest number of the largest nodes whose
+// CPU, together with the free CPU elsewhere, is enough for them.
 func (l *ledger) lostIn(zone string) (pods, nodes int) {
 	var lost, free, largest int64
 	for i := range l.nodes {
@@ -408,7 +408,7 @@ func (l *ledger) lostIn(zone string) (pods, nodes int) {
 	return pods, int(max(0, (lost-free+largest-1)/largest))
 }
 
-// ruled counts the Deployments and StatefulSets with a hard rule about where their pods are.
+// ruled counts the Deployments and StatefulSets with a hard rule about the placement of their pods.
 func (l *ledger) ruled() (n int) {
 	hard := func(spec *v1.PodSpec) bool {
 		a := spec.Affinity

@@ -10,7 +10,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// template is a pod's spec as its owner has it.
+// template returns the spec of a pod as its owner has it.
 func template(cpu, memory string) v1.PodSpec {
 	spec := v1.PodSpec{
 		Containers: []v1.Container{{
@@ -27,14 +27,14 @@ func template(cpu, memory string) v1.PodSpec {
 	return spec
 }
 
-// limited makes the requests limits, as many charts do that give no requests.
+// limited turns the requests into limits, as in many charts that set only limits.
 func limited(spec v1.PodSpec) v1.PodSpec {
 	container := &spec.Containers[0]
 	container.Resources = v1.ResourceRequirements{Limits: container.Resources.Requests}
 	return spec
 }
 
-// pod is a running pod, or a Pending one without a node, as the API server and the kubelet leave it.
+// pod adds a running pod, or a Pending pod if node is empty, as the API server and the kubelet leave it.
 func (c *dump) pod(meta metav1.ObjectMeta, spec v1.PodSpec, node string, newer ...string) {
 	c.pods++
 	spec = *spec.DeepCopy()
@@ -85,7 +85,7 @@ func (c *dump) pod(meta metav1.ObjectMeta, spec v1.PodSpec, node string, newer .
 	if free := c.free[node]; free != nil {
 		free.take(&spec)
 	}
-	if c.pods%400 == 399 { // its deletion was requested, and it still runs
+	if c.pods%400 == 399 { // the pod's deletion was requested, but it still runs
 		pod.DeletionTimestamp, pod.DeletionGracePeriodSeconds = ptr.To(age(9000)), ptr.To[int64](30)
 	}
 	c.add("v1", "Pod", pod, newer...)
@@ -102,8 +102,8 @@ func (r *room) take(spec *v1.PodSpec) {
 	r.pods--
 }
 
-// somewhere is a node that takes the pod, drawn at random: what once was best has drifted. Nodes that are to be avoided are not drawn. It is
-// empty if no node takes the pod.
+// somewhere returns a random node that takes the pod and is not to be avoided, or "" if there is none. A random node stands for a node that
+// was the best when the pod came.
 func (c *dump) somewhere(spec v1.PodSpec, avoid map[string]bool) string {
 	if limits := spec.Containers[0].Resources.Limits; spec.Containers[0].Resources.Requests == nil && limits != nil {
 		spec = *spec.DeepCopy()

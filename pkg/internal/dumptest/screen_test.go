@@ -16,13 +16,13 @@ import (
 )
 
 const (
-	// screen is how many lines a planner sees without scrolling, and lineLength how long they are.
+	// screen is the number of lines that a planner sees without scrolling, and lineLength the length of a line.
 	screen     = 40
 	lineLength = 100
 )
 
-// On the dump of a real cluster, with all that is the matter there, each command answers in a screen: its first lines are about the question,
-// and what a run is about comes last. Words that are longer than a line, and commands to be copied, may stand out.
+// On the dump of a realistic cluster with all its irregularities, the answer of each command fits a screen: its first lines are about the
+// question, and the lines about the input come last. Words that are longer than a line, and commands to be copied, may be wider.
 func TestAnswersFitAScreen(t *testing.T) {
 	t.Setenv("COLUMNS", strconv.Itoa(lineLength))
 	dump := filepath.Join(t.TempDir(), "dump.json")
@@ -75,6 +75,6 @@ func TestAnswersFitAScreen(t *testing.T) {
 			}
 		})
 	}
-	// What a user reads first, and often alone.
+	// These lines are what a user reads first, and often alone.
 	golden.Compare(t, "testdata/first-lines", answers.String())
 }

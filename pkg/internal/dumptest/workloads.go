@@ -14,14 +14,14 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// daemons run on every node.
+// daemons adds DaemonSets that run on every node.
 func (c *dump) daemons() {
 	for _, name := range []string{"kube-proxy", "cni", "node-exporter"} {
 		c.daemonSet(name, name != "node-exporter")
 	}
 }
 
-// daemonSet runs a pod on every node, privileged if it sets up the node's network.
+// daemonSet adds a DaemonSet with a pod on every node. Its pods are privileged if they set up the node's network.
 func (c *dump) daemonSet(name string, network bool) {
 	app := map[string]string{"k8s-app": name}
 	spec := template("50m", "64Mi")
@@ -52,14 +52,14 @@ func (c *dump) daemonSet(name string, network bool) {
 	}
 }
 
-// stateful are StatefulSets whose claims are bound in the zones of their pods; of one a claim is not in the dump.
+// stateful adds StatefulSets whose claims are bound in the zones of their pods; one claim is not in the dump.
 func (c *dump) stateful() {
 	for i, name := range []string{"ledger", "kafka", "postgres", "redis", "search"} {
 		c.statefulSet(name, i > 0)
 	}
 }
 
-// statefulSet runs three pods with a claim each, guarded by a budget or not.
+// statefulSet adds a StatefulSet of three pods with a claim each, with or without a budget.
 func (c *dump) statefulSet(name string, guarded bool) {
 	app := map[string]string{"app": name}
 	spec := template("500m", "2Gi")
@@ -97,7 +97,7 @@ func claimSpec(volume string) v1.PersistentVolumeClaimSpec {
 		VolumeMode: ptr.To(v1.PersistentVolumeFilesystem), Resources: v1.VolumeResourceRequirements{Requests: v1.ResourceList{v1.ResourceStorage: resource.MustParse("20Gi")}}}
 }
 
-// claim is bound to a volume in the zone of the node.
+// claim adds a claim that is bound to a volume in the zone of the node.
 func (c *dump) claim(name, node string) {
 	if name == MissingClaim {
 		return
@@ -116,7 +116,7 @@ func (c *dump) claim(name, node string) {
 	}})
 }
 
-// deployments are services of one replica, of a few, and of many, with the rules that charts have.
+// deployments adds Deployments of one replica, of a few, and of many, with the rules of typical charts.
 func (c *dump) deployments() {
 	for i := range c.services() {
 		replicas := []int{1, 1, 2, 3, 5, 8, 40}[i%7]
@@ -162,8 +162,8 @@ func (c *dump) autoscaler(namespace, deployment string, most int) {
 		ScaleTargetRef: autoscalingv2.CrossVersionObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Name: deployment}, MinReplicas: ptr.To[int32](2), MaxReplicas: int32(most)}})
 }
 
-// admitted is what webhooks do to the pods of some Deployments, by the remainder of their numbers: a mesh injects a sidecar, and the Vertical
-// Pod Autoscaler sets requests.
+// admitted has the changes of webhooks to the pods of some Deployments, by the remainder of the Deployment's number divided by 8: a mesh
+// injects a sidecar, and the Vertical Pod Autoscaler sets requests.
 var admitted = map[int]func(*v1.PodSpec){
 	5: func(spec *v1.PodSpec) {
 		sidecar := template("100m", "128Mi").Containers[0]
@@ -180,8 +180,8 @@ var admitted = map[int]func(*v1.PodSpec){
 	},
 }
 
-// deployment runs pods of the spec, after the webhooks have changed it, each in a domain of its own of the key apart if there is one. A
-// pod that no node has room for waits. The last pod's node is returned.
+// deployment adds a Deployment with pods of the spec after the webhooks have changed it. If apart is a topology key, each pod is in a
+// domain of its own. A pod for which no node has room is Pending. deployment returns the last pod's node.
 func (c *dump) deployment(namespace, name string, replicas int, spec v1.PodSpec, apart string, newer bool, webhooks func(*v1.PodSpec)) (node string) {
 	app := map[string]string{"app": name}
 	hash := fmt.Sprintf("%x", 0x5d4f8c7b+len(c.items))
@@ -236,7 +236,7 @@ func (c *dump) deployment(namespace, name string, replicas int, spec v1.PodSpec,
 	return node
 }
 
-// avoidDomain adds the nodes that are in one domain of the key with a node.
+// avoidDomain adds the nodes that are in the node's domain of the key.
 func (c *dump) avoidDomain(avoid map[string]bool, node, key string) {
 	domain := c.domain(node, key)
 	for _, other := range c.nodes {
@@ -246,7 +246,7 @@ func (c *dump) avoidDomain(avoid map[string]bool, node, key string) {
 	}
 }
 
-// domain is the value of a label of a node.
+// domain returns the value of a label of a node.
 func (c *dump) domain(node, key string) string {
 	for _, n := range c.nodes {
 		if n.Name == node {
@@ -256,7 +256,7 @@ func (c *dump) domain(node, key string) string {
 	return ""
 }
 
-// oldReplicaSet is the one before the last rollout, which is kept for a rollback.
+// oldReplicaSet adds the ReplicaSet before the last rollout, which the Deployment keeps for a rollback.
 func (c *dump) oldReplicaSet(d *appsv1.Deployment, spec v1.PodSpec) {
 	hashed := map[string]string{"app": d.Name, "pod-template-hash": "0ld"}
 	old := *spec.DeepCopy()
@@ -290,7 +290,7 @@ func (c *dump) budget(namespace, name string, unavailable int) {
 		MaxUnavailable: ptr.To(intstr.FromInt32(int32(unavailable))), Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": name}}}})
 }
 
-// batch is what runs to an end: CronJobs, pods of another scheduler, pods whose node is gone.
+// batch adds pods that run to an end, pods of another scheduler, and pods whose node is gone.
 func (c *dump) batch() {
 	once := template("500m", "1Gi")
 	once.RestartPolicy = v1.RestartPolicyNever
@@ -310,7 +310,7 @@ func (c *dump) batch() {
 	}
 }
 
-// job runs one pod.
+// job adds a Job with one pod.
 func (c *dump) job(name string, owner []metav1.OwnerReference, spec v1.PodSpec) {
 	meta := c.meta("ml", name, nil)
 	labels := map[string]string{"batch.kubernetes.io/controller-uid": string(meta.UID), "controller-uid": string(meta.UID), "batch.kubernetes.io/job-name": name, "job-name": name}
@@ -326,7 +326,7 @@ func (c *dump) job(name string, owner []metav1.OwnerReference, spec v1.PodSpec) 
 	c.pod(running, spec, c.somewhere(spec, nil))
 }
 
-// suffix are the five characters that the API server adds to a generated name.
+// suffix returns five characters, as the API server adds to a generated name.
 func (c *dump) suffix() string {
 	const alphabet = "bcdfghjklmnpqrstvwxz2456789"
 	var name [5]byte
