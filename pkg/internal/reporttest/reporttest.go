@@ -1,4 +1,4 @@
-// Package reporttest holds what the tests of reports share: golden files, schemas, and texts that try to break a page.
+// Package reporttest has what the tests of reports share: golden files, schemas, and texts that try to break a page.
 package reporttest
 
 import (
@@ -27,16 +27,16 @@ import (
 	"github.com/faultline/faultline/pkg/simulation"
 )
 
-// Hostile has all that could break a page, or act on it.
+// Hostile is a text with everything that could break a page, or act on it.
 const Hostile = "a|b `c` ``d`` <img src=x onerror=y> </details> *e* _f_ ~~g~~ [h](http://i) https://j.example @k #1 \\| \\` &lt; $l$ !\x1b[2J\n- m\n\n# n"
 
-// Golden compares with a file of testdata, or writes it with -update.
+// Golden compares the text with a file of testdata, or writes the file with -update.
 func Golden(t *testing.T, file, got string) {
 	t.Helper()
 	golden.Compare(t, filepath.Join("testdata", file), got)
 }
 
-// File reads a file.
+// File returns the content of a file.
 func File(t testing.TB, name string) []byte {
 	t.Helper()
 	data, err := os.ReadFile(name)
@@ -59,7 +59,7 @@ func Schema(t *testing.T, name string) *jsonschema.Schema {
 //go:embed sarif-schema-2.1.0.json
 var sarif []byte
 
-// SARIF is the standard's own schema: https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json.
+// SARIF returns the standard's own schema: https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json.
 func SARIF(t *testing.T) *jsonschema.Schema { return compile(t, sarif) }
 
 func compile(t *testing.T, data []byte) *jsonschema.Schema {
@@ -80,7 +80,7 @@ func compile(t *testing.T, data []byte) *jsonschema.Schema {
 	return schema
 }
 
-// Validate holds JSON against a schema.
+// Validate validates JSON against a schema, and returns what the JSON violates.
 func Validate(t *testing.T, schema *jsonschema.Schema, data string) error {
 	t.Helper()
 	document, err := jsonschema.UnmarshalJSON(strings.NewReader(data))
@@ -90,7 +90,7 @@ func Validate(t *testing.T, schema *jsonschema.Schema, data string) error {
 	return schema.Validate(document)
 }
 
-// Rendering is Markdown as GitHub would show it.
+// Rendering converts Markdown to HTML as GitHub does.
 func Rendering(t *testing.T, markdown string) string {
 	t.Helper()
 	var out bytes.Buffer
@@ -107,8 +107,8 @@ var (
 	cell    = regexp.MustCompile(`(^|[^\\])\|`)
 )
 
-// Harmless fails the test where a page of Markdown with hostile names in it has an element that is not ours, mentions somebody, or
-// breaks a table.
+// Harmless fails the test if a page of Markdown with hostile names has an element that reports do not use, mentions somebody, or has a
+// broken table.
 func Harmless(t *testing.T, page string) {
 	t.Helper()
 	shown := Rendering(t, page)
@@ -128,7 +128,7 @@ func Harmless(t *testing.T, page string) {
 	if strings.Contains(shown, "<td></td>\n<td></td>\n<td></td>") {
 		t.Errorf("a table breaks in\n%s", shown)
 	}
-	// GitHub's tables drop what is too much, so each row must have as many cells as it has parts.
+	// GitHub's tables drop surplus cells, so each row must have as many cells as it has parts.
 	for _, line := range strings.Split(page, "\n") {
 		if cells := cell.FindAllString(line, -1); strings.HasPrefix(line, "| ") && len(cells) < 3 {
 			t.Errorf("a row of few cells: %s", line)
@@ -136,7 +136,7 @@ func Harmless(t *testing.T, page string) {
 	}
 }
 
-// Bounded fails the test where a page of Markdown does not fit a comment on GitHub, or does not count what is left out of these things.
+// Bounded fails the test if a page of Markdown is too long for a comment on GitHub, or does not say how many of these things are left out.
 func Bounded(t *testing.T, page string, things ...string) {
 	t.Helper()
 	const most = 65_536
@@ -150,7 +150,7 @@ func Bounded(t *testing.T, page string, things ...string) {
 	}
 }
 
-// Nodes are nodes with 4 cores and 8 GiB each, named after their zone: a-1 is in zone a.
+// Nodes returns nodes with 4 cores and 8 GiB each. The zone is the first part of the name: a-1 is in zone a.
 func Nodes(names ...string) []*v1.Node {
 	var nodes []*v1.Node
 	for _, name := range names {
@@ -165,7 +165,7 @@ func Nodes(names ...string) []*v1.Node {
 	return nodes
 }
 
-// Result is what a simulation of the scenario shop found, on these nodes: one step for each name, in which nothing happens.
+// Result returns the result of a run of the scenario shop on these nodes: one step for each name, in which nothing happens.
 func Result(t *testing.T, nodes []*v1.Node, steps ...string) *simulation.Result {
 	t.Helper()
 	config, err := sched.DefaultConfig()
@@ -180,7 +180,7 @@ func Result(t *testing.T, nodes []*v1.Node, steps ...string) *simulation.Result 
 	return r
 }
 
-// Write writes a report in a format.
+// Write returns the report in a format.
 func Write[R any](t *testing.T, formats report.Formats[R], r *R, format string, opts report.Options) string {
 	t.Helper()
 	var out strings.Builder
@@ -190,8 +190,8 @@ func Write[R any](t *testing.T, formats report.Formats[R], r *R, format string, 
 	return out.String()
 }
 
-// Formats writes a report in each of its formats for readers, compares them with golden files of that name, holds its JSON against
-// its schema, and reads JSON and YAML back.
+// Formats writes a report in each of its formats for readers, compares them with golden files of that name, validates its JSON against its
+// schema, and reads JSON and YAML back.
 func Formats[R any](t *testing.T, formats report.Formats[R], r *R, name, schema, kind string) {
 	t.Helper()
 	for _, format := range formats.Names() {
@@ -225,7 +225,7 @@ func Formats[R any](t *testing.T, formats report.Formats[R], r *R, name, schema,
 	}
 }
 
-// Has fails the test where the text lacks a line, wherever it stands and however wide its columns are.
+// Has fails the test if the text lacks one of the lines. The order of lines and the width of columns do not matter.
 func Has(t *testing.T, text string, lines ...string) {
 	t.Helper()
 	narrow := func(line string) string { return strings.Join(strings.Fields(line), " ") }
