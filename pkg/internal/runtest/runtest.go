@@ -1,4 +1,4 @@
-// Package runtest runs scenarios that tests write out.
+// Package runtest runs scenarios that tests contain as text.
 package runtest
 
 import (
@@ -13,7 +13,7 @@ import (
 	"github.com/faultline/faultline/pkg/simulation"
 )
 
-// Run runs the scenario.
+// Run runs the scenario in the text, a file in YAML, and returns its result.
 func Run(t *testing.T, text string) *simulation.Result {
 	t.Helper()
 	s, err := loader.LoadFS(fstest.MapFS{"s.yaml": {Data: []byte(text)}}, "s.yaml", loader.Options{})
@@ -32,7 +32,8 @@ func run(t *testing.T, s *scenario.Scenario) *simulation.Result {
 	return result
 }
 
-// Again runs the scenario of the result with further steps: every pod must be where it is in the state. It returns the last step.
+// Again runs the scenario of the result with further steps. It fails the test if a pod is not on the node that it has in the state, and
+// returns the last step.
 func Again(t *testing.T, result *simulation.Result, steps []scenario.Step, state *cluster.State) *simulation.Step {
 	t.Helper()
 	whole := run(t, result.Scenario.Ask(steps...))
@@ -43,7 +44,7 @@ func Again(t *testing.T, result *simulation.Result, steps []scenario.Step, state
 	return last
 }
 
-// where is the node of each pod.
+// where returns the node of each pod.
 func where(state *cluster.State) map[string]string {
 	on := map[string]string{}
 	for _, pod := range state.Pods {
