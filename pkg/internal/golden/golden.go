@@ -1,4 +1,4 @@
-// Package golden compares what a test got with a file, which -update writes anew.
+// Package golden compares the output of a test with a file, which -update writes.
 package golden
 
 import (
@@ -10,10 +10,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Update is set by -update.
+// Update says whether the test was run with -update, which writes golden files instead of comparing them.
 var Update = flag.Bool("update", false, "write the golden files and the generated ones anew")
 
-// Compare compares with a file, or writes it with -update.
+// Compare compares the text with a file, or writes the file with -update.
 func Compare(t *testing.T, file, got string) {
 	t.Helper()
 	if *Update {
