@@ -1,4 +1,4 @@
-// Package browsertest shows pages to tests in a headless Chromium, as a reader sees them.
+// Package browsertest opens pages in a headless Chromium for tests, which see them as a reader does.
 package browsertest
 
 import (
@@ -22,20 +22,20 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// Browser is a headless Chromium with one page. Complaints are what the page says in the console, asks the network for, or asks
-// its reader.
+// Browser is a headless Chromium with one page. It records complaints: what the page prints on the console, requests to the network, and
+// dialogs.
 type Browser struct {
-	// Ctx is the page's, for calls of chromedp.
+	// Ctx is the context of the page, for calls of chromedp.
 	Ctx context.Context
 
 	t   testing.TB
-	own string // the address of the server that the page may ask
+	own string // the address of the server that the page may send requests to
 
 	mu         sync.Mutex
 	complaints []string
 }
 
-// Start fails the test at its end if a page complained.
+// Start starts a browser. The test fails at its end if a page complained.
 func Start(t testing.TB) *Browser {
 	t.Helper()
 	path, err := exec.LookPath("chromium")
@@ -46,7 +46,7 @@ func Start(t testing.TB) *Browser {
 	if os.Geteuid() == 0 {
 		opts = append(opts, chromedp.NoSandbox) // Chromium refuses to run as root otherwise
 	}
-	// On a busy machine Chromium at times does not come up, which says nothing of a page.
+	// On a busy machine, Chromium sometimes does not start, which is not the fault of a page.
 	for attempt := 1; ; attempt++ {
 		allocator, cancel := chromedp.NewExecAllocator(context.Background(), opts...)
 		t.Cleanup(cancel)
@@ -60,7 +60,7 @@ func Start(t testing.TB) *Browser {
 	}
 }
 
-// Tab opens another page, which knows nothing of this one. It may ask the same server.
+// Tab opens another page, which shares nothing with this one. It may send requests to the same server.
 func (b *Browser) Tab() *Browser {
 	b.t.Helper()
 	other, err := tab(b.t, b.Ctx)
@@ -125,7 +125,7 @@ func (b *Browser) hear(event any) {
 	}
 }
 
-// mayAsk reports whether a request leaves neither the page nor its server.
+// mayAsk reports whether a request goes to the page itself or to its server.
 func (b *Browser) mayAsk(address string) bool {
 	for _, own := range []string{"file:", "data:", "blob:"} {
 		if strings.HasPrefix(address, own) {
@@ -135,7 +135,7 @@ func (b *Browser) mayAsk(address string) bool {
 	return b.own != "" && strings.HasPrefix(address, b.own+"/")
 }
 
-// Heard are the complaints so far, which are then forgotten.
+// Heard returns the complaints since the last call.
 func (b *Browser) Heard() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -144,17 +144,17 @@ func (b *Browser) Heard() []string {
 	return heard
 }
 
-// Open shows the page of a server, which it may ask.
+// Open opens the page of a server, to which it may send requests.
 func (b *Browser) Open(server, path string) {
 	b.t.Helper()
-	if b.own == "" { // the server may end before the browser does, and must not be asked then
+	if b.own == "" { // the server may end before the browser, which must not send it requests then
 		b.t.Cleanup(func() { b.Do(chromedp.Navigate("about:blank")) })
 	}
 	b.own = server
 	b.Do(chromedp.Navigate(server + path))
 }
 
-// OpenFile shows the page from a file of its own; the fragment is what its address ends with.
+// OpenFile opens the page from a file with this content. The address of the page ends with the fragment.
 func (b *Browser) OpenFile(content string, fragment ...string) {
 	b.t.Helper()
 	file := filepath.Join(b.t.TempDir(), "page.html")
@@ -167,10 +167,10 @@ func (b *Browser) OpenFile(content string, fragment ...string) {
 // patience is far longer than anything on a page takes.
 const patience = time.Minute
 
-// Do does what a reader does.
+// Do performs actions of a reader.
 func (b *Browser) Do(actions ...chromedp.Action[chromedp.Void]) {
 	b.t.Helper()
-	// An action waits for its element, and a page that has none would keep it waiting for ever.
+	// An action waits for its element, and would wait forever on a page without it.
 	ctx, cancel := context.WithTimeout(b.Ctx, patience)
 	defer cancel()
 	if err := chromedp.Do(ctx, actions...); err != nil {
@@ -178,8 +178,8 @@ func (b *Browser) Do(actions ...chromedp.Action[chromedp.Void]) {
 	}
 }
 
-// Click waits for the element, and clicks on it. A page may draw or move its elements between the look at where one is and the press
-// there: a click that does not reach the element reaches nothing, and is made anew.
+// Click waits for the element, and clicks on it. A page may redraw or move its elements after Chromium has found their position: a click
+// that misses the element has no effect and is repeated.
 func (b *Browser) Click(selector string) {
 	b.t.Helper()
 	for end := time.Now().Add(patience); time.Now().Before(end); {
@@ -198,7 +198,7 @@ func (b *Browser) Click(selector string) {
 	b.t.Fatalf("no click reaches %s", selector)
 }
 
-// aim lets the next click reach only an element with the selector. What came of the click is in window.click.
+// aim lets the next click reach only an element with the selector. The result of the click is in window.click.
 const aim = `(() => {
   window.click = "awaited";
   addEventListener("click", (event) => {
@@ -208,13 +208,13 @@ const aim = `(() => {
   return true;
 })()`
 
-// Focus waits for the element, and gives it the keyboard.
+// Focus waits for the element, and gives it the keyboard focus.
 func (b *Browser) Focus(selector string) {
 	b.t.Helper()
 	b.with(selector, chromedp.Focus(chromedp.CSS(selector)))
 }
 
-// with does something with an element. A page that draws it anew meanwhile is asked again.
+// with performs an action on an element, and repeats it if the page redraws the element meanwhile.
 func (b *Browser) with(selector string, action chromedp.Action[chromedp.Void]) {
 	b.t.Helper()
 	ctx, cancel := context.WithTimeout(b.Ctx, patience)
@@ -230,19 +230,19 @@ func (b *Browser) with(selector string, action chromedp.Action[chromedp.Void]) {
 	}
 }
 
-// Press presses keys where the focus is.
+// Press presses keys on the element that has the focus.
 func (b *Browser) Press(keys string) {
 	b.t.Helper()
 	b.Do(chromedp.KeyEvent(keys))
 }
 
-// Text is what a reader sees of an element.
+// Text returns the text of an element as a reader sees it.
 func (b *Browser) Text(selector string) string {
 	b.t.Helper()
 	return Evaluate[string](b, fmt.Sprintf("document.querySelector(%q).innerText", selector))
 }
 
-// Has fails the test where a reader does not see all of the words.
+// Has fails the test if a reader does not see all of the words in the element.
 func (b *Browser) Has(selector string, words ...string) {
 	b.t.Helper()
 	text := b.Text(selector)
@@ -253,7 +253,7 @@ func (b *Browser) Has(selector string, words ...string) {
 	}
 }
 
-// Shows waits until a reader sees all of the words, and ends the test if that is never.
+// Shows waits until a reader sees all of the words in the element, and ends the test if that does not happen.
 func (b *Browser) Shows(selector string, words ...string) {
 	b.t.Helper()
 	for _, want := range words {
@@ -264,7 +264,7 @@ func (b *Browser) Shows(selector string, words ...string) {
 	}
 }
 
-// Until waits until the expression is true, and ends the test if that is never.
+// Until waits until the expression is true, and ends the test if that does not happen.
 func (b *Browser) Until(expression string) {
 	b.t.Helper()
 	if !b.becomes(expression) {
@@ -294,7 +294,7 @@ func Evaluate[T any](b *Browser, expression string) T {
 	return value
 }
 
-// Resize gives the page a screen.
+// Resize sets the size of the page's screen, in pixels.
 func (b *Browser) Resize(width, height int64) {
 	b.t.Helper()
 	if _, err := chromedp.Call(b.Ctx, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{Width: width, Height: height, DeviceScaleFactor: 1}); err != nil {
@@ -310,7 +310,7 @@ func (b *Browser) Media(media, colours string) {
 	}
 }
 
-// media lets nothing move: a click hits what does only by chance.
+// media also asks the page to reduce motion, since a click on a moving element hits only by chance.
 func (b *Browser) media(media, colours string) error {
 	_, err := chromedp.Call(b.Ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Media: media, Features: []*emulation.MediaFeature{
 		{Name: "prefers-reduced-motion", Value: "reduce"}, {Name: "prefers-color-scheme", Value: colours},
@@ -318,7 +318,7 @@ func (b *Browser) media(media, colours string) error {
 	return err
 }
 
-// Within fails the test where an element's upper left part of the size is not on the screen.
+// Within fails the test if the upper left part of an element, of that size in pixels, is not on the screen.
 func (b *Browser) Within(name, selector string, width, height int) {
 	b.t.Helper()
 	box := Evaluate[[]float64](b, fmt.Sprintf(`(() => { const box = document.querySelector(%q).getBoundingClientRect(); return [innerWidth - box.left, innerHeight - box.top, box.left, box.top]; })()`, selector))

@@ -8,7 +8,7 @@ import (
 	"github.com/faultline/faultline/pkg/internal/browsertest"
 )
 
-// The page draws its first button anew once it is pressed, and moves it away: the click would be lost, or be the second button's.
+// The page redraws its first button when a reader presses it, and moves it away: the click would be lost, or hit the second button.
 const moving = `<!doctype html><meta charset="utf-8"><title>moving</title><main></main><script>
 const clicks = [];
 function draw(top) {
