@@ -12,7 +12,7 @@ import (
 	"github.com/faultline/faultline/pkg/playground"
 )
 
-// leaving is the context of a client that leaves when it has been asked a number of times whether it still waits.
+// leaving is the context of a client that leaves after the engine has asked a number of times whether it still waits.
 type leaving struct {
 	context.Context
 	asked, at atomic.Int64
@@ -30,19 +30,19 @@ func (l *leaving) Err() error {
 	return context.Canceled
 }
 
-// Whenever the client leaves, every kind of request ends, and the next one has its turn: each asks again and again whether somebody waits, in
-// each of its loops, and asks only a few times more after nobody does.
+// Whenever the client leaves, every kind of request ends, and the next one has its turn. Each request asks repeatedly, in each of its
+// loops, whether the client still waits, and asks only a few more times after it has left.
 func TestRequestsEndWithTheirClients(t *testing.T) {
-	const most = 40 // times that a request asks on its way out, on several cores
+	const most = 40 // how often a request asks after the client has left, on several cores
 	crowded := with("scenario.yaml", "total: 3", "total: 30")
 	crowded.Files["web.yaml"] = strings.Replace(web, "replicas: 4", "replicas: 32", 1)
 	crowded.Files["scenario.yaml"] += "  questions: [{ask: how many, number: {pending: true}}]\nexpect: {failures: [{level: zone, stranded: 40}]}\n"
-	named := crowded // whose pods have names that are known before
+	named := crowded // the pods of a StatefulSet have predictable names
 	named.Files = maps.Clone(crowded.Files)
 	named.Files["web.yaml"] = strings.Replace(crowded.Files["web.yaml"], "kind: Deployment", "kind: StatefulSet", 1)
 	for method, test := range map[string]struct {
 		request any
-		least   int64 // how often a whole answer asks
+		least   int64 // how often a complete answer asks at least
 	}{
 		"run":     {playground.RunRequest{Input: crowded}, 40},
 		"fail":    {playground.FailRequest{Input: crowded, Step: "web"}, 100},
@@ -68,7 +68,7 @@ func TestRequestsEndWithTheirClients(t *testing.T) {
 					t.Fatal(err)
 				}
 				asked := client.asked.Load()
-				if asked < at { // it had the whole answer
+				if asked < at { // the client had the complete answer
 					if response.Error != nil || response.Problems != nil || asked < test.least {
 						t.Errorf("%v, %v; asked %d times, want at least %d", response.Error, response.Problems, asked, test.least)
 					}
@@ -85,7 +85,8 @@ func TestRequestsEndWithTheirClients(t *testing.T) {
 	}
 }
 
-// While a live cluster is read again, which may take a minute, others get what was read before, and whoever waits to read it may leave.
+// While the engine reads a live cluster again, which may take a minute, other requests get the earlier state, and a request that waits to
+// read the cluster may be canceled.
 func TestLoadsDoNotWaitForALiveCluster(t *testing.T) {
 	engine := playground.New("test")
 	engine.Start = input

@@ -12,16 +12,16 @@ import (
 	"github.com/faultline/faultline/pkg/variant"
 )
 
-// CompareRequest asks what other rules would come to.
+// CompareRequest asks what other rules would change.
 type CompareRequest struct {
 	Input Input `json:"input"`
-	// Workload is the one whose rules are others, as kind/name or namespace/kind/name. Default: all.
+	// Workload is the workload whose rules change, as kind/name or namespace/kind/name. Default: all.
 	Workload string `json:"workload,omitempty"`
 	// Rules are none, soft, hard or spread.
 	Rules []string `json:"rules"`
-	// Keys are the topology keys, such as zone, over which each rule keeps pods apart. Default: those of the present rules, or node.
+	// Keys are the topology keys, such as zone, over which each rule keeps pods apart. Default: the keys of the present rules, or node.
 	Keys []string `json:"keys,omitempty"`
-	// Step is the step after which. Default: the last one.
+	// Step is the name of the step after which the versions are compared. Default: the last one.
 	Step string `json:"step,omitempty"`
 }
 

@@ -44,7 +44,7 @@ type step struct {
 }
 
 // Compose returns a scenario from files of the command line: clusterFiles are its cluster, and its only step applies files. "-" is stdin.
-// If the files have no nodes, Compose adds generated ones. The release is that as which the scenario is to be answered, if it is known.
+// If the files have no nodes, Compose adds generated ones. release is the release of Kubernetes for the scenario, or "" if it is not known.
 func Compose(fsys fs.FS, stdin io.Reader, clusterFiles, files []string, nodes *loader.Nodes, release string) (Input, error) {
 	in := Input{Main: loader.FileName, Files: map[string]string{}}
 	file := composed{APIVersion: scenario.APIVersion, Kind: scenario.Kind, Metadata: scenario.Metadata{Name: "playground"}}
@@ -81,7 +81,8 @@ func Compose(fsys fs.FS, stdin io.Reader, clusterFiles, files []string, nodes *l
 	return in, err
 }
 
-// take adds the files at paths of the file system, and returns their names in the input. Of a folder, it leaves out files without objects.
+// take adds the files at paths of the file system, and returns their names in the input. It leaves out files of folders that have no
+// objects.
 func (in Input) take(fsys fs.FS, stdin io.Reader, paths []string) (names []string, err error) {
 	for _, given := range paths {
 		found, err := manifest.Files(fsys, given)
@@ -94,7 +95,7 @@ func (in Input) take(fsys fs.FS, stdin io.Reader, paths []string) (names []strin
 				return nil, err
 			}
 			if file != given && manifest.IsForeign(file, data) {
-				continue // a support bundle has lists of permissions beside its objects
+				continue // for example, a support bundle also has lists of permissions
 			}
 			name := in.free(file)
 			in.Files[name] = string(data)
@@ -104,13 +105,13 @@ func (in Input) take(fsys fs.FS, stdin io.Reader, paths []string) (names []strin
 	return names, nil
 }
 
-// hasNodes reports whether the file has nodes. If it cannot be read, a later run reports it.
+// hasNodes reports whether the file has nodes. If the file cannot be read, a later run reports the error.
 func (in Input) hasNodes(name string) bool {
 	set, err := manifest.Decode(name, []byte(in.Files[name]))
 	return err == nil && slices.ContainsFunc(set.Objects, func(obj manifest.Object) bool { return cluster.KindOf(obj.Object) == "Node" })
 }
 
-// generatedNodes returns the nodes as a source of a scenario. The nodes of a kind cluster are written out.
+// generatedNodes returns the nodes as a source of a scenario. It lists the nodes of a kind cluster as objects.
 func generatedNodes(nodes *loader.Nodes) ([]source, error) {
 	if nodes.KindName == "" {
 		return []source{{Synthetic: &nodes.Spec}}, nil
@@ -122,7 +123,7 @@ func generatedNodes(nodes *loader.Nodes) ([]source, error) {
 	return []source{{Objects: made}}, err
 }
 
-// free returns a name for the file, from the last part of its path, that the input does not have yet.
+// free returns a name for the file that the input does not have yet, from the last part of the file's path.
 func (in Input) free(file string) string {
 	name := path.Base(filepath.ToSlash(file))
 	if file == manifest.Stdin {

@@ -11,7 +11,7 @@ import (
 	"github.com/faultline/faultline/pkg/loader"
 )
 
-// A support bundle has lists of permissions and error messages beside its objects. A folder may have them; a file that is named may not.
+// A support bundle also has lists of permissions and error messages. A folder may have such files; a file that is named may not be one.
 func TestComposeFolder(t *testing.T) {
 	fsys := fstest.MapFS{
 		"bundle/nodes.json":       {Data: []byte(`{"apiVersion":"v1","kind":"Node","metadata":{"name":"w"}}`)},

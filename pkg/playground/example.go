@@ -29,8 +29,8 @@ func example(name string) (Input, error) {
 	return shipped(all[i].File())
 }
 
-// shipped returns a built-in scenario: its file, and all files that strings in it name. The loader would find them exactly, but it sets the
-// feature gates of the process, and another scenario may be running.
+// shipped returns a built-in scenario: its file, and all files that strings in it name. The loader would find the files exactly, but it
+// sets the feature gates of the process, and another scenario may be running.
 func shipped(file string) (Input, error) {
 	data, err := scenarios.FS.ReadFile(file)
 	if err != nil {
@@ -55,11 +55,11 @@ func shipped(file string) (Input, error) {
 			}
 		case string:
 			found, err := manifest.Files(scenarios.FS, path.Join(dir, v))
-			if v == "" || err != nil { // not the name of a file
+			if v == "" || err != nil { // the string is not the name of a file
 				return
 			}
 			for _, name := range found {
-				rest, _ := filepath.Rel(dir, name) // both are below the root
+				rest, _ := filepath.Rel(dir, name) // the file is below the folder
 				named = append(named, rest)
 			}
 		}
@@ -68,7 +68,7 @@ func shipped(file string) (Input, error) {
 	return gather(scenarios.FS, dir, path.Base(file), named)
 }
 
-// Read returns a scenario file of the machine and the files that it names, with paths relative to their common folder. The error lists all
+// Read returns a scenario file of this machine and the files that it names, with paths relative to their common folder. The error lists all
 // problems of the scenario.
 func Read(file string) (Input, error) {
 	s, err := loader.Load(file, loader.Options{})
@@ -100,7 +100,7 @@ func gather(fsys fs.FS, dir, main string, named []string) (Input, error) {
 		}
 	}
 	place := func(file string) string {
-		rest, _ := filepath.Rel(root, file) // below it
+		rest, _ := filepath.Rel(root, file) // the file is below the root
 		return filepath.ToSlash(rest)
 	}
 	in := Input{Main: place(filepath.Join(dir, main)), Files: map[string]string{}}

@@ -12,7 +12,7 @@ import (
 // ExplainRequest asks why a pod is where it is, or Pending.
 type ExplainRequest struct {
 	Input Input `json:"input"`
-	// Step is the step after which. Default: the last that placed the pod.
+	// Step is the name of the step after which the pod is explained. Default: the last step that placed the pod.
 	Step      string `json:"step,omitempty"`
 	Namespace string `json:"namespace"`
 	Pod       string `json:"pod"`

@@ -20,7 +20,7 @@ type FailRequest struct {
 	Step string `json:"step"`
 	// TopologyKey is the level whose domains fail. Default: each domain of every level, one at a time.
 	TopologyKey string `json:"topologyKey,omitempty"`
-	// Domains are those of the level that fail together. Default: each, one at a time.
+	// Domains are the domains of the level that fail together. Default: each domain, one at a time.
 	Domains []string `json:"domains,omitempty"`
 }
 
@@ -61,7 +61,7 @@ func (e *Engine) fail(ctx context.Context, request FailRequest) (*FailResponse, 
 	return &FailResponse{Blast: reportblast.New(last.result, blasted, opts, blast.Filter{}, true, e.Version)}, nil
 }
 
-// maxMissing is how many missing domains an error names.
+// maxMissing is the number of missing domains that an error names.
 const maxMissing = 8
 
 // checkDomains returns an error for domains that the nodes do not have.

@@ -19,9 +19,9 @@ import (
 type Input struct {
 	// Main is the path of the scenario's file.
 	Main string `json:"main"`
-	// Files are the texts of all files by their paths, which have slashes, and no dots but in names.
+	// Files has the texts of all files by their paths, which have slashes and no parts "." or "..".
 	Files map[string]string `json:"files"`
-	// Kept are further files by their paths, each with the id that the engine gave it.
+	// Kept has the ids of further files, which the engine gave them, by their paths.
 	Kept map[string]string `json:"kept,omitempty"`
 }
 
@@ -57,7 +57,7 @@ func (e *Engine) read(ctx context.Context, in Input) (s *scenario.Scenario, prob
 	}
 	limits := scenario.Limits{Nodes: e.Limits.Nodes, Devices: e.Limits.Devices, Pods: e.Limits.Pods, Versions: e.Limits.Versions}
 	opts := loader.Options{FS: files, Limits: limits, Strict: e.Strict}
-	opts.NoExtenders = true // the author of a page must not make this machine call others
+	opts.NoExtenders = true // the author of a scenario must not make this machine call others
 	opts.WithoutExtenders = "the playground asks nothing over the network"
 	s, err = loader.LoadContext(ctx, files, in.Main, opts)
 	limit := (*scenario.LimitError)(nil)

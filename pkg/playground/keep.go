@@ -9,24 +9,24 @@ import (
 	"sync"
 )
 
-// KeepRequest gives the engine a large file, so that the next requests need not have its text.
+// KeepRequest gives the engine a large file, so that later requests can name it instead of sending its text.
 type KeepRequest struct {
 	Text string `json:"text"`
 }
 
-// KeepResponse names it.
+// KeepResponse names the file.
 type KeepResponse struct {
-	// ID is for Input.Kept. The engine may forget the file; then an error of the kind missing asks for it again.
+	// ID is the id for Input.Kept. The engine may forget the file; then an error of the kind missing asks for it again.
 	ID string `json:"id"`
 }
 
-// large is the size of files that are kept, and maxKept the size of all files that an engine keeps.
+// minKeptSize is the smallest size of a file that is kept, and maxKeptSize the total size of the files that an engine keeps.
 const (
 	large   = 64 << 10
 	maxKept = 256 << 20
 )
 
-// keeper holds large files by their hash. It forgets the oldest first.
+// keeper holds large files by their hash. It forgets the oldest files first.
 type keeper struct {
 	mu    sync.Mutex
 	texts map[string]string
@@ -77,7 +77,7 @@ func (k *keeper) whole(in Input) (Input, error) {
 	return Input{Main: in.Main, Files: files}, nil
 }
 
-// slim returns the input with large files by their ids, as the page sends it.
+// slim returns the input with ids in place of large files, as the page sends it.
 func (k *keeper) slim(in Input) Input {
 	slim := Input{Main: in.Main, Files: map[string]string{}}
 	for path, text := range in.Files {
@@ -93,7 +93,7 @@ func (k *keeper) slim(in Input) Input {
 	return slim
 }
 
-// Begin runs the start before somebody asks for it, so that the first answer comes sooner.
+// Begin runs the engine's start before the first request for it, so that the first answer comes sooner.
 func (e *Engine) Begin(ctx context.Context) {
 	start := e.started()
 	if request, err := json.Marshal(RunRequest{Input: e.kept.slim(start)}); err == nil && start.Main != "" {

@@ -11,7 +11,7 @@ import (
 	"github.com/faultline/faultline/pkg/playground"
 )
 
-// A large file is sent once, and then named.
+// A large file is sent once, and named in later requests.
 func TestKeep(t *testing.T) {
 	engine := playground.New("test")
 	large := web + "# " + strings.Repeat("x", 100_000) + "\n"

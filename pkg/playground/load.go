@@ -9,24 +9,24 @@ import (
 	"github.com/faultline/faultline/scenarios"
 )
 
-// LoadRequest asks for what the page begins with.
+// LoadRequest asks for the page's first scenario.
 type LoadRequest struct {
-	// Example is the name of a scenario that is part of the program. Default: the one that the engine starts with.
+	// Example is the name of a scenario that is part of the program. Default: the scenario that the engine starts with.
 	Example string `json:"example,omitempty"`
-	// Again reads the live cluster again that the engine starts with.
+	// Again makes the engine read again the live cluster that it starts with.
 	Again bool `json:"again,omitempty"`
 }
 
-// LoadResponse is what the page begins with.
+// LoadResponse has what the page needs at its start.
 type LoadResponse struct {
 	// Version is Faultline's own, and Scheduler the Kubernetes release of the scheduler's code.
 	Version   string `json:"version"`
 	Scheduler string `json:"scheduler"`
 	// Input is the scenario to begin with.
 	Input Input `json:"input"`
-	// Kept are the ids of the input's large files, for later requests.
+	// Kept has the ids of the input's large files by their paths, for later requests.
 	Kept map[string]string `json:"kept,omitempty"`
-	// Example is its name if it is part of the program.
+	// Example is the name of the scenario if it is part of the program.
 	Example string `json:"example,omitempty"`
 	// Live is the name of the live cluster that the engine starts with, which can be read again.
 	Live string `json:"live,omitempty"`
@@ -58,8 +58,8 @@ func (e *Engine) load(ctx context.Context, request LoadRequest) (*LoadResponse, 
 	return response, err
 }
 
-// begins returns what the engine starts with, after it has read a live cluster again if that is asked for. Whoever does not ask for that does
-// not wait for those who do.
+// begins returns the input that the engine starts with. If again is set, it first reads the live cluster again. Requests that do not ask
+// for this do not wait for those that do.
 func (e *Engine) begins(ctx context.Context, again bool) (Input, error) {
 	switch {
 	case !again:

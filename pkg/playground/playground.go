@@ -3,8 +3,8 @@
 //
 //	request ─ Engine.Answer ─▶ Load · Run · Fail · Explain · Compare · Quiz · Keep ─▶ response
 //
-// The request contains the scenario and the files that it names as text. The engine reads nothing from the machine, and calls nothing over
-// the network but the live cluster that it was given, if any.
+// The request contains the texts of the scenario and of the files that it names. The engine reads nothing from the machine, and sends
+// nothing over the network except to the live cluster that it was given, if any.
 package playground
 
 import (
@@ -26,39 +26,38 @@ import (
 
 // Limits bounds the cost of one request. Zero means no limit.
 type Limits struct {
-	// Bytes is the maximum size of a request, and YAML the maximum total size of the scenario file and the other files in it that are not
-	// JSON.
+	// Bytes is the maximum size of a request. YAML is the maximum total size of the scenario file and of its other files that are not JSON.
 	Bytes, YAML int
-	// Nodes, Devices, Pods and Versions limit the scenario; see scenario.Limits.
+	// Nodes, Devices, Pods and Versions limit the scenario; see [scenario.Limits].
 	Nodes, Devices, Pods, Versions int
-	// Time is how long an answer may take, from the start of its turn.
+	// Time is the maximum time for an answer, from the start of its turn.
 	Time time.Duration
 }
 
 // Engine answers requests one at a time, because the feature gates of a scenario are global to the process.
 type Engine struct {
-	// Version is Faultline's own.
+	// Version is Faultline's own version.
 	Version string
 	// Start is the input that Load returns if the request names no example. Default: the kind walkthrough.
 	Start Input
-	// Live is the cluster that the start is of, and reads it again. Default: the start is of none.
+	// Live is the live cluster of the start: its name, and a function that reads it again. Default: the start is not of a live cluster.
 	Live struct {
 		Name string
 		Read func(context.Context) (Input, error)
 	}
-	// Strict reports invalid parts of a dump as problems. Otherwise they are left out.
+	// Strict makes invalid parts of a dump problems. Otherwise they are left out.
 	Strict bool
 	// Limits apply to each request.
 	Limits Limits
 
 	start sync.Mutex    // guards Start
-	reads chan struct{} // holds who reads the live cluster again
-	turn  chan struct{} // holds who is answered
+	reads chan struct{} // has an element while a request reads the live cluster again
+	turn  chan struct{} // has an element while a request is answered
 	last  run           // the last run, for requests about failures and explanations
 	kept  keeper
 }
 
-// New returns an engine of the version, without limits.
+// New returns an engine without limits. The version is Faultline's.
 func New(version string) *Engine {
 	return &Engine{Version: version, reads: make(chan struct{}, 1), turn: make(chan struct{}, 1)}
 }
@@ -67,16 +66,16 @@ func New(version string) *Engine {
 const (
 	KindInput    = "input"    // the request is wrong
 	KindLimit    = "limit"    // the request exceeds a limit
-	KindCanceled = "canceled" // the client does not wait any more
+	KindCanceled = "canceled" // the client no longer waits
 	KindMissing  = "missing"  // the engine has forgotten a file that the request names
 	KindInternal = "internal" // the engine could not answer
 )
 
-// Error is a request that is not answered.
+// Error says why a request is not answered.
 type Error struct {
 	// Kind is input, limit, canceled, missing or internal.
 	Kind string `json:"kind" jsonschema:"enum=input,enum=limit,enum=canceled,enum=missing,enum=internal"`
-	// Message says in a line what is wrong, and what to do.
+	// Message says in one line what is wrong, and what to do.
 	Message string `json:"message"`
 }
 
@@ -91,7 +90,7 @@ type Failure struct {
 	Error *Error `json:"error"`
 }
 
-// methods maps names to methods.
+// methods maps the names of requests to the engine's methods.
 var methods = map[string]func(*Engine, context.Context, []byte) (any, error){
 	"load":    answer((*Engine).load),
 	"run":     answer((*Engine).run),
@@ -102,10 +101,10 @@ var methods = map[string]func(*Engine, context.Context, []byte) (any, error){
 	"keep":    answer((*Engine).keep),
 }
 
-// Method reports whether a method of that name exists.
+// Method reports whether the engine has a method of that name.
 func Method(name string) bool { return methods[name] != nil }
 
-// answer converts a method to one that takes JSON.
+// answer converts a method to one that takes a request in JSON.
 func answer[Request, Response any](method func(*Engine, context.Context, Request) (Response, error)) func(*Engine, context.Context, []byte) (any, error) {
 	return func(e *Engine, ctx context.Context, request []byte) (any, error) {
 		var asked Request
@@ -121,7 +120,7 @@ func answer[Request, Response any](method func(*Engine, context.Context, Request
 	}
 }
 
-// jsonKinds maps the decoder's words for JSON values to plain ones, and wanted maps Go's types to the JSON values that they accept.
+// jsonKinds maps the decoder's words for JSON values to plain words. jsonKindsOfTypes maps Go's types to the JSON values that they accept.
 var (
 	jsonKinds = map[string]string{"array": "a list", "object": "an object", "string": "a string", "bool": "true or false", "number": "a number"}
 	wanted    = map[reflect.Kind]string{
@@ -129,7 +128,7 @@ var (
 	}
 )
 
-// inWords returns an error of the decoder without Go's types.
+// inWords describes an error of the decoder without Go's types.
 func inWords(err error) string {
 	var misfit *json.UnmarshalTypeError
 	switch {
@@ -148,10 +147,11 @@ func inWords(err error) string {
 	return err.Error()
 }
 
-// Free reports whether the method computes nothing, so that it needs no turn.
+// Free reports whether the method computes nothing, so that it does not wait for a turn.
 func Free(name string) bool { return name == "load" || name == "keep" }
 
-// Answer returns the response to a request of a method, both JSON. It waits for a turn if the method needs one.
+// Answer returns the response to a request of a method, both in JSON. It waits for a turn if the method needs one. Errors are responses,
+// too.
 func (e *Engine) Answer(ctx context.Context, method string, request []byte) []byte {
 	response, err := e.respond(ctx, method, request)
 	if err != nil {
@@ -162,7 +162,7 @@ func (e *Engine) Answer(ctx context.Context, method string, request []byte) []by
 		response = Failure{known}
 	}
 	data, err := report.CompactJSON(response)
-	if err != nil { // cannot happen for our own types
+	if err != nil { // does not happen for the types of responses
 		data, _ = report.CompactJSON(Failure{failed(KindInternal, "%s", err)})
 	}
 	return data

@@ -38,7 +38,7 @@ func ask[Response any](t *testing.T, engine *playground.Engine, method string, r
 	return response
 }
 
-// scenario is three nodes in two zones, and three pods that must be on different nodes.
+// scenario has three nodes in two zones, and three pods that must be on different nodes.
 const scenario = `apiVersion: faultline/v1alpha1
 kind: Scenario
 cluster:
@@ -75,7 +75,7 @@ spec:
 
 var input = playground.Input{Main: "scenario.yaml", Files: map[string]string{"scenario.yaml": scenario, "web.yaml": web}}
 
-// with is the input with one text in place of another.
+// with returns the input with one text in place of another.
 func with(file, old, new string) playground.Input {
 	files := map[string]string{}
 	for name, text := range input.Files {
@@ -132,7 +132,7 @@ func TestProblems(t *testing.T) {
 	}
 }
 
-// Of many problems of one file only the first are sent, and a file whose name has a newline is named once.
+// Only the first of many problems of a file are sent, and a file whose name has a newline is named once.
 func TestManyProblems(t *testing.T) {
 	var steps strings.Builder
 	for i := range 300 {
@@ -151,7 +151,7 @@ func TestManyProblems(t *testing.T) {
 	}
 }
 
-// Of 300 nodes, any two are answered together.
+// Any two of 300 nodes can fail together in a request.
 func TestFailAmongMany(t *testing.T) {
 	many := with("scenario.yaml", "total: 3", "total: 300")
 	both := ask[playground.FailResponse](t, playground.New("test"), "fail", playground.FailRequest{
@@ -162,8 +162,9 @@ func TestFailAmongMany(t *testing.T) {
 	}
 }
 
-// Nodes fail as in simulate blast: they do not answer, unless the scenario says otherwise. A StatefulSet makes no pod again while the kubelet
-// of the lost one does not answer; of a deleted node it makes the first of two, which finds no room, and waits with the second.
+// Nodes fail as in simulate blast: they do not answer, unless the scenario says otherwise. A StatefulSet creates no pod again while the
+// kubelet of the lost pod does not answer. If the node is deleted, it creates the first of two pods, which finds no room, and the second
+// waits for it.
 func TestFailMode(t *testing.T) {
 	for mode, stranded := range map[string]int{"unreachable": 0, "deleted": 1} {
 		in := with("web.yaml", "kind: Deployment", "kind: StatefulSet")
@@ -179,7 +180,7 @@ func TestFailMode(t *testing.T) {
 	}
 }
 
-// A load is answered while a run has the turn, and the input of an example is all that its scenario names.
+// A load is answered while a run has the turn, and the input of an example has all files that its scenario names.
 func TestLoadTakesNoTurn(t *testing.T) {
 	all, err := scenarios.All()
 	if err != nil {
@@ -210,7 +211,7 @@ func TestLoadTakesNoTurn(t *testing.T) {
 	}
 }
 
-// Two nodes are in zone a, one in b; none has room for another pod that must be alone.
+// Two nodes are in zone a, one is in b; none has room for another pod that must be alone.
 func TestFail(t *testing.T) {
 	engine := playground.New("test")
 	const zone = "topology.kubernetes.io/zone"
@@ -259,7 +260,7 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// The report is that of simulate run -o json, to the byte but for the space between values: also where a list has no entries.
+// The report equals that of simulate run -o json in every byte except for white space, even if a list has no entries.
 func TestReportIsThatOfRun(t *testing.T) {
 	engine := playground.New("test")
 	loaded := ask[playground.LoadResponse](t, engine, "load", playground.LoadRequest{Example: "devices"})
@@ -413,7 +414,7 @@ steps: [{name: b, join: {name: b, cluster: [{synthetic: {nodeGroups: [{count: 99
 	})
 }
 
-// A scenario cannot have the machine call others.
+// A scenario cannot make the machine call other machines.
 func TestExtendersAreNotCalled(t *testing.T) {
 	extended := with("scenario.yaml", "steps:", `scheduler:
   inline:

@@ -13,10 +13,10 @@ import (
 
 // Problem is something wrong with a scenario or with a file that it names.
 type Problem struct {
-	// File is the file's path, and Line the line in it, from 1; 0 where none is known.
+	// File is the file's path, and Line the line in it, from 1; 0 if the line is not known.
 	File string `json:"file"`
 	Line int    `json:"line"`
-	// Message says what is wrong in a line, after the place in the file.
+	// Message says in one line what is wrong, without the place in the file.
 	Message string `json:"message"`
 }
 
@@ -63,10 +63,11 @@ func (f *finder) problem(text string) Problem {
 	return p
 }
 
-// maxEdited is the maximum size of a file that the page shows in its editor. Lines of larger files are not needed.
+// maxEdited is the maximum size of a file that the page shows in its editor. The lines of larger files are not needed.
 const maxEdited = 1_000_000
 
-// lines returns the lines of document n of a file, from 1, or nil if the file has no such document.
+// lines returns the lines of document n of a file, counted from 1. They are nil if the file is too large, and empty if it has no such
+// document.
 func (f *finder) lines(file string, n int) *manifest.Lines {
 	if len(f.in.Files[file]) > maxEdited {
 		return nil
@@ -88,8 +89,8 @@ var (
 	place      = regexp.MustCompile(`^[a-z]\w*(?:\.\w+|\[[^\]]*\])*`)
 )
 
-// line returns the line that a problem's message refers to. The message begins with a line, or with any of a document, an object and a
-// place in it.
+// line returns the line that a problem's message is about. The message begins with a line, or with any of: a document, an object, and a
+// place in the object.
 func (f *finder) line(file, message string) int {
 	if at := atLine.FindStringSubmatch(message); at != nil {
 		line, _ := strconv.Atoi(at[1])

@@ -36,15 +36,16 @@ type Question struct {
 	Ask string `json:"ask"`
 	// Kind is number, nodes, holds or message.
 	Kind string `json:"kind" jsonschema:"enum=number,enum=nodes,enum=holds,enum=message"`
-	// Fields are the messages to choose from, or the domains that have a number each. A question without them asks for one number.
+	// Fields are the messages to choose from, or the domains that have a number each. A question without fields asks for one number.
 	Fields []string `json:"fields,omitempty"`
-	// Answers are right: numbers in the order of the fields, names of nodes, yes or no, or a message, which is empty if no pod is Pending.
+	// Answers has the right answers of the run: numbers in the order of the fields, names of nodes, yes or no, or a message, which is empty if
+	// no pod is Pending.
 	Answers [][]string `json:"answers"`
-	// Equal are as right: chance decides among nodes of equal score, and in another run these would be the answers.
+	// Equal has answers that are also right: chance decides among nodes of equal score, and another run has these answers.
 	Equal [][]string `json:"equal,omitempty"`
 }
 
-// A step is run for as many seeds, unless the cluster is larger than a class can look at.
+// A step runs with maxSeeds seeds, unless the cluster is too large for a class to survey.
 const (
 	maxSeeds     = 24
 	maxQuizPods  = 200
@@ -83,7 +84,7 @@ func (e *Engine) quiz(ctx context.Context, request QuizRequest) (*QuizResponse, 
 	return response, nil
 }
 
-// chance adds what would be as right if chance decided otherwise among equal nodes, from the state before the step.
+// chance adds the answers of runs in which chance decides otherwise among equal nodes, from the state before the step.
 func (s *QuizStep) chance(ctx context.Context, asked []scenario.Question, w *world.Cluster, result *simulation.Result, at int) error {
 	before := *result
 	before.Steps = result.Steps[:at]
@@ -101,7 +102,7 @@ func (s *QuizStep) chance(ctx context.Context, asked []scenario.Question, w *wor
 	return nil
 }
 
-// answer adds the answers after the step: to the answers of the run if there are none yet, otherwise to equal answers.
+// answer adds the answers after the step: to Answers if there are none yet, and otherwise to Equal.
 func (s *QuizStep) answer(ctx context.Context, asked []scenario.Question, of *scenario.Scenario, step *simulation.Step) error {
 	for i := range asked {
 		found := &s.Questions[i]
@@ -123,7 +124,7 @@ func (s *QuizStep) answer(ctx context.Context, asked []scenario.Question, of *sc
 	return nil
 }
 
-// questionsOf returns the questions of a step. A step without questions gets the questions that any step can answer.
+// questionsOf returns the questions of a step. A step without questions gets the questions that every step can answer.
 func questionsOf(own []scenario.Question, step *simulation.Step) []scenario.Question {
 	if len(own) > 0 || len(step.State.Pods) == 0 {
 		return own

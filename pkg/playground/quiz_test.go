@@ -8,8 +8,8 @@ import (
 	"github.com/faultline/faultline/pkg/playground"
 )
 
-// Two equal nodes, and pods that one of them takes after the other: a step that finds them equal has two right answers, and the next step
-// has one, since it begins where the run is.
+// There are two equal nodes in different zones, and the pods of web must be in different zones. Step one finds the nodes equal, so it has
+// two right answers. The next step has one, since it begins with the state of the run.
 const tied = `apiVersion: faultline/v1alpha1
 kind: Scenario
 cluster:
@@ -67,7 +67,7 @@ func TestQuiz(t *testing.T) {
 			{Ask: "What is said?", Kind: "message", Fields: messages, Answers: [][]string{messages[1:]}},
 			{Ask: "Do all run?", Kind: "holds", Answers: [][]string{{"no"}}},
 		}},
-		// A step without questions gets those that any step has.
+		// A step without questions gets the questions of every step.
 		{Step: "same", Questions: []playground.Question{{Ask: "How many pods are Pending?", Kind: "number", Answers: [][]string{{"1"}}}}},
 	}}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -12,21 +12,21 @@ import (
 	"github.com/faultline/faultline/pkg/simulation"
 )
 
-// RunRequest asks where the pods go.
+// RunRequest asks for a run of the scenario.
 type RunRequest struct {
 	Input Input `json:"input"`
 }
 
-// RunResponse is the report of simulate run, or what is wrong with the scenario.
+// RunResponse has the report of simulate run, or the problems of the scenario.
 type RunResponse struct {
 	Problems []Problem `json:"problems,omitempty"`
 	// Report is what simulate run -o json prints.
 	Report *reportrun.Report `json:"report,omitempty"`
 }
 
-// run is a scenario that was run.
+// run is a scenario that was run, with its result.
 type run struct {
-	of       [sha256.Size]byte // the input
+	of       [sha256.Size]byte // the hash of the input
 	scenario *scenario.Scenario
 	result   *simulation.Result
 }
@@ -50,7 +50,7 @@ func (e *Engine) run(ctx context.Context, request RunRequest) (*RunResponse, err
 	return &RunResponse{Report: found}, nil
 }
 
-// runOf returns the run of the input. It reuses the last run if the input is the same.
+// runOf returns the run of the input. It reuses the last run if that had the same input.
 func (e *Engine) runOf(ctx context.Context, in Input) (*run, []Problem, error) {
 	of := in.sum()
 	if e.last.result != nil && e.last.of == of {

@@ -33,7 +33,7 @@ type exchange[Request, Response any] struct {
 	Response Response `json:"response"`
 }
 
-// elsewhere are the schemas of reports, which have files of their own.
+// elsewhere has the schemas of reports, which have their own files.
 var elsewhere = map[reflect.Type]string{
 	reflect.TypeFor[run.Report]():     "report.schema.json",
 	reflect.TypeFor[blast.Report]():   "blast-report.schema.json",
@@ -41,7 +41,7 @@ var elsewhere = map[reflect.Type]string{
 	reflect.TypeFor[compare.Report](): "compare-report.schema.json",
 }
 
-// The file under docs is written from the Go types and the comments on them.
+// The file under docs is generated from the Go types and their comments.
 func TestSchema(t *testing.T) {
 	var reader jsonschema.Reflector
 	for name, dir := range map[string]string{"pkg/playground": ".", "": "../../scenarios"} {
