@@ -23,7 +23,7 @@ import (
 	"github.com/faultline/faultline/pkg/web"
 )
 
-// serve serves the page with an engine, whose answers may go through the wrapper.
+// serve serves the page with an engine. A wrapper may change the engine's answers.
 func serve(t *testing.T, wrap ...func(http.Handler) http.Handler) (address string) {
 	t.Helper()
 	var handler http.Handler = web.New(playground.New("test"))
@@ -35,13 +35,14 @@ func serve(t *testing.T, wrap ...func(http.Handler) http.Handler) (address strin
 	return server.URL
 }
 
-// small is a scenario of three zones with a node each, and of a Deployment of three pods, whose hard rule takes a zone for each.
+// small is a scenario of three zones with a node each, and of a Deployment of three pods with a hard rule that puts each pod in a zone of
+// its own.
 func small(t *testing.T) playground.Input {
 	t.Helper()
 	return playground.Input{Main: "scenario.yaml", Files: map[string]string{"scenario.yaml": string(reporttest.File(t, "testdata/small.yaml"))}}
 }
 
-// link returns the path of the page with a scenario, as the page itself writes it.
+// link returns the address of the page with a scenario, as the page itself writes it.
 func link(t *testing.T, version string, in playground.Input, view map[string]any) string {
 	t.Helper()
 	state, err := json.Marshal(map[string]any{"main": in.Main, "files": in.Files, "view": view})
@@ -103,7 +104,7 @@ func (r *reader) types(words, keys string) {
 	r.Press(kb.End + kb.End + keys) // the first one ends a line that is broken
 }
 
-// writes waits until the text has the words.
+// writes waits until the editor's text has the words.
 func (r *reader) writes(words string) {
 	r.t.Helper()
 	r.Until(fmt.Sprintf(`%s.includes(%q)`, written, words))
@@ -121,7 +122,7 @@ func (r *reader) choose(selector, value string) {
 })()`, selector, value))
 }
 
-// lever is one of the Deployment.
+// lever returns the selector of a lever of the Deployment.
 func lever(name string) string {
 	return fmt.Sprintf(`[data-lever="%s default/deployment/web"]`, name)
 }
@@ -131,7 +132,7 @@ func (r *reader) leverIs(name, value string) {
 	r.Until(fmt.Sprintf(`document.querySelector(%q)?.value === %q`, lever(name), value))
 }
 
-// reload opens the page anew, at the address that it has set itself.
+// reload opens the page again, at the address that the page itself has set.
 func (r *reader) reload() {
 	r.t.Helper()
 	browsertest.Evaluate[bool](r.Browser, "window.old = true")
@@ -141,7 +142,7 @@ func (r *reader) reload() {
 
 const zone = `[data-key="topology.kubernetes.io/zone"]`
 
-// looks are checks for every playground, wherever its engine is, with the small scenario open.
+// looks has checks for every playground, wherever its engine runs, with the small scenario open.
 var looks = []struct {
 	name string
 	at   func(*reader)
@@ -173,7 +174,7 @@ func edits(r *reader) {
 	r.Shows("#verdict", "All 3 pods run.")
 }
 
-// A zone has one of three pods, which finds no other zone for itself; the next failure takes one of the remaining two.
+// Each zone has one of three pods, which finds no other zone. The next failure takes one of the remaining two.
 func fails(r *reader) {
 	r.Click(zone + `[data-domain="a"]`)
 	r.Shows("#panel", "Zone a fails", "1 of 3 pods lost", "1 not back", "2 node(s) didn't match pod anti-affinity rules", "One more zone\n50%", "1 of 2 of deployment/web")
@@ -181,7 +182,7 @@ func fails(r *reader) {
 	r.Press(kb.Escape)
 	r.Shows("#panel", "What if something fails?")
 
-	// Without a rule it comes back.
+	// Without a rule, the pod comes back.
 	r.choose(lever("rule"), "none")
 	r.Until(fmt.Sprintf(`!%s.includes("affinity")`, written))
 	r.Shows("#since", "Nothing moved since your last change.")
@@ -193,7 +194,7 @@ func fails(r *reader) {
 	r.Shows("#panel", "What if something fails?")
 }
 
-// The reason why a pod waits has the words of the text report, beside the map and in the pod's explanation.
+// The reason why a pod is Pending has the words of the text report, beside the map and in the pod's explanation.
 func TestPageSaysWhatPodsWaitFor(t *testing.T) {
 	in := small(t)
 	in.Files[in.Main] += "    - {apiVersion: v1, kind: Pod, metadata: {name: apart}, spec: {schedulerName: other, containers: [{name: a, image: a}]}}\n"
@@ -204,7 +205,7 @@ func TestPageSaysWhatPodsWaitFor(t *testing.T) {
 	r.Shows("dialog", "apart Pending", `Left to the scheduler "other"`)
 }
 
-// A live cluster is read again by a button, which no other page has.
+// A button reads a live cluster again. No other page has this button.
 func TestPageReadsAgain(t *testing.T) {
 	engine := playground.New("test")
 	engine.Start = small(t)
@@ -248,7 +249,7 @@ func links(r *reader) {
 	}
 }
 
-// answer fills the form of a step's questions. A number is typed; a node, a message, yes or no is chosen.
+// answer fills the form of a step's questions. It types numbers, and chooses a node, a message, yes or no.
 func (r *reader) answer(given ...string) {
 	r.t.Helper()
 	r.Until(`document.querySelector("#asked")`)
@@ -265,7 +266,7 @@ func (r *reader) answer(given ...string) {
 	r.Click("#asked [type=submit]")
 }
 
-// The questions of a lesson stand in its file. Nothing of a step's answer is on the page before they are answered or skipped.
+// The questions of a lesson are in its file. The page shows nothing of a step's answer before the questions are answered or skipped.
 func predicts(r *reader) {
 	r.choose("#example", "lessons/1-walkthrough")
 	r.Shows("#lesson", "Hard and soft rules · 1 of 8", "How many pods does each region get?", "Does the control plane get a pod?")
@@ -281,7 +282,7 @@ func predicts(r *reader) {
 	r.Shows("#panel", "Node affinity-worker3 fails", "1 not back")
 	r.Press(kb.Escape)
 
-	// Which of three equal workers has one pod more is up to chance.
+	// Chance decides which of three equal workers has one pod more.
 	r.Click("#tab-5")
 	r.answer("0", "3", "3", "4")
 	r.Shows("#lesson", "✓ How many pods does each node get?", "Some nodes are equal, and chance decides among them.", "2 of 8 steps done, 2 of 3 answers right.")
@@ -298,7 +299,7 @@ func predicts(r *reader) {
 	r.Click("#asked [type=submit]")
 	r.Shows("#lesson", "✓ Both regions have a pod. Which node gets the third? affinity-worker2.", "3 of 8 steps done")
 
-	// What was answered is kept, and so is what was not.
+	// The page keeps what was answered, and also what was skipped.
 	r.Until(`location.hash.endsWith("step=weighted-3")`)
 	r.reload()
 	r.Shows("#lesson", "8 of 8", "✓ Both regions have a pod.", "3 of 8 steps done, 3 of 4 answers right.")

@@ -45,7 +45,7 @@ func TestBundleIsBuilt(t *testing.T) {
 	}
 }
 
-// Whoever passes the bundle on passes on the licences of the packages in it.
+// The bundle contains the licences of the packages in it, for everybody who passes it on.
 func TestBundleHasLicences(t *testing.T) {
 	script := read(t, "bundle/playground.js")
 	for _, want := range []string{"@codemirror/view 6.", "yaml 2.", "Permission is hereby granted", "Permission to use, copy, modify, and/or distribute"} {

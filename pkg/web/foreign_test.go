@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Browsers send no Origin with some requests of other pages, but they send Sec-Fetch-Site. And any page may send whatever a form may send.
+// Browsers send no Origin with some requests of other pages, but they send Sec-Fetch-Site. Any page may send what a form may send.
 func TestRequestsOfOtherPagesAreRefused(t *testing.T) {
 	for _, test := range []struct {
 		name, site, content string

@@ -18,7 +18,7 @@ import (
 	"github.com/faultline/faultline/pkg/playground"
 )
 
-// opened is a reader of the small scenario.
+// opened returns a reader of the small scenario.
 func opened(t *testing.T) *reader {
 	t.Helper()
 	r := visit(t, browsertest.Start(t), serve(t), link(t, "test", small(t), map[string]any{}))
@@ -72,7 +72,7 @@ func TestLeversOfNodes(t *testing.T) {
 	r.choose(`[data-lever="nodes.cluster.0.synthetic.zones.0.0"]`, "1")
 	r.Until(`!document.querySelector("#map").innerText.includes("a-a-2")`)
 
-	// Without its only node a zone takes no pod.
+	// Without its only node, a zone takes no pod.
 	r.Click(`[data-lever="cordon a-a-1"]`)
 	r.writes("cordon:")
 	r.writes("a-a-1")
@@ -94,7 +94,8 @@ func TestTextMovesLevers(t *testing.T) {
 	r.Shows("#problems", "problem") // which leaves the levers as the text has them
 }
 
-// Undo, redo and reset take back what a lever, the editor or a link changed; a claim of a lesson that no longer holds is the reader's doing.
+// Undo, redo and reset undo changes by a lever, the editor or a link. A claim of a lesson that no longer holds is attributed to the
+// reader's change.
 func TestChangesAreTakenBack(t *testing.T) {
 	r := visit(t, browsertest.Start(t), serve(t), "/#lesson=2-soft-or-hard&step=hard")
 	r.Click("#asked .link")
@@ -103,7 +104,7 @@ func TestChangesAreTakenBack(t *testing.T) {
 	r.choose(lever("replicas"), "5")
 	r.Shows("#verdict", "3 of 5 pods run, 2 Pending. 1 claim of the lesson changed by you.")
 
-	// A link of a changed scenario also knows how it came.
+	// A link of a changed scenario also has the lesson from which it comes.
 	r.Until(`/^#lesson=2-soft-or-hard&step=hard&v=test&s=/.test(location.hash)`)
 	r.reload()
 	r.Shows("#verdict", "3 of 5 pods run")
@@ -128,7 +129,7 @@ func TestChangesAreTakenBack(t *testing.T) {
 	r.leverIs("rule", "soft")
 }
 
-// What is part of the program has links by name.
+// Scenarios that are part of the program have links by name.
 func TestShortLinks(t *testing.T) {
 	b, address := browsertest.Start(t), serve(t)
 	r := visit(t, b, address, "/#example=zone-failure&step=zone-a-fails&fail=topology.kubernetes.io/zone,b")
@@ -140,7 +141,7 @@ func TestShortLinks(t *testing.T) {
 	r.Shows("#notice", "Nothing was opened: there is no lesson or example lessons/none.")
 }
 
-// A challenge says when its goal is reached, and at what price; who changes the goal does not reach it.
+// A challenge says when its goal is reached, and at what price. A reader who changes the goal does not reach it.
 func TestChallenge(t *testing.T) {
 	r := visit(t, browsertest.Start(t), serve(t), "/#example=challenges/2-one-node-fewer")
 	r.Shows("#verdict", "The goal is not reached yet. 5 of 6 hold.")
@@ -157,7 +158,7 @@ func TestChallenge(t *testing.T) {
 	r.Shows("#verdict", "You changed the goal.")
 }
 
-// The explanation begins with what decided, folds what is the same for all nodes, and is stepped through on the map.
+// The explanation begins with what decided, folds what is the same for all nodes, and can be followed step by step on the map.
 func TestScoresOnTheMap(t *testing.T) {
 	r := visit(t, browsertest.Start(t), serve(t), "/#example=kind-walkthrough&step=weighted-2")
 	r.Shows("#verdict", "weighted-2")
@@ -179,7 +180,7 @@ func TestScoresOnTheMap(t *testing.T) {
 	r.Until(`!document.querySelector("#map .walked") && document.querySelector("#scores").innerText === ""`)
 }
 
-// A dump is sent once. Its workloads have levers, which copy one into a step of its own.
+// The page sends a dump once. The dump's workloads have levers, which copy a workload into a step of its own.
 func TestDump(t *testing.T) {
 	dump := map[string]any{"apiVersion": "v1", "kind": "List", "items": []any{
 		map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "large"}, "data": map[string]any{"a": strings.Repeat("x", 100_000)}},
@@ -250,7 +251,7 @@ func TestErrorsStandAtTheirLines(t *testing.T) {
 	r.Until(`!document.body.matches(".stale") && document.querySelector("#problems").innerText === "" && !` + editor + `.querySelector(".cm-lintRange-error")`)
 }
 
-// harmless fails the test if a text became an element; a script that ran has already failed it.
+// harmless fails the test if a text became an element. A script that ran has already failed the test.
 func (r *reader) harmless() {
 	r.t.Helper()
 	for _, only := range []string{"script:not([src='playground.js'])", "img", "iframe", "b > script", "a[href^='http']", "[onerror]"} {
@@ -322,7 +323,7 @@ func TestHostileAnswers(t *testing.T) {
 	r.harmless()
 }
 
-// The engine's own messages repeat what is wrong.
+// The engine's own messages quote the wrong input.
 func TestHostileScenario(t *testing.T) {
 	in := small(t)
 	const script = `<img src=x onerror=alert(1)>`
@@ -413,7 +414,7 @@ func TestPageOnAPhone(t *testing.T) {
 	fits("in a lesson")
 }
 
-// On a phone a failure is told where the finger is, since the panel is below.
+// On a phone, a failure is shown where the finger is, since the panel is below.
 func TestTapOnAPhone(t *testing.T) {
 	r := opened(t)
 	r.Resize(390, 844)
@@ -422,7 +423,7 @@ func TestTapOnAPhone(t *testing.T) {
 	r.Until(`(() => { const box = document.querySelector("#live").getBoundingClientRect(); return box.height > 20 && box.bottom <= innerHeight; })()`)
 }
 
-// On a projector the type is large, and what is for one reader is away.
+// On a projector, the type is large, and controls for a single reader are hidden.
 func TestPresenting(t *testing.T) {
 	r := opened(t)
 	r.Resize(1920, 1080)
@@ -435,7 +436,7 @@ func TestPresenting(t *testing.T) {
 	r.Until(fmt.Sprintf("%s === %f", size, before))
 }
 
-// A lesson is printed with its questions, and its answers on a sheet of their own.
+// A lesson is printed with its questions, and with its answers on a separate sheet.
 func TestHandout(t *testing.T) {
 	r := visit(t, browsertest.Start(t), serve(t), "/#lesson=2-soft-or-hard&step=hard")
 	r.Until(`document.querySelector("#asked")`)
@@ -453,7 +454,7 @@ func TestHandout(t *testing.T) {
 	r.Until(`document.querySelector("#handout").innerText === "" && document.querySelector("#workspace").offsetHeight > 0`)
 }
 
-// Tab reaches everything, and Escape before it leaves the editor, where Tab indents.
+// Tab reaches every control. In the editor, where Tab indents, Escape and then Tab leave it.
 func TestPageByKeyboard(t *testing.T) {
 	r := opened(t)
 	r.Focus(".skip")
@@ -479,7 +480,7 @@ func TestPageByKeyboard(t *testing.T) {
 		}
 	}
 
-	// The steps are walked with the arrow keys.
+	// The arrow keys go through the steps.
 	r.choose("#example", "kind-walkthrough")
 	r.Shows("#verdict", "Step 1 of ")
 	r.Focus("#stepbar [role=tab][aria-selected=true]")
@@ -530,7 +531,7 @@ func TestPageForAScreenReader(t *testing.T) {
 
 type element struct{ role, name string }
 
-// accessible are the elements as a screen reader gets them.
+// accessible returns the elements as a screen reader gets them.
 func (r *reader) accessible() (elements []element) {
 	r.t.Helper()
 	tree, err := chromedp.Call(r.Ctx, accessibility.GetFullAXTree, accessibility.GetFullAXTreeParams{})

@@ -9,16 +9,16 @@ import (
 	"path/filepath"
 )
 
-// engineFiles lists the output of the build of cmd/engine: the module, and Go's own script that runs modules of that version of Go.
+// engineFiles lists the output of the build of cmd/engine: the module, and Go's own script that runs modules of the same version of Go.
 var engineFiles = []string{"engine.wasm.gz", "wasm_exec.js"}
 
-// sitePolicy is the policy for pages whose host sends no headers. It also allows the worker, which compiles the engine. Such a policy
-// cannot restrict which pages may frame the page.
+// sitePolicy is the policy for pages whose host sends no headers. It also allows the worker, which compiles the engine. A policy in a page
+// cannot say which other pages may frame it.
 const sitePolicy = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; worker-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data: blob:; " +
 	"base-uri 'none'; form-action 'none'"
 
-// WriteSite writes the page and an engine into the folder, as files that any web host can serve, and returns their total size. engine is
-// the folder with the output of the build of cmd/engine.
+// WriteSite writes the page and an engine into the folder, as files that any web host can serve, and returns their total size in bytes.
+// engine is the folder with the output of the build of cmd/engine; it is an error if the output is not there.
 func WriteSite(folder, engine string) (size int, err error) {
 	site := map[string][]byte{}
 	for _, name := range engineFiles {

@@ -10,7 +10,7 @@ import (
 	"github.com/faultline/faultline/pkg/web"
 )
 
-// The page and its engine as files, which any server of files serves.
+// The page and its engine work as files that any file server serves.
 func TestSite(t *testing.T) {
 	folder := t.TempDir()
 	if _, err := web.WriteSite(folder, "../../bin/engine"); err != nil {

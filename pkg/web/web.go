@@ -1,6 +1,6 @@
-// Package web serves the playground's page and the engine that answers it: from this machine, or as files for any web host, including the
-// engine. The folder shared has the scripts of this page and of the page of reports. build.mjs bundles them with the folder page into bundle,
-// and with the folder report into the bundle of pkg/report/format/page.
+// Package web serves the playground's page and the engine that answers it: from this machine, or as files for any web host, with the engine
+// among them. The folder shared has the scripts of this page and of the page of reports. build.mjs bundles them with the folder page into
+// bundle, and with the folder report into the bundle of pkg/report/format/page.
 package web
 
 import (
@@ -45,34 +45,34 @@ func read(name string) []byte {
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data: blob:; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-// maxWaiting is how many requests may wait for the engine, which answers one at a time. maxHeld is how many bytes of requests and answers
-// may be in memory.
+// maxWaiting is the number of requests that may wait for the engine, which answers one at a time. maxHeld is the number of bytes of
+// requests and answers that may be in memory.
 const (
 	maxWaiting = 16
 	maxHeld    = 1 << 30
 )
 
-// patience is how long a client may take to receive each portion of an answer.
+// patience is the time in which a client must receive each portion of an answer.
 const (
 	patience = 10 * time.Second
 	portion  = 256 << 10
 )
 
-// Server answers the page.
+// Server serves the page's files, and answers its requests with the engine.
 type Server struct {
 	engine *playground.Engine
 	names  []string
 	turns  chan struct{}
-	held   atomic.Int64 // bytes
+	held   atomic.Int64 // bytes of requests and answers in memory
 }
 
-// New returns a server of the page. Clients may address it by any IP address and by these names. It refuses all other names, since a
-// foreign page could reach it by a name that resolves to this machine (DNS rebinding).
+// New returns a server of the page. Clients may address it by any IP address and by these names. It refuses all other names, since a page
+// of somebody else could reach it by a name that resolves to this machine (DNS rebinding).
 func New(engine *playground.Engine, names ...string) *Server {
 	return &Server{engine: engine, names: names, turns: make(chan struct{}, maxWaiting)}
 }
 
-// Serve accepts connections on the listener until the context ends. Then it also ends the requests in progress.
+// Serve accepts connections on the listener until the context ends. Then it also ends the requests in progress, after at most two seconds.
 func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	server := http.Server{
 		Handler:           s,
@@ -97,7 +97,7 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	return server.Close()
 }
 
-// ServeHTTP serves the page's files and /api/METHOD.
+// ServeHTTP serves the page's files and the methods of the engine at /api/METHOD.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	header := w.Header()
 	header.Set("Content-Security-Policy", policy)
@@ -122,7 +122,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// known reports whether the page is served under the host of a request.
+// known reports whether clients may address the server by the host of a request.
 func (s *Server) known(host string) bool {
 	name, _, err := net.SplitHostPort(host)
 	if err != nil {
@@ -132,7 +132,7 @@ func (s *Server) known(host string) bool {
 	return err == nil || slices.Contains(s.names, strings.ToLower(name))
 }
 
-// files maps paths to the page's files.
+// files maps paths to the page's files and their types.
 var files = map[string]struct{ name, kind string }{
 	"/":               {"index.html", "text/html; charset=utf-8"},
 	"/playground.js":  {"playground.js", "text/javascript; charset=utf-8"},
@@ -183,8 +183,8 @@ func (s *Server) call(w http.ResponseWriter, r *http.Request, method string) {
 	write(w, answer)
 }
 
-// body reads the request before it takes a turn, so that a slow client delays nobody. The bytes count as held until they are released. If
-// the request cannot be read, body sends the error.
+// body reads the request before it takes a turn, so that a slow client delays nobody. The bytes count as held until the caller releases
+// them. If the request cannot be read, body sends the error.
 func (s *Server) body(w http.ResponseWriter, r *http.Request) (body []byte, ok bool) {
 	limit := int64(s.engine.Limits.Bytes)
 	if limit > 0 {
@@ -210,7 +210,8 @@ func (s *Server) body(w http.ResponseWriter, r *http.Request) (body []byte, ok b
 	}
 }
 
-// answer waits for a turn and computes the answer. It releases the turn before anything is written.
+// answer waits for a turn and computes the answer. It gives up the turn before the answer is written. It returns false if too many requests
+// wait.
 func (s *Server) answer(ctx context.Context, method string, body []byte) (answer []byte, ok bool) {
 	if playground.Free(method) {
 		return s.engine.Answer(ctx, method, body), true
@@ -224,11 +225,11 @@ func (s *Server) answer(ctx context.Context, method string, body []byte) (answer
 	}
 }
 
-// write sends an answer as long as the client receives it. The client may be gone.
+// write sends an answer as long as the client receives it. It ignores errors, since the client may be gone.
 func write(w http.ResponseWriter, answer []byte) {
 	control := http.NewResponseController(w)
 	for part := range slices.Chunk(answer, portion) {
-		_ = control.SetWriteDeadline(time.Now().Add(patience)) // not supported by the recorder in tests
+		_ = control.SetWriteDeadline(time.Now().Add(patience)) // the recorder in tests does not support it
 		if _, err := w.Write(part); err != nil {
 			return
 		}
@@ -236,7 +237,7 @@ func write(w http.ResponseWriter, answer []byte) {
 	_ = control.SetWriteDeadline(time.Now().Add(patience)) // for buffered data
 }
 
-// isJSON reports whether the type of a request is JSON in UTF-8.
+// isJSON reports whether the content type of a request is JSON in UTF-8.
 func isJSON(kind string) bool {
 	media, parameters, err := mime.ParseMediaType(kind)
 	return err == nil && media == "application/json" && (parameters["charset"] == "" || strings.EqualFold(parameters["charset"], "utf-8"))
@@ -252,13 +253,13 @@ func ownOrigin(r *http.Request) bool {
 	return err == nil && origin.Host == strings.Replace(r.Host, "%25", "%", 1) // Host has the zone of an IPv6 address escaped
 }
 
-// refusal is what a browser shows for a request that is not answered.
+// refusal is the page that a browser shows for a request that is refused.
 const refusal = `<!DOCTYPE html>
 <html lang="en"><meta charset="utf-8"><meta name="color-scheme" content="light dark"><title>Faultline playground</title>
 <h1>%s</h1><p>%s.</p></html>
 `
 
-// refuse answers a browser that opens an address with a page, and the page's own requests with JSON.
+// refuse answers a browser that opens an address with a page, and a request of the page with JSON.
 func refuse(w http.ResponseWriter, r *http.Request, status int, kind, format string, args ...any) {
 	message := fmt.Sprintf(format, args...)
 	if strings.Contains(r.Header.Get("Accept"), "text/html") {

@@ -23,7 +23,7 @@ func newServer() *web.Server {
 	return web.New(engine, "localhost")
 }
 
-// request is a call of the page's own, unless changed.
+// request returns a request as the page sends it, with other headers if given.
 func request(method, path, body string, headers ...string) *http.Request {
 	r := httptest.NewRequest(method, "http://127.0.0.1:8080"+path, strings.NewReader(body))
 	r.Header.Set("Content-Type", "application/json")
@@ -91,7 +91,7 @@ func TestServer(t *testing.T) {
 	}
 }
 
-// Whoever opens a wrong address sees a page, in which nothing of the address is HTML.
+// A browser that opens a wrong address shows a page, in which nothing of the address is HTML.
 func TestRefusalIsAPage(t *testing.T) {
 	for _, test := range []struct{ path, host, want string }{
 		{"/", "rebound.example:8080", `<p>The page is not served as &#34;rebound.example:8080&#34;; open the address that simulate serve printed.</p>`},
