@@ -14,8 +14,9 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/interpodaffinity"
 )
 
-// affinity is InterPodAffinity with the results of its walks carried on: the counts of PreFilter by upstream's own AddPod and RemovePod,
-// the sums of PreScore, for which upstream has nothing of the kind, by the terms of the pods that came and went.
+// affinity is InterPodAffinity, except that it keeps the results of its walks over all pods from one pod to the next. It updates the counts
+// of PreFilter by upstream's own AddPod and RemovePod, and the sums of PreScore, for which upstream has no such functions, by the terms of
+// the pods that came and went.
 type affinity struct {
 	*interpodaffinity.InterPodAffinity
 	memo   *Memo
@@ -25,33 +26,33 @@ type affinity struct {
 	era    int
 	spaces int
 	layout int
-	// Of the current pod; nil if upstream's PreFilter or PreScore has made its own.
+	// The states of the current pod; nil if upstream's PreFilter or PreScore made a state of its own for it.
 	filtered, scored *affinityState
 }
 
-// affinityState is what the plugin knows of pods that look alike to rules between pods, at a position of the log.
+// affinityState is the states of the plugin for pods with the same [looks], as of a position of the log.
 type affinityState struct {
-	pod      fwk.PodInfo // one of them, with the namespaces that its terms select
-	free     bool        // of rules about other pods
-	labels   labels.Set  // of its namespace
+	pod      fwk.PodInfo // one of the pods, with the namespaces that its terms select
+	free     bool        // whether the pods have no rules about other pods
+	labels   labels.Set  // of the pods' namespace
 	position int
-	effects  []*effect // of one pod of each class, by the class's id; nil if not known yet
+	effects  []*effect // by the class's id: the effect of one pod of the class; nil if not yet computed
 
 	filter filterState
 	score  scoreState
 }
 
-// filterState is the result of PreFilter, and what Filter said of nodes by it.
+// filterState is the result of PreFilter, and the answers of Filter that follow from it.
 type filterState struct {
 	known   bool
-	version int64                 // of counts
+	version int64                 // of the counts
 	state   *framework.CycleState // nil if the plugin is skipped
 	counts
 	sums
 	statuses []*fwk.Status // by group
 }
 
-// counts are the maps of upstream's state that count pods by domain. A domain without pods is in none of them.
+// counts are the maps of upstream's state that count pods by domain. They have no entry for a domain without pods.
 type counts struct{ existing, affinity, antiAffinity reflect.Value }
 
 func countsOf(data fwk.StateData) counts {
@@ -61,21 +62,21 @@ func countsOf(data fwk.StateData) counts {
 	}
 }
 
-// domains is the number of domains that have pods, added up over the maps.
+// domains returns the number of domains with pods, added up over the three maps.
 func (c *counts) domains() int { return c.existing.Len() + c.affinity.Len() + c.antiAffinity.Len() }
 
-// effect is what a pod of some class changes for the pods of a state.
+// effect is what one pod of a class changes in the states of the pods of an [affinityState].
 type effect struct {
-	refuses bool     // it has a required anti-affinity to them
-	counts  bool     // one of their required terms matches it
-	keys    []string // topology keys of these terms
+	refuses bool     // whether the pod has a required anti-affinity to them
+	counts  bool     // whether one of their required terms matches the pod
+	keys    []string // the topology keys of the terms behind the two fields above
 	weights []weight
 }
 
-// none is what pods change of most classes.
+// none is the effect of the pods that no term concerns, which are most pods.
 var none effect
 
-// PreFilter is upstream's the first time, and brings its result up to date from then on.
+// PreFilter calls upstream's PreFilter for the first pod, and updates that result for further pods.
 func (a *affinity) PreFilter(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
 	a.filtered = nil
 	s := a.stateOf(pod)
@@ -118,7 +119,8 @@ func (a *affinity) PreFilter(ctx context.Context, cycle fwk.CycleState, pod *v1.
 	return nil, nil
 }
 
-// stateOf returns the state for the pod of this cycle, or nil if the memo was prepared for another pod.
+// stateOf returns the state for the current pod, or nil if upstream must make its own, because the cycle is about another pod or the pod's
+// terms do not parse.
 func (a *affinity) stateOf(pod *v1.Pod) *affinityState {
 	m := a.memo
 	if pod != m.current {
@@ -142,11 +144,11 @@ func (a *affinity) stateOf(pod *v1.Pod) *affinityState {
 	}
 	info, err := framework.NewPodInfo(pod)
 	if err != nil {
-		return nil // upstream says so
+		return nil // upstream reports the error
 	}
 	namespaces := namespacesOf(a.InterPodAffinity)
 	merge := func(term *fwk.AffinityTerm) {
-		// As mergeAffinityTermNamespacesIfNotEmpty in
+		// As mergeAffinityTermNamespacesIfNotEmpty does in
 		// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/scheduler/framework/plugins/interpodaffinity/plugin.go
 		if term.NamespaceSelector.Empty() {
 			return
@@ -179,13 +181,14 @@ func (a *affinity) stateOf(pod *v1.Pod) *affinityState {
 	return s
 }
 
-// namespacesOf returns the plugin's own lister, an unexported field: as an earlier release it lists others.
+// namespacesOf returns the lister of the plugin, which is an unexported field: in an engine with an earlier release, that lister lists
+// other namespaces.
 func namespacesOf(plugin *interpodaffinity.InterPodAffinity) listersv1.NamespaceLister {
 	field := reflect.ValueOf(plugin).Elem().FieldByName("nsLister")
 	return reflect.NewAt(field.Type(), field.Addr().UnsafePointer()).Elem().Interface().(listersv1.NamespaceLister)
 }
 
-// restart forgets where the pods are, but not what they change for those of the state.
+// restart forgets the pods' places, but not the effects of classes.
 func (s *affinityState) restart(m *Memo) {
 	s.position, s.filter, s.score = m.pods.end(), filterState{}, scoreState{}
 }
@@ -198,7 +201,7 @@ func (s *affinityState) preferred() bool {
 	return len(s.pod.GetPreferredAffinityTerms()) > 0 || len(s.pod.GetPreferredAntiAffinityTerms()) > 0
 }
 
-// update brings the state up to date with the log.
+// update brings the state up to date with the log of pods.
 func (s *affinityState) update(ctx context.Context, a *affinity) {
 	changes, _ := a.memo.pods.since(s.position)
 	s.position = a.memo.pods.end()
@@ -209,7 +212,7 @@ func (s *affinityState) update(ctx context.Context, a *affinity) {
 		}
 		slot, found := a.memo.slots[change.node]
 		if !found {
-			continue // a pod on a node that is gone, which no walk meets
+			continue // no walk meets pods on a node that is gone
 		}
 		if s.filter.known {
 			s.filter.change(ctx, a, s, e, change, slot)
@@ -238,17 +241,17 @@ func (f *filterState) change(ctx context.Context, a *affinity, s *affinityState,
 		f.known = false
 	}
 	if f.domains() == domains {
-		return // no domain got its first pod, or its last one went: Filter reads no more of the counts
+		return // no domain got its first pod or lost its last one, and Filter reads nothing else of the counts
 	}
 	for _, key := range e.keys {
 		f.sums.change(a.memo, key, slot)
 	}
 	if (f.affinity.Len() > 0) != any {
-		clear(f.asked) // as long as nothing matches, a pod may go anywhere if it matches its own terms
+		clear(f.asked) // while nothing matches, a pod that matches its own terms may go to any node
 	}
 }
 
-// keys returns the topology keys that Filter reads.
+// keys returns the topology keys of the counts that Filter reads.
 func (s *affinityState) keys(a *affinity) []string {
 	var keys []string
 	for _, terms := range [][]fwk.AffinityTerm{s.pod.GetRequiredAffinityTerms(), s.pod.GetRequiredAntiAffinityTerms()} {
@@ -264,8 +267,8 @@ func (s *affinityState) keys(a *affinity) []string {
 	return keys
 }
 
-// Filter is upstream's, asked again when a domain of the node, by which it counts, got its first pod, or its last one went. Where preemption
-// tries what would be without some pods, it does so on copies of nodes.
+// Filter asks upstream's Filter again only if a domain of the node got its first pod or lost its last one. Preemption asks about copies of
+// nodes, without some pods; upstream's Filter answers each of these calls.
 func (a *affinity) Filter(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod, node fwk.NodeInfo) *fwk.Status {
 	slot := a.memo.asked
 	if a.filtered == nil || a.memo.infos[slot] != node {

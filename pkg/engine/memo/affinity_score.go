@@ -10,23 +10,24 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 )
 
-// scoreState is the result of PreScore, and the scores that nodes have by it.
+// scoreState is the result of InterPodAffinity's PreScore, and the scores of nodes that follow from it.
 type scoreState struct {
 	known bool
 	data  fwk.StateData               // nil if the plugin is skipped
-	score map[string]map[string]int64 // of data: the sums by topology key and value
-	terms int                         // number of pods' terms that are in score. Without any, the plugin is skipped.
+	score map[string]map[string]int64 // of data: the sum of weights, by topology key and value
+	terms int                         // number of the pods' terms that are in score. Without any, the plugin is skipped.
 
 	sums
 	scores []int64 // by group
 }
 
+// weight is what one pod adds to the sum of its domain by one term.
 type weight struct {
 	topologyKey string
 	weight      int64
 }
 
-// PreScore is upstream's the first time, and brings its result up to date from then on.
+// PreScore calls upstream's PreScore for the first pod, and updates that result for further pods.
 func (a *affinity) PreScore(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) *fwk.Status {
 	a.scored = nil
 	s := a.stateOf(pod)
@@ -59,6 +60,7 @@ func (a *affinity) PreScore(ctx context.Context, cycle fwk.CycleState, pod *v1.P
 	return nil
 }
 
+// change adds the weights of a pod that came or went to the sums.
 func (f *scoreState) change(m *Memo, e *effect, c change, slot int) {
 	node := m.infos[slot].Node()
 	for _, w := range e.weights {
@@ -79,7 +81,7 @@ func (f *scoreState) change(m *Memo, e *effect, c change, slot int) {
 	}
 }
 
-// Score is upstream's, asked again when a sum that it reads has changed.
+// Score asks upstream's Score again only if a sum that it reads has changed.
 func (a *affinity) Score(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod, node fwk.NodeInfo) (int64, *fwk.Status) {
 	if a.scored == nil {
 		return a.InterPodAffinity.Score(ctx, cycle, pod, node)
@@ -96,7 +98,7 @@ func (a *affinity) Score(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod,
 	return score, status
 }
 
-// count returns the number of pods' terms that are in the sums.
+// count returns the number of terms of placed pods that are in the sums.
 func (s *affinityState) count(a *affinity) int {
 	terms := 0
 	for _, class := range a.memo.pods.all {
@@ -119,7 +121,7 @@ func (s *affinityState) count(a *affinity) int {
 	return terms
 }
 
-// topologyScore returns the map in which the plugin keeps its sums. Upstream exports neither it nor another way to change it.
+// topologyScore returns the map in which the plugin keeps its sums. Upstream exports neither the map nor another way to change it.
 func topologyScore(data fwk.StateData) map[string]map[string]int64 {
 	sums := reflect.ValueOf(data).Elem().FieldByName("topologyScore")
 	return *(*map[string]map[string]int64)(sums.Addr().UnsafePointer())

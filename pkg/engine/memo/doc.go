@@ -1,14 +1,16 @@
-// Package memo spares the scheduler's plugins questions that they have answered before. Its answers are those of the plugins, bit for bit;
-// an engine without it is slower and otherwise the same.
+// Package memo caches the answers of the scheduler's plugins. A cached answer equals the plugin's own answer, bit for bit: an engine
+// without this package is slower and otherwise the same.
 //
-// Upstream asks about every pod anew: InterPodAffinity and PodTopologySpread walk over all nodes and pods, and every filter and score
-// looks at every node. But the pods of one template ask the same questions again, and between two of them little has changed. So
+// Upstream asks about every pod anew: InterPodAffinity and PodTopologySpread walk over all nodes and pods, and every filter and score looks
+// at every node. But pods of one template ask the same questions, and between two of them little changes in the cluster. For example,
+// upstream asks a filter that reads only the node about up to 5,000 nodes for each of 1,000 replicas of a Deployment; here the filter is
+// asked about each node once, and then about one node for each further replica: the node that took the previous replica. So
 //
-//   - the two walks run once per template. Their result, upstream's own cycle state, is carried from pod to pod, brought up to date with the
-//     pods that came and went since (affinity.go, spread.go; pods.go knows which those are);
-//   - what a plugin says of a node by looking at nothing but the template and the node is kept until the node changes (framework.go), for
-//     all templates that differ in nothing but rules about other pods (template.go).
+//   - the two walks run once per template. This package keeps their result, which is upstream's own cycle state, and updates the result
+//     with the pods that came and went before the next pod of the template (affinity.go, spread.go; pods.go has the log of these pods);
+//   - if a plugin reads nothing but the template and the node, its answer is kept until the node changes (framework.go), for all templates
+//     that differ in nothing but rules about other pods (template.go).
 //
-// Filter, Score and NormalizeScore are upstream's, except for the sum that is PodTopologySpread's Score (spread_score.go). What a plugin reads
-// is known of the plugins listed here only, with the reason; every other plugin is asked each time.
+// Filter, Score and NormalizeScore are upstream's code. The one exception is the sum in PodTopologySpread's Score (spread_score.go). The
+// package caches answers only of the plugins that it lists, each with what the plugin reads; every other plugin is asked each time.
 package memo

@@ -6,30 +6,31 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 )
 
-// Preemption first asks whether a pod would fit a node without all pods there that the pod may preempt. If the answer is no, it holds until
-// something changes that the filters read: the node and its pods, and, for rules between pods, the counts of pods by domain. So the answer
-// is kept for all pods of a template: a zone that is lost leaves hundreds of pods that are tried again after each change elsewhere.
+// Preemption first asks whether a pod would fit on a node without the pods there that it may preempt. A "no" holds until something changes
+// that the filters read: the node and its pods, and, for rules between pods, the counts of pods by domain. So the answer is kept for all
+// pods of a template. It pays after the loss of a zone: hundreds of pods stay Pending, and each is tried again after each change elsewhere.
 
-// emptied is why a node rejects the pods of a template even without all pods that they may preempt.
+// emptied is why a node rejects the pods of a template even without the pods that they may preempt.
 type emptied struct {
-	generation uint32 // the lower half of that of the node that was asked about; 0: nothing is known
-	rejection  uint16 // its place among the rejections
-	rejected   uint16 // the filter that rejected the node
+	generation uint32 // the lower half of the node's generation when the filters were asked; 0: never
+	rejection  uint16 // the number of the status in rejections
+	rejected   uint16 // the index of the filter that rejected the node
 	counts     counted
 }
 
-// counted are the versions of the counts that rules between pods read; 0 where there are no counts, since no rule reaches the pod.
+// counted has the versions of the counts that rules between pods read. A version is 0 where there are no counts, because no rule concerns
+// the pod.
 type counted struct{ spread, affinity int64 }
 
-// rules are what the filters of the current pod read besides its template and the node.
+// rules is what the filters of the current pod read besides its template and the node.
 type rules struct {
-	read    bool // whether the fields below are those of the current pod
-	filters int  // so many filters, from the first on, read nothing but the counts
+	read    bool // whether the fields below are about the current pod
+	filters int  // the number of filters, from the first on, that read nothing but the node and the counts
 	counted
 }
 
-// Emptied returns why the node at the slot rejects the current pod even without all pods that it may preempt, if a filter has said so since anything that
-// it reads last changed, and nil otherwise. A nil Framework keeps nothing.
+// Emptied returns why the node at the slot rejects the current pod even without the pods that the pod may preempt. It returns nil if no
+// filter has said so since something that the filter reads last changed. A nil Framework returns nil.
 func (f *Framework) Emptied(slot int) *fwk.Status {
 	if f == nil || f.answers == nil {
 		return nil
@@ -49,8 +50,9 @@ func (f *Framework) Emptied(slot int) *fwk.Status {
 	return nil
 }
 
-// KeepEmptied keeps the filters' status for the node at the slot without all pods that the current pod may preempt, unless a filter was asked that reads
-// something else than the node and the counts of rules between pods, as those of volumes do.
+// KeepEmptied keeps the status that the filters gave for the node at the slot without the pods that the current pod may preempt. It keeps
+// nothing if a filter was asked that reads more than the node and the counts of rules between pods, such as a filter of volumes. A nil
+// Framework keeps nothing.
 func (f *Framework) KeepEmptied(slot int, status *fwk.Status) {
 	if f == nil || f.answers == nil || !status.IsRejected() {
 		return
@@ -65,7 +67,7 @@ func (f *Framework) KeepEmptied(slot int, status *fwk.Status) {
 		return
 	}
 	generation := uint32(f.memo.generations[slot])
-	if by < f.leading { // it holds for all templates that differ in rules between pods alone
+	if by < f.leading { // the rejection holds for all templates that differ in nothing but rules between pods
 		if f.answers.emptied == nil {
 			f.answers.emptied = make([]verdict, len(f.memo.infos))
 		}
@@ -101,7 +103,8 @@ func (f *Framework) readRules() *rules {
 	return r
 }
 
-// counts returns the versions of the counts by which the filters judge the current pod, and whether these are carried on.
+// counts returns the versions of the counts by which the filters judge the current pod. It reports false if the memo does not keep these
+// counts.
 func (f *Framework) counts() (versions counted, known bool) {
 	for _, filter := range f.filters {
 		switch plugin := filter.FilterPlugin.(type) {
@@ -122,7 +125,7 @@ func (f *Framework) counts() (versions counted, known bool) {
 	return versions, true
 }
 
-// nextVersion returns a number that no counts had before.
+// nextVersion returns a number that no counts have had before.
 func (m *Memo) nextVersion() int64 {
 	m.versions++
 	return m.versions

@@ -11,10 +11,10 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
 )
 
-// nodeLocal are the plugins whose Filter and Score read nothing but the pod's template and the NodeInfo, with what they read. The pod's
-// part is in their cycle state, which PreFilter and PreScore write anew in each cycle. A plugin that is not listed is asked each time: it
-// reads other nodes and their pods (InterPodAffinity, PodTopologySpread), or claims and volumes (VolumeBinding and its like,
-// DynamicResources), or nobody has looked.
+// nodeLocal lists the plugins whose Filter and Score read nothing but the pod's template and the NodeInfo, each with what it reads. What
+// they need of the pod is in their cycle state, which PreFilter and PreScore write anew in each cycle. A plugin that is not listed is asked
+// each time: it reads other nodes and their pods (InterPodAffinity, PodTopologySpread), or claims and volumes (VolumeBinding and the like,
+// DynamicResources), or nobody has checked what it reads.
 var nodeLocal = sets.New(
 	names.NodeUnschedulable,               // node.spec.unschedulable; tolerations
 	names.NodeName,                        // the node's name; spec.nodeName
@@ -23,13 +23,13 @@ var nodeLocal = sets.New(
 	names.NodePorts,                       // the ports used on the node; host ports
 	names.NodeResourcesFit,                // allocatable, requested and number of pods; requests, the profile's arguments
 	names.NodeResourcesBalancedAllocation, // likewise
-	names.ImageLocality,                   // the images on the node, their spread and the number of nodes (see arrange and NodeUpdated); images
+	names.ImageLocality,                   // the images on the node, on how many nodes each image is, the number of nodes (see [Memo.arrange] and [Memo.NodeUpdated]); images
 )
 
-// Framework is a profile that asks plugins only what they have not answered before.
+// Framework is a scheduler profile that asks plugins only what they have not answered before.
 type Framework struct {
 	framework.Framework
-	// Kept and Plain count the cycles of pods that were spared questions, and of the others.
+	// Kept and Plain count scheduling cycles: Kept with the cache, Plain without.
 	Kept, Plain int
 
 	memo       *Memo
@@ -40,14 +40,14 @@ type Framework struct {
 	locals     int // number of node-local scores
 	rejections rejections
 
-	// Of the current pod.
-	answers  *answers // nil: ask everything
-	asked    []int    // filters to ask about every node
+	// The fields below are about the current pod.
+	answers  *answers // nil: nothing is cached for this pod, ask everything
+	asked    []int    // the filters that are asked about every node
 	rules    rules
-	next     int     // the slot of the node that is probably examined next
+	next     int     // the slot of the node that upstream probably examines next
 	plugins  []score // whose scores are asked for
 	list     []fwk.NodeScore
-	raw, all []fwk.PluginScore // by node and plugin; their names are those of named
+	raw, all []fwk.PluginScore // by node and plugin; the plugins' names in them are those of named
 	named    []string
 	nodes    []fwk.NodePluginScores
 }
@@ -62,28 +62,28 @@ type score struct {
 	fwk.ScorePlugin
 	name   string
 	weight int64
-	local  int  // its place among the node-local ones; -1: it is none
-	skips  bool // whether it is node-local only while its filter is skipped
+	local  int  // the index among the node-local scores; -1: not node-local
+	skips  bool // whether the score is node-local only while its filter is skipped
 }
 
-// answers are what the node-local plugins have said about the nodes for the pods of templates that are alike without rules about other
-// pods, by slot.
+// answers are what the node-local plugins have said about each node, by slot. They hold for all pods of the templates that share a [base].
 type answers struct {
 	verdicts []verdict
-	scores   []int16   // all plugins' for one node, then for the next
+	scores   []int16   // the scores of all node-local plugins for the first node, then for the next
 	emptied  []verdict // of the nodes without the pods that the templates may preempt; nil: nothing is known
 }
 
-// verdict is small, since there is one for each node and template, and without a pointer, so that the garbage collector passes over them.
+// verdict is what the node-local filters say about one node for the templates of one [base]. There is one for each such pair, so it is
+// small (8 bytes), and it has no pointer, so that the garbage collector skips the slice.
 type verdict struct {
-	generation uint32 // the lower half of that of the node that was asked about; 0: none
-	rejection  uint16 // its place among the rejections; 0: none
-	rejected   uint8  // the filter that rejected the node; if none did, the number of filters
-	scored     bool   // whether scores holds those of the node
+	generation uint32 // the lower half of the node's generation when the filters were asked; 0: never
+	rejection  uint16 // the number of the status in Framework.rejections; 0: no filter rejected the node
+	rejected   uint8  // the index of the filter that rejected the node; the number of filters if no filter did
+	scored     bool   // whether answers.scores has the scores of the node
 }
 
-// Framework returns the profile, whose plugins have been built with the memo's registry. Reserves tells whether pods without a node have this
-// one nominated, and filters also see them there: it returns 0 if none has, and otherwise a number that stands for these pods.
+// Framework returns a caching version of the profile, whose plugins must come from the memo's registry. The function reserves returns 0 if
+// no Pending pod has the node nominated, and otherwise a number that identifies the pods that have. Filters see these pods on the node.
 func (m *Memo) Framework(profile framework.Framework, reserves func(node string) uint32) *Framework {
 	f := &Framework{Framework: profile, memo: m, reserves: reserves}
 	plugins := profile.ListPlugins()
@@ -98,7 +98,7 @@ func (m *Memo) Framework(profile framework.Framework, reserves func(node string)
 	for _, enabled := range plugins.Score.Enabled {
 		plugin := m.plugins[profile][enabled.Name].(fwk.ScorePlugin)
 		s := score{ScorePlugin: plugin, name: enabled.Name, weight: int64(enabled.Weight), local: -1}
-		// Both skip their filter for pods without claims, and give every node 0 then.
+		// Both skip their filter for pods without claims, and then give every node the score 0.
 		s.skips = enabled.Name == names.VolumeBinding || enabled.Name == names.DynamicResources
 		if nodeLocal.Has(enabled.Name) || s.skips {
 			s.local = f.locals
@@ -109,7 +109,8 @@ func (m *Memo) Framework(profile framework.Framework, reserves func(node string)
 	return f
 }
 
-// RunPreFilterPlugins finds the pod's template. Pods for which PreFilter names the nodes ask everything: it names others for each.
+// RunPreFilterPlugins finds the pod's template. If PreFilter restricts the nodes, nothing is cached: it may name other nodes for the next
+// pod.
 func (f *Framework) RunPreFilterPlugins(ctx context.Context, state fwk.CycleState, pod *v1.Pod) (*fwk.PreFilterResult, *fwk.Status, sets.Set[string]) {
 	f.memo.begin(pod)
 	result, status, plugins := f.Framework.RunPreFilterPlugins(ctx, state, pod)
@@ -138,9 +139,9 @@ func (a *base) answersFor(f *Framework) *answers {
 	return known
 }
 
-// RunFilterPluginsWithNominatedPods asks the node-local filters only about nodes that have changed.
+// RunFilterPluginsWithNominatedPods asks the node-local filters only if the node has changed since their last answer.
 func (f *Framework) RunFilterPluginsWithNominatedPods(ctx context.Context, state fwk.CycleState, pod *v1.Pod, node fwk.NodeInfo) *fwk.Status {
-	// Nodes are examined in the order of their slots, from anywhere.
+	// Upstream examines nodes in the order of their slots and starts at any of them.
 	slot := f.memo.slotOf(node, f.next)
 	if f.next = slot + 1; f.next == len(f.memo.infos) {
 		f.next = 0
@@ -193,11 +194,11 @@ func (f *Framework) RunFilterPluginsWithNominatedPods(ctx context.Context, state
 	return f.rejections.all[v.rejection]
 }
 
-// reserved reports whether a pod without a node has the one at the slot reserved, where filters see it.
+// reserved reports whether a Pending pod has the node at the slot nominated, so that filters see the pod there.
 func (f *Framework) reserved(slot int) bool { return f.reserves(f.memo.names[slot]) != 0 }
 
-// RunScorePlugins asks the node-local plugins only about nodes that have changed. It returns what upstream's does, in memory that the next
-// call uses again.
+// RunScorePlugins asks the node-local plugins only about nodes that have changed. It returns what upstream's function returns, in memory
+// that the next call uses again.
 func (f *Framework) RunScorePlugins(ctx context.Context, state fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) ([]fwk.NodePluginScores, *fwk.Status) {
 	if f.answers == nil {
 		return f.Framework.RunScorePlugins(ctx, state, pod, nodes)
@@ -256,14 +257,14 @@ func (f *Framework) RunScorePlugins(ctx context.Context, state fwk.CycleState, p
 	return scored, nil
 }
 
-// ask fills in the raw scores, and reports whether all plugins gave one.
+// ask fills in the raw scores of all nodes. It reports false if a plugin failed.
 func (f *Framework) ask(ctx context.Context, state fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo, slots []int, plugins []score, raw []fwk.PluginScore) bool {
 	for i, node := range nodes {
 		slot := slots[i]
 		v, kept := &f.answers.verdicts[slot], f.answers.scores[slot*f.locals:(slot+1)*f.locals]
 		f.memo.asked = slot
 		known := v.generation == uint32(f.memo.generations[slot])
-		fits := true // the scores, into 16 bits
+		fits := true // whether all scores fit into 16 bits
 		for p, plugin := range plugins {
 			score := &raw[i*len(plugins)+p]
 			if plugin.local >= 0 && known && v.scored {
@@ -285,7 +286,7 @@ func (f *Framework) ask(ctx context.Context, state fwk.CycleState, pod *v1.Pod, 
 	return true
 }
 
-// memory returns room for the plugins' scores of the nodes.
+// memory returns slices for the scores of so many nodes, and allocates them only if the last ones are too short.
 func (f *Framework) memory(nodes int, plugins []score) (raw, all []fwk.PluginScore, scored []fwk.NodePluginScores) {
 	width := len(plugins)
 	fits := len(f.raw) >= nodes*width

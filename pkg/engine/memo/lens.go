@@ -5,7 +5,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 )
 
-// handle is the handle of a plugin that sees the cluster through a lens.
+// handle is a plugin's handle to the scheduler. Its snapshot is a [lens].
 type handle struct {
 	fwk.Handle
 	lens      *lens
@@ -16,11 +16,11 @@ func (h handle) SnapshotSharedLister() fwk.SharedLister { return h.lens }
 
 func (h handle) SharedInformerFactory() informers.SharedInformerFactory { return h.informers }
 
-// lens is the snapshot, or some of its nodes. A plugin that walks over pods gets the same sums from the nodes that have pods which matter
-// to it.
+// lens is the scheduler's snapshot, which can be narrowed to some of the nodes. A plugin that walks over pods computes the same sums from
+// the nodes with pods that concern it as from all nodes.
 type lens struct {
 	fwk.SharedLister
-	nodes []fwk.NodeInfo // nil: all
+	nodes []fwk.NodeInfo // nil: all nodes
 }
 
 func (l *lens) NodeInfos() fwk.NodeInfoLister {
@@ -30,13 +30,14 @@ func (l *lens) NodeInfos() fwk.NodeInfoLister {
 	return some{l.SharedLister.NodeInfos(), l.nodes}
 }
 
-// through lets the function see only these nodes.
+// through calls f while the lens shows only the given nodes.
 func (l *lens) through(nodes []fwk.NodeInfo, f func()) {
 	l.nodes = nodes
 	f()
 	l.nodes = nil
 }
 
+// some lists some nodes of a snapshot.
 type some struct {
 	fwk.NodeInfoLister
 	nodes []fwk.NodeInfo

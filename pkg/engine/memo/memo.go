@@ -18,27 +18,27 @@ import (
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 )
 
-// Memo is what the plugins of one scheduler have answered. The scheduler's owner reports every change of the cluster to it. It is not safe
-// for concurrent use.
+// Memo caches what the plugins of one scheduler have answered. The scheduler must report every change of the cluster to it. A Memo is not
+// safe for concurrent use.
 type Memo struct {
-	// Aside, if set, reports whether a pod's plugins are asked everything anew.
+	// Aside, if set, reports whether the cache is bypassed for a pod: its plugins are asked everything.
 	Aside func(*v1.Pod) bool
 
 	informers informers.SharedInformerFactory
 	services  []*v1.Service
-	selecting func(*v1.Pod) []*v1.Service // of the services; nil: not asked for since they changed
+	selecting func(*v1.Pod) []*v1.Service // finds the services that select a pod; nil: to be built, since the services changed
 	nodes     fwk.NodeInfoLister
 	pods      *pods
 	plugins   map[fwk.Handle]map[string]fwk.Plugin // by profile and name
 	resources fwk.DeviceClassResolver              // which resources are devices
 
-	// The nodes in the snapshot's order: a node's place in it is its slot. Plain slices, since following pointers to thousands of nodes
-	// takes longer than what is asked of them.
+	// The nodes in the snapshot's order. The index of a node in this order is its slot. These are plain slices, because following pointers
+	// to thousands of nodes takes longer than the lookups themselves.
 	infos       []fwk.NodeInfo
 	names       []string
 	generations []int64
 	slots       map[string]int
-	empty       []fwk.NodeInfo      // without their pods
+	empty       []fwk.NodeInfo      // by slot: the node without its pods
 	domains     map[string]*domains // by topology key
 	changed     []string            // nodes whose generation has changed
 
@@ -47,28 +47,29 @@ type Memo struct {
 	spaces int // counts the times that namespaces changed
 	owners int // counts the times that Services or the owners of pods changed
 
-	versions int64 // of the counts of rules between pods
+	versions int64 // the newest version of the counts of rules between pods; see [Memo.nextVersion]
 
 	templates templates
 	readings  readings
 	current   *v1.Pod   // the pod of this cycle
-	template  *template // its template; nil if it shares its answers with no other pod
-	looks     looks     // what it looks like to the rules of other pods
+	template  *template // the template of that pod; nil if the pod shares its answers with no other pod
+	looks     looks     // of that pod
 	feasible  []int     // the slots of the nodes that passed the filters, in the order in which they were examined
 	asked     int       // the slot of the node about which a plugin is asked
 	buffer    []int
 }
 
-// New returns a memo for a scheduler that reads the nodes from the snapshot, classes of devices from the resolver, and everything else from
-// the informers' listers.
+// New returns a memo for one scheduler. The scheduler reads nodes from the snapshot, device classes from the resolver, and everything else
+// from the listers of the informers.
 func New(snapshot fwk.SharedLister, factory informers.SharedInformerFactory, resources fwk.DeviceClassResolver) *Memo {
 	m := &Memo{nodes: snapshot.NodeInfos(), pods: newPods(), plugins: map[fwk.Handle]map[string]fwk.Plugin{}, resources: resources}
 	m.informers = servicesFactory{factory, m}
 	return m
 }
 
-// Registry returns the registry with InterPodAffinity and PodTopologySpread as they are here: upstream's, but for their walks. The plugins
-// of resources look at each template once, and that of volumes' limits only at nodes where they may be reached.
+// Registry returns a registry of the same plugins, some of them wrapped: InterPodAffinity and PodTopologySpread walk over the pods once per
+// template, the two plugins of resources sum up the requests once per template, and NodeVolumeLimits looks only at nodes where a limit may
+// be reached.
 func (m *Memo) Registry(registry frameworkruntime.Registry) frameworkruntime.Registry {
 	wrapped := maps.Clone(registry)
 	for name, factory := range registry {
@@ -104,16 +105,17 @@ func (m *Memo) Registry(registry frameworkruntime.Registry) frameworkruntime.Reg
 	return wrapped
 }
 
-// PodAdded reports that the scheduler's cache has a pod more.
+// PodAdded reports that the scheduler's cache got the pod.
 func (m *Memo) PodAdded(pod *v1.Pod) {
 	m.pods.add(pod)
 	m.changed = append(m.changed, pod.Spec.NodeName)
 }
 
-// Forget drops the labels that nothing reads any more, if they are many. The pods with a nominated node are reported after it.
+// Forget drops the label keys that no selector reads any more, if they are many. The caller reports pods with a nominated node after this
+// call.
 func (m *Memo) Forget(services []*v1.Service) { m.pods.forget(services) }
 
-// PodNominated reports that a pod waits with a node reserved for it. Filters see it there, with its rules about other pods.
+// PodNominated reports that a Pending pod has a node reserved for it. Filters see the pod on that node, with its rules about other pods.
 func (m *Memo) PodNominated(pod *v1.Pod) { m.pods.affinityOf(pod) }
 
 // PodRemoved reports that the scheduler's cache no longer has the pod.
@@ -122,7 +124,7 @@ func (m *Memo) PodRemoved(pod *v1.Pod) {
 	m.changed = append(m.changed, pod.Spec.NodeName)
 }
 
-// NodeUpdated reports that a node has changed. Nodes that come and go are seen in the snapshot.
+// NodeUpdated reports that a node changed. Added and removed nodes need no report: the snapshot's list shows them.
 func (m *Memo) NodeUpdated(before, after *v1.Node) {
 	m.changed = append(m.changed, after.Name)
 	switch {
@@ -139,14 +141,15 @@ func (m *Memo) NamespacesChanged() {
 	m.spaces++
 }
 
-// OwnersChanged reports that Services, ReplicaSets or StatefulSets have changed: their selectors tell which pods are spread by default.
+// OwnersChanged reports that Services, ReplicaSets or StatefulSets changed: their selectors decide which pods the default constraints
+// spread.
 func (m *Memo) OwnersChanged(services []*v1.Service) {
 	m.owners++
 	m.services, m.selecting = services, nil
 	m.pods.readServices(services)
 }
 
-// begin starts the cycle of a pod.
+// begin starts the scheduling cycle of a pod.
 func (m *Memo) begin(pod *v1.Pod) {
 	m.arrange()
 	for _, constraint := range pod.Spec.TopologySpreadConstraints {
@@ -166,22 +169,22 @@ func (m *Memo) begin(pod *v1.Pod) {
 	}
 }
 
-// Alike stands for pods that no rule between pods distinguishes, until nodes or namespaces change.
+// Alike identifies the class of pods that no rule between pods distinguishes. It is valid until nodes or namespaces change.
 type Alike struct {
 	looks       looks
 	era, layout int
 }
 
-// Alike returns what the pod of this cycle is like.
+// Alike returns the class of the current pod.
 func (m *Memo) Alike() Alike { return Alike{m.looks, m.pods.era, m.layout} }
 
-// Generation returns a number that grows with each change of the node, or its pods, at that place of the snapshot's list.
+// Generation returns a number that grows with each change of the node at the slot, or of the node's pods.
 func (m *Memo) Generation(slot int) int64 { return m.generations[slot] }
 
-// Slot returns the node's place in the snapshot's list.
+// Slot returns the node's index in the snapshot's list.
 func (m *Memo) Slot(node string) int { return m.slots[node] }
 
-// arrange numbers the nodes. The snapshot makes a new list when nodes come or go, and only then.
+// arrange numbers the nodes, if the snapshot has made a new list. It makes one when nodes come or go, and only then.
 func (m *Memo) arrange() {
 	infos, err := m.nodes.List()
 	if err != nil || len(infos) > 0 && len(infos) == len(m.infos) && &infos[0] == &m.infos[0] {
@@ -207,18 +210,18 @@ func (m *Memo) arrange() {
 	m.asked, m.templates = 0, templates{}
 }
 
-// domains are the values of a topology key, numbered.
+// domains are the values of a topology key, numbered from 0.
 type domains struct {
-	values []string // by number; "" is also that of the nodes without the key
+	values []string // by number; nodes without the key have the number of the value ""
 	first  []int    // by number: the slot of the first node
 	number []int    // by slot
-	absent []bool   // by slot: nodes without the key
+	absent []bool   // by slot: whether the node lacks the key
 }
 
-// places is the number of different places that nodes can have: in each domain, with the key and without.
+// places returns how many different places nodes can have: two for each domain, since the node may have the key or lack it.
 func (d *domains) places() int { return 2 * len(d.values) }
 
-// placeOf returns the node's place, which is odd without the key.
+// placeOf returns the node's place: 2n in the domain n, and 2n+1 if the node lacks the key.
 func (d *domains) placeOf(slot int) int {
 	if d.absent[slot] {
 		return 2*d.number[slot] + 1
@@ -247,7 +250,7 @@ func (m *Memo) domainsOf(key string) *domains {
 	return d
 }
 
-// slotsOf returns the slots of feasible nodes.
+// slotsOf returns the slots of feasible nodes, in memory that the next call uses again.
 func (m *Memo) slotsOf(nodes []fwk.NodeInfo) []int {
 	m.buffer = m.buffer[:0]
 	for i, node := range nodes {
@@ -260,7 +263,7 @@ func (m *Memo) slotsOf(nodes []fwk.NodeInfo) []int {
 	return m.buffer
 }
 
-// nodesOf returns the nodes that have pods of such classes, each once.
+// nodesOf returns the nodes that have pods of the classes for which matters is true, each node once.
 func (m *Memo) nodesOf(matters func(*class) bool) []fwk.NodeInfo {
 	slots := map[int]bool{}
 	for _, class := range m.pods.all {
@@ -280,7 +283,7 @@ func (m *Memo) nodesOf(matters func(*class) bool) []fwk.NodeInfo {
 	return nodes
 }
 
-// slotOf returns the slot of a node, which is probably the given one.
+// slotOf returns the node's slot. It tries the slot probably first, which saves a map lookup.
 func (m *Memo) slotOf(node fwk.NodeInfo, probably int) int {
 	if probably < len(m.infos) && m.infos[probably] == node {
 		return probably
@@ -288,7 +291,7 @@ func (m *Memo) slotOf(node fwk.NodeInfo, probably int) int {
 	return m.slots[node.Node().Name]
 }
 
-// stateKeys are upstream's, which it does not export.
+// The keys under which upstream's plugins keep their cycle states. Upstream does not export them.
 const (
 	affinityFilterKey = "PreFilter" + names.InterPodAffinity
 	affinityScoreKey  = "PreScore" + names.InterPodAffinity

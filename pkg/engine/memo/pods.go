@@ -13,41 +13,42 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// pods are the pods on nodes, and a log of the pods that came and went. Pods that no rule distinguishes are of one class.
+// pods are the pods on nodes, in classes, and a log of the pods that came and went. Pods that no rule distinguishes are in one class.
 type pods struct {
 	placed  map[types.NamespacedName]*placed
-	highest int // how many pods were there at once
+	highest int // the highest number of pods that were placed at once
 	classes map[looks]*class
 	all     []*class // by id
 
-	// keys are the label keys that some selector reads, sorted. A new one makes the classes stale. So many were in use when forget last looked.
+	// keys are the label keys that some selector reads, sorted. A new key makes the classes stale. inUse is the number of keys that the
+	// last call of [pods.forget] kept.
 	keys  []string
 	inUse int
 	stale bool
 
-	affinities map[*v1.Affinity]string // encoded, of some pods: see most
+	affinities map[*v1.Affinity]string // encoded, of some pods, at most as many as [pods.most] returns
 	parsed     map[string]bool         // the encoded affinities whose selectors are in keys
 
-	log   []change
-	first int // position of the first entry of log: older ones have been dropped
-	era   int // counts the times that the classes were made anew
+	log   []change // the newest changes
+	first int      // position of the first entry of log; older entries have been dropped
+	era   int      // counts the times that all classes were rebuilt
 }
 
-// looks is everything about a pod that rules between pods read.
+// looks is everything about a pod that rules between pods read. Two pods with equal looks are interchangeable for every such rule.
 type looks struct {
 	namespace string
-	labels    string // those in keys
+	labels    string // the pod's labels whose keys some selector reads
 	affinity  string // pod affinity and pod anti-affinity, encoded
-	ending    bool
+	ending    bool   // whether the pod is being deleted
 }
 
-// class is a set of pods that look the same.
+// class is the set of pods that have the same [looks].
 type class struct {
 	id    int
 	looks looks
 	info  fwk.PodInfo    // of one of them
-	free  bool           // of rules about other pods
-	nodes map[string]int // how many of them are on each node
+	free  bool           // whether the pods have no rules about other pods
+	nodes map[string]int // number of the class's pods on each node
 }
 
 type placed struct {
@@ -55,7 +56,7 @@ type placed struct {
 	class *class // nil while stale
 }
 
-// change says that a pod of the class came to the node or went.
+// change says that a pod of the class came to the node (delta 1) or left it (delta -1).
 type change struct {
 	class *class
 	node  string
@@ -107,7 +108,8 @@ func (p *pods) note(b *placed, delta int) {
 		delete(b.class.nodes, node)
 	}
 	p.log = append(p.log, change{class: b.class, node: node, delta: delta})
-	// For a state that is so far behind, a new walk is as fast.
+	// Without this bound the log would grow for ever. With 1,000 pods on nodes, it grows to 2 × 8,096 entries and is then cut to the newest
+	// 8,096. A state that is further behind walks over the pods again, which takes no longer than to apply so many changes.
 	if most := 4*len(p.placed) + 1<<12; len(p.log) > 2*most {
 		drop := len(p.log) - most
 		p.log = slices.Delete(p.log, 0, drop)
@@ -115,11 +117,12 @@ func (p *pods) note(b *placed, delta int) {
 	}
 }
 
-// most bounds what is kept about pods by what they look like: the classes, the encoded affinities and the keys. Most of a larger number
-// would be about pods that are gone, and that do not come back as they do where one cluster after another begins without pods.
+// most bounds how many classes, encoded affinities and label keys are kept: twice the highest number of pods that were on nodes at once,
+// and 1,024 more. If 100 pods were there at most, a search that places pods with new labels again and again keeps up to 1,224 classes. Most
+// of the classes beyond that would be about pods that are gone and do not come back.
 func (p *pods) most() int { return 2*p.highest + 1<<10 }
 
-// settle makes the classes anew if a selector reads another label than before, or if there are too many.
+// settle rebuilds the classes if a selector reads a new label key, or if there are too many classes.
 func (p *pods) settle() {
 	if !p.stale && len(p.all) <= p.most() {
 		return
@@ -135,8 +138,8 @@ func (p *pods) settle() {
 	}
 }
 
-// forget drops the keys that no rule of a pod on a node and no Service reads, once there may be more of those than of others. Whatever else
-// reads one says so before the next pod is placed.
+// forget drops the keys that no rule of a pod on a node and no Service reads, once there are more keys than twice inUse plus [pods.most].
+// Other readers of a key, such as a nominated pod or the pod of a cycle, report the key again before the next pod is placed.
 func (p *pods) forget(services []*v1.Service) {
 	if len(p.keys) <= 2*p.inUse+p.most() {
 		return
@@ -151,10 +154,10 @@ func (p *pods) forget(services []*v1.Service) {
 	p.inUse = len(p.keys)
 }
 
-// end is the position after the newest change.
+// end returns the position after the newest change.
 func (p *pods) end() int { return p.first + len(p.log) }
 
-// since returns the changes from that position on, and whether all of them are still known.
+// since returns the changes from the position on. It reports false if some of them have been dropped.
 func (p *pods) since(position int) ([]change, bool) {
 	if position < p.first {
 		return nil, false
@@ -175,7 +178,8 @@ func (p *pods) looksOf(pod *v1.Pod) looks {
 	return looks{namespace: pod.Namespace, labels: kept.String(), affinity: p.affinityOf(pod), ending: pod.DeletionTimestamp != nil}
 }
 
-// affinityOf returns the pod's rules about other pods in one string, and makes the classes differ in the labels that these rules read.
+// affinityOf returns the pod's rules about other pods, encoded as one string. It also makes the classes differ in the labels that these
+// rules read.
 func (p *pods) affinityOf(pod *v1.Pod) string {
 	affinity := pod.Spec.Affinity
 	if affinity == nil || affinity.PodAffinity == nil && affinity.PodAntiAffinity == nil {
@@ -206,7 +210,7 @@ func (p *pods) affinityOf(pod *v1.Pod) string {
 
 // reads makes the classes differ in the labels that the selector reads.
 func (p *pods) reads(selector labels.Selector) {
-	requirements, _ := selector.Requirements() // a selector of nothing has none
+	requirements, _ := selector.Requirements() // a selector that selects nothing has none
 	for _, r := range requirements {
 		p.readsKey(r.Key())
 	}

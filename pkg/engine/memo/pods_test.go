@@ -11,7 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// The log forgets its oldest changes, but keeps more than there are pods. Who has seen less is told so.
+// The log drops its oldest changes, but keeps more changes than there are pods. A reader at an older position learns that changes are
+// missing.
 func TestTheLogForgetsTheOldest(t *testing.T) {
 	p := newPods()
 	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p"}, Spec: v1.PodSpec{NodeName: "n"}}
@@ -34,8 +35,8 @@ func TestTheLogForgetsTheOldest(t *testing.T) {
 	}
 }
 
-// Of pods that came and went, each with an affinity and a class of its own, no more is kept than twice the pods on nodes, and some. A pod's
-// class outlives that.
+// Pods come and go, each with an affinity and a class of its own. The index keeps no more of them than [pods.most] allows, and the class of
+// a pod that stays survives.
 func TestTheAffinitiesForgetWhatIsGone(t *testing.T) {
 	p := newPods()
 	pod := func(i int) *v1.Pod {
@@ -62,7 +63,8 @@ func TestTheAffinitiesForgetWhatIsGone(t *testing.T) {
 	}
 }
 
-// Of pods that came and went, each with a selector of its own, no more labels are known than some. What the pod that stays reads is.
+// Pods come and go, each with a selector of its own. The index keeps only some more label keys than are in use, among them the key that the
+// remaining pod reads.
 func TestTheKeysForgetWhatIsGone(t *testing.T) {
 	p := newPods()
 	pod := func(i int) *v1.Pod {
@@ -93,7 +95,7 @@ func TestTheKeysForgetWhatIsGone(t *testing.T) {
 	}
 }
 
-// The two domains with the fewest pods are found in whatever order the map gives them: it is another each time.
+// findLeast finds the two domains with the fewest pods, although the map yields the domains in another order each time.
 func TestFindLeast(t *testing.T) {
 	for range 100 {
 		f := spreadFilter{pods: []map[string]int{{"a": 1, "b": 2, "c": 5, "d": 7}, {"a": 3}}, least: []*leastTwo{{}, {}}}
@@ -106,7 +108,7 @@ func TestFindLeast(t *testing.T) {
 	}
 }
 
-// The templates that were used last stay.
+// The most recently used templates stay.
 func TestTheTemplatesForgetTheOldest(t *testing.T) {
 	all := templates{byLooks: map[templateKey][]*template{}}
 	for i := range 10 {
@@ -130,7 +132,7 @@ func TestTheTemplatesForgetTheOldest(t *testing.T) {
 	}
 }
 
-// Templates share what was said of nodes if they differ in rules about other pods alone.
+// Templates share answers about nodes if they differ in nothing but rules about other pods.
 func TestAlone(t *testing.T) {
 	onNodes := &v1.NodeAffinity{PreferredDuringSchedulingIgnoredDuringExecution: []v1.PreferredSchedulingTerm{{Weight: 1}}}
 	spec := func(image string, affinity *v1.Affinity, spread ...v1.TopologySpreadConstraint) *v1.PodSpec {
@@ -156,7 +158,7 @@ func TestAlone(t *testing.T) {
 	}
 }
 
-// Specs that share an array may still have more or fewer of its elements.
+// Specs that share an array may still have different numbers of its elements.
 func TestIdentical(t *testing.T) {
 	tolerations := []v1.Toleration{{Key: "a"}, {Key: "b"}}
 	spec := &v1.PodSpec{Priority: new(int32), Tolerations: tolerations}

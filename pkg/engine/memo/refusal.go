@@ -10,36 +10,41 @@ import (
 	"github.com/faultline/faultline/pkg/engine/placement"
 )
 
-// A pod that no node takes is tried again after each change of the cluster. The refusal stands if nothing has changed that the filters read:
-// the counts of rules between pods, and the nodes. Only nodes that have changed since are asked, and mostly they say the same as before: a
-// node that got one more pod still has too little CPU. So an attempt costs a comparison of numbers for each node, not a scheduling cycle.
+// A pod that fits on no node is tried again after each change of the cluster. The refusal stands if nothing has changed that the filters
+// read: the nodes, and the counts of rules between pods. Only nodes that have changed since are asked again, and most of them answer as
+// before: a node that got one more pod still has too little CPU. So an attempt compares one number for each node instead of running a
+// scheduling cycle. On 5,000 nodes of which one changed, it asks the filters about 1 node instead of 5,000.
 
-// refusal is that no node takes the pods of a template, and that none can be freed for them. It is some 24 bytes for each node.
+// refusal records that no node takes the pods of a template, and that preemption can free none for them. It takes about 24 bytes for each
+// node.
 type refusal struct {
 	pending     placement.Pending
 	counts      counted
 	asked       []int // the filters that were asked about every node
 	state       fwk.CycleState
-	generations []uint64      // by slot: what the node was when it was asked; see generation
+	generations []uint64      // by slot: the version of the node when the filters were asked; see [Framework.generation]
 	statuses    []*fwk.Status // by slot: why the node rejects the pod
-	emptied     []*fwk.Status // by slot: why it does even without the pods that may be preempted; nil if the pod preempts none
+	emptied     []*fwk.Status // by slot: why the node rejects the pod even without the pods that it may preempt; nil if the pod preempts none
 	dryRuns     int           // how many nodes upstream would try to free
 }
 
-// Attempt is the attempt of the current pod that ended without a node.
+// Attempt is what a scheduling cycle found out about the current pod, which fits on no node.
 type Attempt struct {
-	State    fwk.CycleState
+	// State is the cycle state that the plugins have written.
+	State fwk.CycleState
+	// Statuses are the reasons of the nodes, by name.
 	Statuses fwk.NodeToStatusReader
-	// Emptied says by slot why nodes reject the pod even without the pods that may be preempted there, nil where there are none; it is nil if the
-	// pod preempts none.
+	// Emptied has by slot why the node rejects the pod even without the pods that it may preempt there, and nil for nodes without such
+	// pods. The slice is nil if the pod preempts none.
 	Emptied []*fwk.Status
 	// DryRuns is the number of nodes that upstream would try to free.
 	DryRuns int
+	// Pending is the result of the cycle.
 	Pending placement.Pending
 }
 
-// KeepRefusal keeps that no node takes the current pod, unless a filter was asked that reads something else than the nodes and the counts of
-// rules between pods. A nil Framework keeps nothing.
+// KeepRefusal keeps the attempt for the other pods of the template. It keeps nothing if a filter was asked that reads more than the nodes
+// and the counts of rules between pods. A nil Framework keeps nothing.
 func (f *Framework) KeepRefusal(a Attempt) {
 	if f == nil || f.answers == nil {
 		return
@@ -62,12 +67,13 @@ func (f *Framework) KeepRefusal(a Attempt) {
 	m.template.refusals[f], m.templates.refused = r, true
 }
 
-// StillRefused returns what was said of an earlier pod of the template that no node took, and how many nodes upstream would try to free, if
-// all of it holds for the pod, with which the cycle begins. Emptied is asked about nodes that have changed: why they reject the pod even
-// without the pods that may be preempted there, nil if there are none, and false if they may not. The pod has no volumes and no claims.
+// StillRefused begins the cycle of the pod. If an earlier pod of its template fitted on no node, and all reasons still hold, StillRefused
+// returns the result of that pod and the number of nodes that upstream would try to free. For each node that has changed, it calls emptied,
+// which returns why the node rejects the pod even without the pods that it may preempt there, nil if there are no such pods, and false if
+// the node might take the pod. The pod must have no volumes and no claims.
 func (f *Framework) StillRefused(ctx context.Context, pod *v1.Pod, emptied func(state fwk.CycleState, slot int) (*fwk.Status, bool)) (pending placement.Pending, dryRuns int, still bool) {
 	m := f.memo
-	if !m.templates.refused { // as where every pod fits
+	if !m.templates.refused { // the usual case: every pod fits
 		return placement.Pending{}, 0, false
 	}
 	m.begin(pod)
@@ -117,13 +123,13 @@ func (f *Framework) StillRefused(ctx context.Context, pod *v1.Pod, emptied func(
 	return r.pending, r.dryRuns, true
 }
 
-// generation returns the version of the node's reservation and the lower half of the node's generation. They change with all that filters see
-// on the node: it, its pods, and the pods that have it nominated.
+// generation returns a number that changes with all that filters see on the node: the upper half identifies the pods that have the node
+// nominated, the lower half is that of the node's generation, which changes with the node and its pods.
 func (f *Framework) generation(slot int) uint64 {
 	return uint64(f.reserves(f.memo.names[slot]))<<32 | uint64(uint32(f.memo.generations[slot]))
 }
 
-// sameStatus reports whether two rejections say the same; nil is none.
+// sameStatus reports whether two rejections have the same code, plugin and reasons. A status may be nil.
 func sameStatus(a, b *fwk.Status) bool {
 	return a == b || a != nil && b != nil && a.Code() == b.Code() && a.Plugin() == b.Plugin() && slices.Equal(a.Reasons(), b.Reasons())
 }

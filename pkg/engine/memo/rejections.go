@@ -8,10 +8,11 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 )
 
-// rejections are what filters have said of nodes, each once: for a taint, one rejects thousands of nodes for each template. The first is nil.
+// rejections are the different statuses with which filters reject nodes, each kept once: one taint rejects thousands of nodes for each
+// template. The first status is nil, so that the number 0 means no rejection.
 type rejections struct {
 	all    []*fwk.Status
-	last   []uint16 // by filter; usually the next is the same
+	last   []uint16 // by filter: the number of its last status, which is usually that of the next, too
 	places map[rejectionKey]uint16
 }
 
@@ -25,7 +26,7 @@ func newRejections(filters int) rejections {
 	return rejections{all: []*fwk.Status{nil}, last: make([]uint16, filters), places: map[rejectionKey]uint16{}}
 }
 
-// place returns the place of the filter's rejection, and whether there is one: there is room for so many.
+// place returns the number of the filter's status. It reports false if the 65,535 numbers are used up.
 func (r *rejections) place(filter int, status *fwk.Status) (uint16, bool) {
 	if last := r.all[r.last[filter]]; last != nil && last.Code() == status.Code() && slices.Equal(last.Reasons(), status.Reasons()) {
 		return r.last[filter], true

@@ -8,7 +8,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 )
 
-// Rejections that say the same have the same place, and there is no place for more than fit.
+// Rejections with the same text have the same number. When the numbers are used up, there is none for a new rejection.
 func TestRejections(t *testing.T) {
 	all := newRejections(2)
 	place := func(filter int, code fwk.Code, reasons ...string) uint16 {

@@ -8,7 +8,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/noderesources"
 )
 
-// fit is upstream's plugin, which sums up what the pod requests once for each template.
+// fit is upstream's plugin, except that it sums up the requests of the pods once per template.
 type fit struct {
 	*noderesources.Fit
 	memo *Memo
@@ -18,7 +18,7 @@ func (f *fit) PreScore(ctx context.Context, state fwk.CycleState, pod *v1.Pod, n
 	return f.memo.preScore(ctx, f.Fit, fitScoreKey, state, pod, nodes)
 }
 
-// balanced is the same.
+// balanced is upstream's plugin with the same change.
 type balanced struct {
 	*noderesources.BalancedAllocation
 	memo *Memo
@@ -28,8 +28,9 @@ func (b *balanced) PreScore(ctx context.Context, state fwk.CycleState, pod *v1.P
 	return b.memo.preScore(ctx, b.BalancedAllocation, balancedScoreKey, state, pod, nodes)
 }
 
-// preScore lets a plugin that reads nothing but the pod's template write its state, or writes what it has written for another pod of the
-// template. Nobody changes it. (Of resources that are devices the plugin reads more, but a pod that requests those has no template here.)
+// preScore runs PreScore once per [base]: the plugin reads nothing but the pod's template, and nobody changes the state that it writes. For
+// further pods, preScore writes that state again. For resources that device classes provide, the plugin reads more, but a pod that requests
+// them has no template here.
 func (m *Memo) preScore(ctx context.Context, plugin fwk.PreScorePlugin, key fwk.StateKey, state fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) *fwk.Status {
 	if m.template == nil {
 		return plugin.PreScore(ctx, state, pod, nodes)

@@ -12,8 +12,8 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// Upstream's DefaultSelector compares all Services of a namespace with a pod, several times for each. These wrappers of the informers list
-// only the Services that select the pod of the cycle, which it then compares.
+// Upstream's DefaultSelector compares all Services of a namespace with a pod, several times for each pod. These wrappers of the informers
+// list only the Services that select the pod of the cycle, so DefaultSelector compares no others.
 
 type servicesFactory struct {
 	informers.SharedInformerFactory

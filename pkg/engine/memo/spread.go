@@ -14,17 +14,18 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/podtopologyspread"
 )
 
-// spread is PodTopologySpread with the results of its walks carried on: the counts of PreFilter by upstream's own AddPod and RemovePod,
-// those of PreScore by the selectors of its constraints. Upstream's states have unexported types with exported fields.
+// spread is PodTopologySpread, except that it keeps the results of its walks over all pods from one pod to the next. It updates the counts
+// of PreFilter by upstream's own AddPod and RemovePod, and the counts of PreScore by the selectors of the constraints. Upstream's states
+// have unexported types with exported fields, which are read by reflection.
 type spread struct {
 	*podtopologyspread.PodTopologySpread
 	memo *Memo
 	lens *lens
-	// Of the current pod; nil if upstream's PreFilter or PreScore has made its own.
+	// The states of the current pod; nil if upstream's PreFilter or PreScore made a state of its own for it.
 	filtered, scored *spreadState
 }
 
-// spreadState is what the plugin knows of the pods of a template, at a position of the log.
+// spreadState is the states of the plugin for the pods of a template, as of a position of the log.
 type spreadState struct {
 	pod      *v1.Pod
 	position int
@@ -37,15 +38,16 @@ type spreadState struct {
 	score  spreadScore
 }
 
-// constraints are those of one of the states.
+// constraints are the constraints in the state of PreFilter or PreScore.
 type constraints struct {
 	keys      []string
 	selectors []labels.Selector
-	affinity  []bool   // whether only nodes count that the pod's node affinity allows
-	taints    []bool   // whether only nodes count whose taints the pod tolerates
-	matches   []uint64 // by the class's id; see matching
+	affinity  []bool   // by constraint: whether it counts only nodes that the pod's node affinity allows
+	taints    []bool   // by constraint: whether it counts only nodes whose taints the pod tolerates
+	matches   []uint64 // by the class's id; see [constraints.matching]
 }
 
+// spreadFilter is the result of PreFilter, and what Filter said about nodes in the current cycle.
 type spreadFilter struct {
 	known bool
 	constraints
@@ -55,24 +57,26 @@ type spreadFilter struct {
 	pods    []map[string]int // of data: by constraint and domain
 	least   []*leastTwo      // of data: by constraint
 
-	// Nodes of the same domains have the same verdict. groups are those of this cycle, if there are not too many combinations.
+	// Nodes in the same domains get the same verdict. groups has the verdicts of this cycle; it is nil if there are more than [mostGroups]
+	// combinations of domains.
 	where  []*domains // by constraint
 	groups []groupStatus
 	cycle  int
 }
 
+// groupStatus is the verdict on the nodes in one combination of domains.
 type groupStatus struct {
-	cycle  int // in which it was asked for
+	cycle  int // the cycle in which upstream's Filter was asked
 	status *fwk.Status
 }
 
-// leastTwo are the two domains with the fewest pods, the fewest first.
+// leastTwo are the two domains with the fewest pods; the first has the fewest.
 type leastTwo = [2]struct {
 	TopologyValue string
 	MatchNum      int
 }
 
-// PreFilter is upstream's the first time, without pods, which are then added, and brings its result up to date from then on.
+// PreFilter calls upstream's PreFilter for the first pod, with empty nodes, and adds their pods. For further pods it updates that result.
 func (p *spread) PreFilter(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
 	p.filtered = nil
 	s := p.stateOf(pod)
@@ -107,7 +111,7 @@ func (p *spread) PreFilter(ctx context.Context, cycle fwk.CycleState, pod *v1.Po
 	return result, status
 }
 
-// stateOf returns the state for the pod of this cycle, or nil if it shares none.
+// stateOf returns the state for the current pod, or nil if nothing is kept for it. It makes a new state if the old one cannot be updated.
 func (p *spread) stateOf(pod *v1.Pod) *spreadState {
 	m := p.memo
 	if pod != m.current || m.template == nil {
@@ -122,7 +126,7 @@ func (p *spread) stateOf(pod *v1.Pod) *spreadState {
 	return s
 }
 
-// holds reports whether the state can be brought up to date.
+// holds reports whether the log can bring the state up to date.
 func (s *spreadState) holds(m *Memo, pod *v1.Pod) bool {
 	if s.owners != m.owners {
 		s.owners = m.owners
@@ -140,7 +144,7 @@ func (s *spreadState) holds(m *Memo, pod *v1.Pod) bool {
 	return known && s.era == m.pods.era
 }
 
-// defaultSelector returns the selector of the constraints that the profile sets by default.
+// defaultSelector returns the selector of the constraints that the profile sets by default, or "" if the pod has constraints of its own.
 func (m *Memo) defaultSelector(pod *v1.Pod) string {
 	if len(pod.Spec.TopologySpreadConstraints) > 0 {
 		return ""
@@ -150,7 +154,8 @@ func (m *Memo) defaultSelector(pod *v1.Pod) string {
 	return selector.String()
 }
 
-// constraintsOf reads the constraints of a state. It reports false if the classes of pods do not differ yet in a label that these read.
+// constraintsOf reads the constraints of a state of upstream's plugin. It reports false if the classes of pods do not yet differ in a label
+// that the constraints read.
 func (m *Memo) constraintsOf(data reflect.Value) (constraints, bool) {
 	var c constraints
 	all := data.FieldByName("Constraints")
@@ -167,7 +172,7 @@ func (m *Memo) constraintsOf(data reflect.Value) (constraints, bool) {
 	return c, !m.pods.stale
 }
 
-// matching returns the constraints that count the pods of the class, as a set of bits: see countPodsMatchSelector in
+// matching returns the constraints that count the pods of the class, one bit per constraint. It does what countPodsMatchSelector does in
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/scheduler/framework/plugins/podtopologyspread/common.go
 func (c *constraints) matching(other *class, namespace string) uint64 {
 	if other.looks.ending || other.looks.namespace != namespace {
@@ -189,15 +194,19 @@ func (c *constraints) matching(other *class, namespace string) uint64 {
 	return bits &^ matched
 }
 
-// mostConstraints is how many fit into a set of bits, in which matched means that the others are known.
+// mostConstraints is the number of constraints that fit into the 64 bits of [constraints.matching]. The last bit, [matched], means that the
+// bits of a class have been computed, so that 0 means unknown.
 const (
 	mostConstraints = 63
 	matched         = 1 << mostConstraints
 )
 
-// mostGroups bounds the combinations for which verdicts are kept.
+// mostGroups bounds the combinations of domains for which verdicts are kept: for example 3 zones × 5,000 hostnames, which is 6 × 10,000
+// places, is too many.
 const mostGroups = 1 << 14
 
+// newSpreadFilter returns the filter state for the data that upstream's PreFilter wrote. The state is not known if it cannot be kept up to
+// date.
 func (m *Memo) newSpreadFilter(data fwk.StateData) spreadFilter {
 	value := reflect.ValueOf(data).Elem()
 	constraints, ready := m.constraintsOf(value)
@@ -221,8 +230,8 @@ func (m *Memo) newSpreadFilter(data fwk.StateData) spreadFilter {
 	return f
 }
 
-// Filter is upstream's, asked once for all nodes of which it reads the same. Where preemption tries what would be without some pods, it does
-// so on copies of nodes.
+// Filter asks upstream's Filter once for all nodes that are in the same domains. Preemption asks about copies of nodes, without some pods;
+// upstream's Filter answers each of these calls.
 func (p *spread) Filter(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod, node fwk.NodeInfo) *fwk.Status {
 	slot := p.memo.asked
 	if p.filtered == nil || p.filtered.filter.groups == nil || p.memo.infos[slot] != node {
@@ -240,14 +249,14 @@ func (p *spread) Filter(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod, 
 	return group.status
 }
 
-// update brings the state up to date with the log.
+// update brings the state up to date with the log of pods.
 func (s *spreadState) update(ctx context.Context, p *spread) {
 	changes, _ := p.memo.pods.since(s.position)
 	s.position = p.memo.pods.end()
 	if (!s.filter.known || s.filter.data == nil) && (!s.score.known || s.score.data == nil) {
 		return
 	}
-	var spoiled uint64 // constraints of the filter whose two domains with the fewest pods must be found anew
+	var spoiled uint64 // bits of the constraints of the filter whose two domains with the fewest pods must be found again
 	for _, change := range changes {
 		var filters, scores uint64
 		if s.filter.known && s.filter.data != nil {
@@ -261,7 +270,7 @@ func (s *spreadState) update(ctx context.Context, p *spread) {
 		}
 		slot, found := p.memo.slots[change.node]
 		if !found {
-			continue // a pod on a node that is gone, which no walk meets
+			continue // no walk meets pods on a node that is gone
 		}
 		info := p.memo.infos[slot]
 		if filters != 0 {
@@ -276,7 +285,7 @@ func (s *spreadState) update(ctx context.Context, p *spread) {
 	}
 }
 
-// fill adds the pods to a state without any.
+// fill adds the placed pods to a state without any.
 func (f *spreadFilter) fill(ctx context.Context, p *spread, pod *v1.Pod) {
 	for _, class := range p.memo.pods.all {
 		if f.matching(class, pod.Namespace) == 0 {
@@ -294,8 +303,9 @@ func (f *spreadFilter) fill(ctx context.Context, p *spread, pod *v1.Pod) {
 	}
 }
 
-// change moves a pod. It returns the constraints for which upstream's AddPod, which is made for preemption, may no longer know the two
-// domains with the fewest pods: those in which one of the two got another pod.
+// change counts a pod that came or went. It returns the constraints, as bits, whose two domains with the fewest pods must be found again:
+// upstream's AddPod is made for preemption, and may not know the two any more if a pod is added to one of them. For example, the domains A,
+// B and C have 2 pods each, and the two are A and B. After AddPod in A, the two are B with 2 pods and A with 3, although C has 2.
 func (f *spreadFilter) change(ctx context.Context, p *spread, pod *v1.Pod, c change, info fwk.NodeInfo) (spoiled uint64) {
 	f.version = p.memo.nextVersion()
 	update := p.PodTopologySpread.RemovePod
@@ -313,7 +323,7 @@ func (f *spreadFilter) change(ctx context.Context, p *spread, pod *v1.Pod, c cha
 	return spoiled
 }
 
-// findLeast finds the two domains with the fewest pods.
+// findLeast finds the two domains in which the i-th constraint counts the fewest pods.
 func (f *spreadFilter) findLeast(i int) {
 	least := leastTwo{{MatchNum: math.MaxInt32}, {MatchNum: math.MaxInt32}}
 	for domain, pods := range f.pods[i] {

@@ -18,6 +18,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/helper"
 )
 
+// spreadScore is the result of PreScore.
 type spreadScore struct {
 	known bool
 	constraints
@@ -25,22 +26,22 @@ type spreadScore struct {
 	pods    []map[string]*int64 // of data: by constraint and domain
 	weights []float64           // of data: by constraint
 	skews   []int32             // of data: by constraint
-	ignored []bool              // by slot: nodes that miss a topology key; nil: none
+	ignored []bool              // by slot: whether the node misses a topology key; nil: no node does
 	where   []place             // by constraint
 	cycle   int
 }
 
-// place is where a constraint counts pods.
+// place is what one constraint counts, by domain or, for the key hostname, by node.
 type place struct {
 	*domains
-	counts []*int64 // by domain, of data; nil for hostnames, which upstream counts when it scores a node
+	counts []*int64 // by domain, of data; nil for the key hostname, since upstream counts those pods when it scores a node
 	uses   []bool   // by slot: whether pods on the node count for its domain; nil: all do
-	here   []int64  // by slot: matching pods on the node; nil unless the key is hostname
+	here   []int64  // by slot: number of matching pods on the node; nil unless the key is hostname
 	seen   []int    // by domain: the last cycle in which one of its nodes was feasible
 }
 
-// PreScore is upstream's the first time, for all nodes at once and without pods, which are then added, and brings its result up to date
-// from then on. What depends on the nodes that are feasible this time is the weight of each constraint.
+// PreScore calls upstream's PreScore for the first pod, with all nodes at once and without pods, and adds the pods. For further pods it
+// updates that result. Only the weight of each constraint depends on which nodes are feasible, so the weights are computed for each pod.
 func (p *spread) PreScore(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) *fwk.Status {
 	p.scored = nil
 	s := p.stateOf(pod)
@@ -69,8 +70,8 @@ func (p *spread) PreScore(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod
 	return nil
 }
 
-// walk is upstream's PreScore for all nodes, without pods. What it finds then are the domains, and the nodes that miss a topology key. As long
-// as none does, it is enough to show it a node of each domain.
+// walk runs upstream's PreScore for all nodes, without pods. The result has the domains, and the nodes that miss a topology key. If no node
+// misses one, PreScore gets only one node of each domain: 3 nodes instead of 5,000 for 3 zones.
 func (p *spread) walk(ctx context.Context, pod *v1.Pod) (fwk.StateData, *fwk.Status) {
 	over := func(nodes []fwk.NodeInfo) (data fwk.StateData, status *fwk.Status) {
 		cycle := framework.NewCycleState()
@@ -97,7 +98,7 @@ func (p *spread) walk(ctx context.Context, pod *v1.Pod) (fwk.StateData, *fwk.Sta
 			return over(p.memo.infos)
 		}
 		if key == v1.LabelHostname {
-			continue // their domains are counted, and those of the feasible nodes anew for each pod
+			continue // the state has no counts by hostname: see [place]; [spreadScore.weigh] counts the feasible nodes
 		}
 		for _, slot := range domains.first {
 			some = append(some, p.memo.infos[slot])
@@ -106,6 +107,8 @@ func (p *spread) walk(ctx context.Context, pod *v1.Pod) (fwk.StateData, *fwk.Sta
 	return over(some)
 }
 
+// newSpreadScore returns the score state for the data of [spread.walk], with the placed pods added. The state is not known if it cannot be
+// kept up to date.
 func (m *Memo) newSpreadScore(data fwk.StateData, pod *v1.Pod) spreadScore {
 	value := reflect.ValueOf(data).Elem()
 	constraints, ready := m.constraintsOf(value)
@@ -149,7 +152,8 @@ func (m *Memo) newSpreadScore(data fwk.StateData, pod *v1.Pod) spreadScore {
 	return s
 }
 
-// includes returns the slots of the nodes whose pods the i-th constraint counts, or nil for all: matchNodeInclusionPolicies in
+// includes returns by slot whether the i-th constraint counts the pods on the node, or nil if it counts those on all nodes. It does what
+// matchNodeInclusionPolicies does in
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/scheduler/framework/plugins/podtopologyspread/common.go
 func (c *constraints) includes(i int, infos []fwk.NodeInfo, pod *v1.Pod) []bool {
 	selects := len(pod.Spec.NodeSelector) > 0 || pod.Spec.Affinity != nil && pod.Spec.Affinity.NodeAffinity != nil
@@ -176,7 +180,7 @@ func (c *constraints) includes(i int, infos []fwk.NodeInfo, pod *v1.Pod) []bool 
 	return included
 }
 
-// change moves a pod that the constraints match.
+// change adds delta to the counts of the constraints in matching, for pods on the node at the slot.
 func (s *spreadScore) change(matching uint64, delta, slot int) {
 	for i := range s.where {
 		p := &s.where[i]
@@ -191,7 +195,7 @@ func (s *spreadScore) change(matching uint64, delta, slot int) {
 	}
 }
 
-// weigh sets the weights as initPreScoreState does for the feasible nodes, in
+// weigh computes the weights for the feasible nodes, as initPreScoreState does in
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/scheduler/framework/plugins/podtopologyspread/scoring.go
 func (s *spreadScore) weigh(feasible []int) {
 	s.cycle++
@@ -219,8 +223,8 @@ func (s *spreadScore) weigh(feasible []int) {
 	}
 }
 
-// Score is upstream's, with the pods on the node as they have been counted: upstream counts them anew for each pod and node, which is the
-// square of the pods. See
+// Score computes upstream's score from counts that are kept. Upstream counts the pods on each node anew for each pod that it places, so its
+// time grows with the square of the number of pods. See
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/scheduler/framework/plugins/podtopologyspread/scoring.go
 func (p *spread) Score(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod, node fwk.NodeInfo) (int64, *fwk.Status) {
 	if p.scored == nil {

@@ -33,13 +33,14 @@ type noClasses struct{}
 
 func (noClasses) GetDeviceClass(v1.ResourceName) *resourcev1.DeviceClass { return nil }
 
-// What PreFilter and PreScore write here, carried on from pod to pod, is what upstream's plugins write anew for the same pod and snapshot.
-// They differ in nothing that Filter, Score and preemption read:
+// The states that PreFilter and PreScore carry from pod to pod equal the states that upstream's plugins compute for the same pod and
+// snapshot. They differ in nothing that Filter, Score and preemption read:
 //
-//   - upstream takes the names of the two domains with the fewest pods in random order where several have as many;
-//   - a sum of 0 in a domain is the same as none;
-//   - of the domains and of the nodes that miss a key, upstream's PreScore lists those of feasible nodes; here others may be listed, too;
-//   - the pod is another one of the template.
+//   - if several domains have equally few pods, upstream names two of them in random order;
+//   - a sum of 0 in a domain is the same as no sum;
+//   - upstream's PreScore lists the domains of feasible nodes, and the feasible nodes that miss a key; here, other nodes may be listed,
+//     too;
+//   - the pod is another pod of the template.
 func TestTheStateIsUpstreams(t *testing.T) {
 	metrics.Register()
 	kept := map[string]int{}
@@ -164,7 +165,7 @@ func sameStates(t *testing.T, seed uint64, compared map[string]int) {
 	}
 }
 
-// stateApp returns a pod with rules about few apps, so that the rules of one are about others, too.
+// stateApp returns a pod with rules about few apps, so that some rules of one app are about another app.
 func stateApp(r *rand.Rand) *v1.Pod {
 	name := func() string { return []string{"web", "db"}[r.IntN(2)] }
 	selector := func() *metav1.LabelSelector {
@@ -238,7 +239,7 @@ type scored struct {
 	Weights     []float64
 }
 
-// scoredOf reads the state of PodTopologySpread's PreScore: of its domains those of the other one, and of its nodes the feasible ones.
+// scoredOf reads the state of PodTopologySpread's PreScore: the domains that the other state also has, and the feasible nodes.
 func scoredOf(state, other reflect.Value, feasible []fwk.NodeInfo) scored {
 	s := scored{Constraints: state.FieldByName("Constraints").Interface(), Weights: state.FieldByName("TopologyNormalizingWeight").Interface().([]float64)}
 	ignored := state.FieldByName("IgnoredNodes").Interface().(sets.Set[string])

@@ -1,27 +1,29 @@
 package memo
 
-// sums say when the sums of domains have changed, and when a plugin was asked about nodes whose answer follows from those. Nodes that are in
-// the same domains are a group and have the same answer.
+// sums records when the sum of each topology domain last changed, and when a plugin was last asked about nodes in these domains. Nodes that
+// are in the same domains for all keys are one group, and the plugin answers the same about all of them. For example, with the keys zone
+// and rack, 3 zones of 4 racks make 12 groups. If the sum of one zone changes, the plugin is asked about 4 groups again, one node each.
 type sums struct {
-	clock  int32 // counts the changes, from 1
+	clock  int32 // counts the changes, starting at 1
 	keys   []keySums
-	groups []int32 // by slot
-	asked  []int32 // by group: the clock when the plugin was asked; 0: never
+	groups []int32 // by slot: the node's group
+	asked  []int32 // by group: the clock when the plugin was last asked; 0: never
 }
 
+// keySums are the domains of one topology key, with the times of their changes.
 type keySums struct {
 	*domains
 	key     string
 	changed []int32 // by domain: the clock after its last change
 }
 
-// grouped is a group so far, and a place by a further key.
+// grouped identifies a group after a further key splits the groups: the old group, and the place by that key.
 type grouped struct {
 	group int32
 	place int
 }
 
-// newSums returns sums by these topology keys, whose answers are all unknown.
+// newSums returns sums for the topology keys, without any answer.
 func newSums(m *Memo, keys []string) sums {
 	s := sums{clock: 1, groups: make([]int32, len(m.infos)), asked: make([]int32, len(m.infos))}
 	for _, key := range keys {
@@ -30,7 +32,7 @@ func newSums(m *Memo, keys []string) sums {
 	return s
 }
 
-// fresh returns the node's group, and whether the last answer about it holds.
+// fresh returns the node's group, and whether the last answer about the group still holds.
 func (s *sums) fresh(slot int) (int32, bool) {
 	group := s.groups[slot]
 	asked := s.asked[group]
@@ -42,14 +44,14 @@ func (s *sums) fresh(slot int) (int32, bool) {
 	return group, asked > 0
 }
 
-// change notes that the sum of the node's domain has changed.
+// change records that the sum of the node's domain has changed.
 func (s *sums) change(m *Memo, topologyKey string, slot int) {
 	key := s.keyOf(m, topologyKey)
 	s.clock++
 	key.changed[key.number[slot]] = s.clock
 }
 
-// keyOf returns the key's sums. With a new key, nodes of a group may be in different domains, and the groups are made anew.
+// keyOf returns the sums of the key. A new key may split the groups, so all groups are renumbered and all answers dropped.
 func (s *sums) keyOf(m *Memo, topologyKey string) *keySums {
 	for i := range s.keys {
 		if s.keys[i].key == topologyKey {

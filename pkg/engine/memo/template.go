@@ -12,9 +12,10 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// template stands for pods that differ in nothing that the plugins kept here read: their names, their claims, and labels that no rule reads.
+// template stands for pods that are equal in all that the cached plugins read. They may differ in their names, their claims, and in labels
+// that no rule reads.
 type template struct {
-	pod  *v1.Pod // one of them
+	pod  *v1.Pod // one of the pods
 	spec *v1.PodSpec
 	used int // the cycle in which it was last used
 
@@ -24,36 +25,37 @@ type template struct {
 	base     *base
 }
 
-// base stands for templates that differ in nothing but rules about other pods, such as those of many Deployments in a made-up cluster, or
-// of two revisions. Node-local plugins say the same of them.
+// base stands for templates that differ in nothing but rules about other pods: those of two revisions of a Deployment, or of many
+// Deployments in a generated cluster. Node-local plugins answer the same for all of them.
 type base struct {
-	spec    *v1.PodSpec // without those rules
+	spec    *v1.PodSpec // without the rules about other pods
 	answers map[*Framework]*answers
 	scoring map[fwk.PreScorePlugin]fwk.StateData
 }
 
-// templates are the templates in use. Each may keep answers about every node, so that only some are kept.
+// templates are the templates in use. Each may have answers about every node, so their number is bounded (see [mostAnswers]).
 type templates struct {
-	byLooks map[templateKey][]*template
-	byFirst map[first][]*base
-	number  int
-	cycle   int
-	refused bool // whether a refusal is kept of one of them
+	byLooks map[templateKey][]*template // templates with the same key differ in their specs
+	byFirst map[first][]*base           // so that a spec is compared with few bases
+	number  int                         // of templates
+	cycle   int                         // the number of the current cycle
+	refused bool                        // whether a refusal is kept for any template
 }
 
-// first is in what most templates differ: the image of the first container, and its requests.
+// first is what most templates differ in: the image of the first container, and its requests.
 type first struct {
 	image       string
 	cpu, memory int64
 }
 
-// readings are the parts of pods' specs that are read here, by the spec's first container. A search for the smallest cluster places the same
-// pods dozens of times.
+// readings are the parts of pods' specs that cached plugins read, by the first container of the spec. A search for the smallest cluster
+// places the same pods dozens of times, and each time needs them.
 type readings map[*v1.Container]*reading
 
+// reading is the spec as the pod has it, and the part that plugins read.
 type reading struct{ given, spec *v1.PodSpec }
 
-// mostReadings bounds their number.
+// mostReadings bounds the number of readings.
 const mostReadings = 20_000
 
 type templateKey struct {
@@ -62,16 +64,17 @@ type templateKey struct {
 	owner     owner
 }
 
-// owner is the controller whose selector spreads the pods by default. Upstream finds it by these, in the pod's namespace.
+// owner is the controller of a pod. Upstream finds the selector of the default constraints by these three fields, in the pod's namespace.
 type owner struct{ apiVersion, kind, name string }
 
-// mostAnswers bounds the number of templates times nodes about which answers are kept, each of some 22 bytes, or up to 74 where pods looked for
-// others to preempt and found none: 500 templates on 5,000 nodes. Where evictions go through more templates than are kept, none is met again
-// in time.
+// mostAnswers bounds the number of templates times the number of nodes about which answers are kept: 500 templates on 5,000 nodes. Each
+// answer takes about 22 bytes, which makes 55 MB, and up to 74 bytes where pods found nothing to preempt, which makes 185 MB. Where
+// evictions cycle through more templates than that, each is dropped before it is needed again.
 const mostAnswers = 2_500_000
 
-// templateOf returns the pod's template, or nil for a pod that is bound to a node by name, as those of a DaemonSet are, and for one that
-// requests a resource behind which is a class of devices: of these NodeResourcesFit reads more than the node.
+// templateOf returns the pod's template, and makes it if there is none. It returns nil for a pod that is bound to a node by name, such as a
+// pod of a DaemonSet, and for a pod that requests a resource that a device class provides: for these resources NodeResourcesFit reads more
+// than the node.
 func (m *Memo) templateOf(pod *v1.Pod) *template {
 	if namesNode(pod) || m.requestsDevices(pod) {
 		return nil
@@ -102,7 +105,7 @@ func (m *Memo) templateOf(pod *v1.Pod) *template {
 	return new
 }
 
-// read returns the parts of the pod's spec that plugins read.
+// read returns the part of the pod's spec that cached plugins read.
 func (m *Memo) read(pod *v1.Pod) *reading {
 	if len(pod.Spec.Containers) == 0 {
 		return &reading{spec: shared(&pod.Spec)}
@@ -119,7 +122,7 @@ func (m *Memo) read(pod *v1.Pod) *reading {
 	return new
 }
 
-// baseOf returns what the spec is without rules about other pods.
+// baseOf returns the base of the spec: the spec without rules about other pods.
 func (t *templates) baseOf(spec *v1.PodSpec) *base {
 	bare := *spec
 	bare.TopologySpreadConstraints = nil
@@ -179,8 +182,8 @@ func (t *templates) forget() {
 	}
 }
 
-// Identical reports whether the specs or statuses share everything that they point to, as those of a controller's pods do: the usual case,
-// ten times cheaper than to compare it.
+// Identical reports whether two specs, or two statuses, point to the same slices, maps and values. The specs of a controller's pods usually
+// do. The check is ten times cheaper than a comparison of all that they point to; if it reports false, they may still be equal.
 func Identical[T v1.PodSpec | v1.PodStatus](a, b *T) bool {
 	x, y := reflect.ValueOf(a).Elem(), reflect.ValueOf(b).Elem()
 	for i := range x.NumField() {
@@ -202,6 +205,7 @@ func Identical[T v1.PodSpec | v1.PodStatus](a, b *T) bool {
 	return true
 }
 
+// namesNode reports whether the pod's spec names a node, in nodeName or in a node affinity.
 func namesNode(pod *v1.Pod) bool {
 	if pod.Spec.NodeName != "" {
 		return true
@@ -218,6 +222,7 @@ func namesNode(pod *v1.Pod) bool {
 	return false
 }
 
+// requestsDevices reports whether the pod requests a resource that a device class provides.
 func (m *Memo) requestsDevices(pod *v1.Pod) bool {
 	for _, containers := range [][]v1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
 		for i := range containers {
@@ -231,7 +236,7 @@ func (m *Memo) requestsDevices(pod *v1.Pod) bool {
 	return false
 }
 
-// shared returns the part of the spec that the plugins kept here read: no name, and of the volumes only images (ImageLocality).
+// shared returns the part of the spec that cached plugins read: no name, and no volumes except images (ImageLocality reads those).
 func shared(spec *v1.PodSpec) *v1.PodSpec {
 	s := cluster.WithoutToken(*spec)
 	s.Hostname, s.Subdomain = "", ""

@@ -12,9 +12,10 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodevolumelimits"
 )
 
-// volumeLimits is upstream's CSILimits, which is spared the nodes where the volumes cannot be too many. It looks for the driver of each volume
-// of each pod on a node; here they are only counted. For example, with 8 claims on a node and one more, no driver has more than 9 volumes
-// there, and a limit of 25 holds. (Upstream counts VolumeAttachments, too, which a state has none of.)
+// volumeLimits is upstream's CSILimits, except that it skips nodes on which the volumes cannot exceed a limit. Upstream looks up the driver
+// of each volume of each pod on a node; the wrapper only counts the volumes. For example, if pods on a node have 8 claims and the pod has
+// one more, no driver has more than 9 volumes there, so a limit of 25 holds. (Upstream also counts VolumeAttachments, but a state has
+// none.)
 type volumeLimits struct {
 	*nodevolumelimits.CSILimits
 	nodes   fwk.CSINodeLister
@@ -37,8 +38,8 @@ func (l *volumeLimits) Filter(ctx context.Context, state fwk.CycleState, pod *v1
 	return l.CSILimits.Filter(ctx, state, pod, node)
 }
 
-// cannotExceed reports whether upstream's Filter surely finds that the node takes the pod's volumes: it finds the pod's claims, no driver
-// keeps pods from nodes without it, and even if all volumes were of the driver with the lowest limit, they would not be too many.
+// cannotExceed reports whether upstream's Filter is certain to accept the node: the pod's claims exist, no driver keeps pods off nodes that
+// lack it, and all volumes together do not exceed the lowest limit of any driver.
 func (l *volumeLimits) cannotExceed(pod *v1.Pod, node fwk.NodeInfo) bool {
 	count, certain := countClaims(pod)
 	if !certain {
@@ -74,10 +75,10 @@ func (l *volumeLimits) cannotExceed(pod *v1.Pod, node fwk.NodeInfo) bool {
 	return count <= lowest
 }
 
-// lowestLimit returns the lowest number of volumes that a driver may have on the node, if one has a limit.
+// lowestLimit returns the lowest limit that any driver has for volumes on the node. It reports false if no driver has a limit.
 func (l *volumeLimits) lowestLimit(node string) (lowest int, limited bool) {
 	csiNode, err := l.nodes.Get(node)
-	if err != nil { // as upstream, which takes a node without a CSINode for one without limits
+	if err != nil { // upstream, too, treats a node without a CSINode as a node without limits
 		csiNode = &storagev1.CSINode{}
 	}
 	for _, driver := range csiNode.Spec.Drivers {
@@ -88,8 +89,8 @@ func (l *volumeLimits) lowestLimit(node string) (lowest int, limited bool) {
 	return lowest, limited
 }
 
-// countClaims counts the claims among the pod's volumes; certain tells that there is no other volume that may be attached, such as an
-// ephemeral one, of which upstream also asks whose it is.
+// countClaims returns the number of claims among the pod's volumes. It reports false if the pod may have volumes of another kind to attach,
+// such as an ephemeral one, for which upstream also checks who owns the claim.
 func countClaims(pod *v1.Pod) (n int, certain bool) {
 	for i := range pod.Spec.Volumes {
 		volume := &pod.Spec.Volumes[i]
@@ -103,7 +104,7 @@ func countClaims(pod *v1.Pod) (n int, certain bool) {
 	return n, true
 }
 
-// Attaches reports whether a plugin of volumes may read the volume.
+// Attaches reports whether a volume plugin may read the volume: whether its source is none of those that need no storage driver.
 func Attaches(volume *v1.Volume) bool {
 	is := &volume.VolumeSource
 	return is.ConfigMap == nil && is.Secret == nil && is.EmptyDir == nil && is.Projected == nil && is.DownwardAPI == nil && is.HostPath == nil && is.Image == nil
