@@ -12,7 +12,7 @@ import (
 	"github.com/faultline/faultline/pkg/engine/placement"
 )
 
-// where is each placed pod's node and start time, which preemption goes by.
+// where returns each placed pod's node and start time, by which preemption chooses victims.
 func where(result *placement.Result) []string {
 	var all []string
 	for _, p := range result.Placed {
@@ -21,8 +21,8 @@ func where(result *placement.Result) []string {
 	return all
 }
 
-// An engine that returns to a mark, or another one that does, goes on as it did from there: the search for nodes begins at the same one, and
-// the pods start in the same moments.
+// An engine that returns to a mark, or another engine at the same mark, continues in the same way: the search for nodes begins at the same
+// node, and pods get the same start times.
 func TestReturnToAMark(t *testing.T) {
 	state := &cluster.State{Now: cluster.Epoch}
 	for i := range 150 {
@@ -58,8 +58,8 @@ func TestReturnToAMark(t *testing.T) {
 	}
 }
 
-// The moments at which pods started that a dump gives in whole seconds follow from the seed. An engine that is reset to other seeds, while
-// pods come and go, preempts the pods that a new engine with that seed does.
+// The start times of pods with whole seconds in a dump follow from the seed. An engine that is reset to other seeds, while pods come and
+// go, preempts the same pods as a new engine with that seed.
 func TestResetToOtherTies(t *testing.T) {
 	urgent := important("4")
 	states := []*cluster.State{full(t).With(urgent), walkthrough().With(urgent), full(t).With(urgent)}
@@ -83,7 +83,7 @@ func TestResetToOtherTies(t *testing.T) {
 	}
 }
 
-// A pod that has ended takes no room: the next one finds the whole of w1, though it ran there before.
+// A pod that has ended takes no room: the next pod finds all of w1 free, although the ended pod ran there.
 func TestEndedPodsTakeNoRoom(t *testing.T) {
 	old, next := running(pod("old", "8", 0), "w1"), pod("next", "8", 0)
 	next.Spec.NodeSelector = map[string]string{hostname: "w1"}
@@ -104,8 +104,8 @@ func TestEndedPodsTakeNoRoom(t *testing.T) {
 	}
 }
 
-// The urgent pod comes first, and takes the place of the low one. Before the pod after it, the low one is gone, or Terminating where pods
-// take their time to end.
+// The urgent pod comes first and preempts the low one. When the pod after it is tried, the low pod is gone, or Terminating if pods take
+// time to end.
 func TestBeforeAPodTheVictimsAreGone(t *testing.T) {
 	for seconds, want := range map[int64][]string{0: {"last", "urgent n"}, 1: {"last", "low n ends", "urgent"}} {
 		last := pod("last", "1", 0)
@@ -141,8 +141,8 @@ func TestBeforeAPodTheVictimsAreGone(t *testing.T) {
 	}
 }
 
-// No two pods start at once, though a dump gives whole seconds and the engine places a pod in one of them: of two that did, upstream
-// preempts the one that comes first in a map.
+// No two pods start at the same time, although a dump has whole seconds and the engine places a pod within one of them. If two pods did,
+// upstream would preempt the one that comes first in a map.
 func TestNoTwoPodsStartAtOnce(t *testing.T) {
 	given, placed := running(pod("given", "1", 0), "w1"), pod("placed", "1", 0)
 	state := walkthrough().With(given, placed)

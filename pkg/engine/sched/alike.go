@@ -14,7 +14,7 @@ import (
 	"github.com/faultline/faultline/pkg/engine/placement"
 )
 
-// attempt is the last rejection among the pods of one controller. Until something changes, it holds for all equal pods of the controller.
+// attempt is the last rejection among the pods of one controller. Until the cluster changes, it holds for all equal pods of the controller.
 type attempt struct {
 	changes int
 	pending placement.Pending
@@ -42,16 +42,16 @@ func (e *Engine) refusedAlike(pod *v1.Pod) (placement.Pending, bool) {
 	return last.pending, true
 }
 
-// kin finds pods of one controller that are alike. Those of a dump share nothing that their specs point to, and are compared hundreds of times
-// while they wait for the same room.
+// kin finds pods of one controller that are alike. Pods of a dump do not share what their specs point to, so a comparison reads everything,
+// and they are compared hundreds of times while they wait for the same room.
 type kin struct {
-	known map[*v1.Pod]*v1.Pod     // by pod: the first one that it is like
-	first map[types.UID][]*v1.Pod // by controller: the last few pods that are like no earlier one
+	known map[*v1.Pod]*v1.Pod     // by pod: the first pod that it is like
+	first map[types.UID][]*v1.Pod // by controller: the last few pods that are like no earlier pod
 }
 
 const (
-	mostKin   = 20_000 // pods that are kept
-	mostKinds = 4      // of one controller; a StatefulSet may have as many as pods
+	mostKin   = 20_000 // bounds the pods in known
+	mostKinds = 4      // bounds the pods in first for one controller; the pods of a StatefulSet may all differ
 )
 
 // same reports whether two pods of the controller are alike.
@@ -59,6 +59,7 @@ func (k *kin) same(owner types.UID, a, b *v1.Pod) bool {
 	return !individual(a) && !individual(b) && k.firstLike(owner, a) == k.firstLike(owner, b)
 }
 
+// firstLike returns the first known pod of the controller that the pod is like, or the pod itself.
 func (k *kin) firstLike(owner types.UID, pod *v1.Pod) *v1.Pod {
 	if known := k.known[pod]; known != nil {
 		return known
@@ -111,8 +112,8 @@ type rejected struct {
 	startAt int
 }
 
-// rejected returns the pods that got no node, if trying them alone would give the same answer again: nothing was random, nothing was
-// recorded, and no pod has a nominated node, where the others must leave room.
+// rejected returns the pods that got no node, if another attempt would give the same answer: no choice was random, no cycle was recorded,
+// and no pod has a nominated node, on which the others must leave room.
 func (e *Engine) rejected(queue []*v1.Pod, pending []placement.Pending) rejected {
 	r := rejected{pending: pending, changes: e.changes, startAt: e.startNode()}
 	without := make(map[*v1.Pod]bool, len(pending))
@@ -130,7 +131,7 @@ func (e *Engine) rejected(queue []*v1.Pod, pending []placement.Pending) rejected
 	return r
 }
 
-// again returns why none of the pods gets a node, if they are the pods that were rejected last and nothing has changed since.
+// again returns why none of the pods gets a node, if the last call of Place rejected exactly these pods and nothing has changed since.
 func (e *Engine) again(pods []*v1.Pod) ([]placement.Pending, bool) {
 	last := &e.last
 	same := len(pods) > 0 && slices.Equal(last.pods, pods) && last.changes == e.changes && last.startAt == e.startNode()

@@ -11,9 +11,9 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// The pods of a ReplicaSet can differ: its template was patched in between, an admission webhook resized one, a gate was removed from one.
-// Each case makes the first of two pods impossible to place; the second, which differs, is placed, and a third, which is like the first, is
-// rejected with the same message.
+// The pods of a ReplicaSet can differ: the template was patched between two of them, an admission webhook resized one, a gate was removed
+// from one. In each case, the first of two pods cannot be placed; the second, which differs, is placed; and a third, which equals the
+// first, is rejected with the same message.
 func TestARefusalHoldsForPodsThatLookTheSame(t *testing.T) {
 	control := v1.Toleration{Key: "node-role.kubernetes.io/control-plane", Operator: v1.TolerationOpExists}
 	cases := map[string]struct {

@@ -41,6 +41,7 @@ func (l limited) RoundTrip(question *http.Request) (*http.Response, error) {
 // asked records which nodes of a question an answer has named.
 type asked map[string]bool
 
+// askedAbout returns the nodes of a question, none of which has been named yet.
 func askedAbout(nodes []fwk.NodeInfo) asked {
 	a := make(asked, len(nodes))
 	for _, node := range nodes {
@@ -62,6 +63,7 @@ func (a asked) check(node string) error {
 	return nil
 }
 
+// checkFiltered returns an error if the answer to a filter request is invalid.
 func checkFiltered(nodes, passed []fwk.NodeInfo, failed, unresolvable extenderv1.FailedNodesMap) error {
 	if passed == nil && len(failed)+len(unresolvable) == 0 {
 		return errors.New("its answer has neither nodes that pass nor nodes that fail")
@@ -72,7 +74,7 @@ func checkFiltered(nodes, passed []fwk.NodeInfo, failed, unresolvable extenderv1
 			return err
 		}
 	}
-	for _, refused := range []extenderv1.FailedNodesMap{failed, unresolvable} { // a node may be in both, and kube-scheduler also accepts a node that is in passed and in one of these
+	for _, refused := range []extenderv1.FailedNodesMap{failed, unresolvable} { // a node may be in both; kube-scheduler also accepts a node that is in passed and in one of these
 		asked := askedAbout(nodes)
 		for _, node := range slices.Sorted(maps.Keys(refused)) {
 			if err := asked.check(node); err != nil {
@@ -83,6 +85,7 @@ func checkFiltered(nodes, passed []fwk.NodeInfo, failed, unresolvable extenderv1
 	return nil
 }
 
+// checkPoints returns an error if the answer to a prioritize request is invalid.
 func checkPoints(nodes []fwk.NodeInfo, points extenderv1.HostPriorityList) error {
 	asked := askedAbout(nodes)
 	for _, host := range points {
@@ -116,7 +119,7 @@ func (x *extender) checkVictims(candidates, chosen map[string]*extenderv1.Victim
 	return nil
 }
 
-// inWords describes, without Go types, why there is no answer, or why it cannot be read.
+// inWords describes an error of the extender's client without the names of Go types.
 func (x *extender) inWords(err error) string {
 	var misfit *json.UnmarshalTypeError
 	var large *http.MaxBytesError
@@ -141,7 +144,7 @@ func (x *extender) inWords(err error) string {
 	return err.Error()
 }
 
-// jsonValue describes a value in JSON's words. It takes encoding/json's description: number 1.5, array, bool.
+// jsonValue names a JSON value. It takes encoding/json's description: "number 1.5", "array", "bool".
 func jsonValue(value string) string {
 	kind, number, _ := strings.Cut(value, " ")
 	switch kind {
@@ -159,6 +162,7 @@ func jsonValue(value string) string {
 	return "a " + kind
 }
 
+// jsonKind names the JSON value that fits the type.
 func jsonKind(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.Slice, reflect.Array:

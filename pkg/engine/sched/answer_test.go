@@ -13,7 +13,7 @@ import (
 	"github.com/faultline/faultline/pkg/engine/placement"
 )
 
-// says is an extender that answers everything with the same text, but sends /elsewhere on to it.
+// says returns an extender that answers everything with the same text, except that it redirects /elsewhere to itself.
 func says(t *testing.T, text string) *served {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
@@ -27,8 +27,8 @@ func says(t *testing.T, text string) *served {
 	return &served{Server: server}
 }
 
-// What an extender must not answer ends the run with what is wrong, in one line; of one that is ignorable it is a note. The extender is asked
-// about w1 to w3, or about preempting low-3 on w2, low-4 and low-5 on w3, and others.
+// An invalid answer of an extender ends the run with one line that says what is wrong; if the extender is ignorable, the line is a note.
+// The extender is asked about w1 to w3, or about preempting low-3 on w2, low-4 and low-5 on w3, and others.
 func TestAnswersThatCannotBe(t *testing.T) {
 	const filter, prioritize, preempt, cached = "filterVerb: filter", "prioritizeVerb: prioritize, weight: 1", "preemptVerb: preempt", "filterVerb: filter, nodeCacheCapable: true"
 	node := func(name string) string { return `{"metadata":{"name":"` + name + `"}}` }
@@ -108,7 +108,7 @@ func TestAnswersThatCannotBe(t *testing.T) {
 	}
 }
 
-// kube-scheduler says nothing of nodes that an extender leaves out of its answer without a reason; the reasons do.
+// kube-scheduler's message leaves out nodes that an extender leaves out of its answer without a reason; the reasons have them.
 func TestExtendersRefuseWithoutAReason(t *testing.T) {
 	s := says(t, `{"nodes":{"items":[]},"failedNodes":{"w1":"no licence"}}`)
 	_, pods := replicas("web", 1, nil)

@@ -13,8 +13,8 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// oneDeviceShort returns a cluster of one node with 16 devices, and a pod that claims 17: 8 by one request, 9 by another. The allocator tries
-// each choice of 8 devices with each of 9 others.
+// oneDeviceShort returns a cluster of one node with 16 devices, and a pod that claims 17: 8 by one request and 9 by another. The allocator
+// tries each choice of 8 devices with each choice of 9 others.
 func oneDeviceShort() (*cluster.State, *v1.Pod) {
 	slice := &resourcev1.ResourceSlice{ObjectMeta: metav1.ObjectMeta{Name: "n1"}, Spec: resourcev1.ResourceSliceSpec{
 		Driver: "devices", NodeName: new("n1"), Pool: resourcev1.ResourcePool{Name: "n1", Generation: 1, ResourceSliceCount: 1}}}
@@ -33,7 +33,7 @@ func oneDeviceShort() (*cluster.State, *v1.Pod) {
 	return state, pods[0]
 }
 
-// The search for devices ends after its steps, with the words that upstream has for the end of its timeout.
+// The search for devices ends after the maximum number of steps, with the message that upstream has for its timeout.
 func TestSearchForDevicesIsBounded(t *testing.T) {
 	state, pod := oneDeviceShort()
 	engine := newEngine(t, Ties{})
@@ -48,7 +48,7 @@ func TestSearchForDevicesIsBounded(t *testing.T) {
 	}
 }
 
-// impatient is a context of somebody who goes away after being asked so often.
+// impatient is a context that ends after its error has been asked for a number of times.
 type impatient struct {
 	context.Context
 	asked, most int
@@ -61,7 +61,7 @@ func (c *impatient) Err() error {
 	return nil
 }
 
-// Nobody searches on when nobody waits for the answer, and what was found until then is no answer.
+// The search ends when its caller cancels, and what it has found until then is not an answer.
 func TestSearchForDevicesEndsWithItsCaller(t *testing.T) {
 	state, pod := oneDeviceShort()
 	engine := newEngine(t, Ties{})

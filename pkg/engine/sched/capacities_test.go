@@ -14,12 +14,12 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// driver publishes its capacity.
+// driver returns a driver that publishes its capacity.
 func driver(name string) *storagev1.CSIDriver {
 	return &storagev1.CSIDriver{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: storagev1.CSIDriverSpec{StorageCapacity: ptr.To(true)}}
 }
 
-// left is what a node has left of the class.
+// left returns the free capacity of the class on a node.
 func left(node, size string) *storagev1.CSIStorageCapacity {
 	return &storagev1.CSIStorageCapacity{
 		ObjectMeta:       metav1.ObjectMeta{Name: "left-on-" + node, Namespace: "storage"},
@@ -29,7 +29,7 @@ func left(node, size string) *storagev1.CSIStorageCapacity {
 	}
 }
 
-// claimants are an app and its pods, each followed by a claim of 1Gi of its own.
+// claimants returns an app and its pods, each followed by a claim of 1Gi of its own.
 func claimants(count int) (objs []cluster.Object) {
 	set, pods := replicas("db", count, nil)
 	objs = append(objs, set)
@@ -86,7 +86,7 @@ func TestNotEnoughFreeStorage(t *testing.T) {
 	if len(result.Pending) != 1 || result.Pending[0].Message != want {
 		t.Fatalf("%+v\nwant %s", result.Pending, want)
 	}
-	// The rejection ends as soon as a node has room: what the engine remembers does not outlive it.
+	// The rejection ends as soon as a node has room: the engine does not keep it for longer.
 	result, err = engine.Place(t.Context(), state.With(set, pods[0], left("w3", "200Gi")), pods)
 	if err != nil {
 		t.Fatal(err)
@@ -100,8 +100,8 @@ func TestNotEnoughFreeStorage(t *testing.T) {
 	}
 }
 
-// w1 has room for each of the pod's two claims, and not for both. The scheduler compares each alone, so that the first one is provisioned on
-// w1 and the second nowhere: from then on the pod needs w1, which has nothing left.
+// w1 has room for each of the pod's two claims, but not for both. The scheduler compares each claim alone with the capacity, so the first
+// claim is provisioned on w1 and the second nowhere: from then on the pod needs w1, which has no capacity left.
 func TestClaimsThatOnlyFitOneByOne(t *testing.T) {
 	set, pods := replicas("db", 1, nil)
 	claims(pods[0], "data", "log")
@@ -126,7 +126,7 @@ func TestClaimsThatOnlyFitOneByOne(t *testing.T) {
 	}
 }
 
-// Of nodes that are equal otherwise, the one with more left wins: StorageCapacityScoring is on by default.
+// Of two otherwise equal nodes, the one with more free capacity wins: StorageCapacityScoring is on by default.
 func TestMoreCapacityScoresHigher(t *testing.T) {
 	for _, most := range []string{"w2", "w3"} {
 		set, pods := replicas("db", 1, nil)
@@ -139,7 +139,7 @@ func TestMoreCapacityScoresHigher(t *testing.T) {
 	}
 }
 
-// A driver that only says how large a volume can be is taken at its word; upstream's Score alone would not take it.
+// A driver that only publishes the largest size of a volume has that capacity; upstream's Score alone would not accept it.
 func TestLargestVolumeAlone(t *testing.T) {
 	set, pods := replicas("db", 1, nil)
 	claims(pods[0], "data")

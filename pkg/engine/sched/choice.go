@@ -24,14 +24,14 @@ func (c candidates) OrderedScoreFuncs(ctx context.Context, nodes map[string]*ext
 	return c.Interface.OrderedScoreFuncs(ctx, nodes)
 }
 
-// preemptionRule is a rule with the score that it gives a candidate: the highest wins.
+// preemptionRule is one rule by which upstream compares candidate nodes. The highest score wins.
 type preemptionRule struct {
 	name  placement.PreemptionRule
 	score func(*extenderv1.Victims) int64
 }
 
-// preemptionRules are those of pickOneNodeForPreemption in
-// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/scheduler/framework/preemption/preemption.go, which says only which node it chose.
+// preemptionRules are the rules of pickOneNodeForPreemption, in its order. Upstream reports only which node it chose. See
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/scheduler/framework/preemption/preemption.go.
 var preemptionRules = []preemptionRule{
 	{placement.FewestViolations, func(v *extenderv1.Victims) int64 { return -v.NumPDBViolations }},
 	{placement.LowestHighest, func(v *extenderv1.Victims) int64 { return -int64(corev1.PodPriority(v.Pods[0])) }},
@@ -51,7 +51,7 @@ var preemptionRules = []preemptionRule{
 	}},
 }
 
-// choiceOf says how the node was chosen among those on which preemption helped; nil for none.
+// choiceOf explains why the node was chosen among the nodes on which preemption helps. It returns nil if the node is not among them.
 func choiceOf(node string, nodes map[string]*extenderv1.Victims) *placement.Choice {
 	if nodes[node] == nil {
 		return nil

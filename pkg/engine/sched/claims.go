@@ -38,7 +38,7 @@ func (e *Engine) bindClaims(profile *profile, state fwk.CycleState, pod *v1.Pod)
 	case status.IsRejected():
 		return status
 	case !status.IsSuccess():
-		// RunPreBindPlugins' words
+		// The message is that of upstream's RunPreBindPlugins.
 		return fwk.AsStatus(fmt.Errorf("running PreBind plugin %q: %w", profile.claims.Name(), status.AsError()))
 	}
 	for _, action := range e.client.Actions() {
@@ -159,9 +159,9 @@ func (e *Engine) takeClaims(result *placement.Result) {
 	}
 }
 
-// settleUnavailable leaves only one claim to DynamicResources' PostFilter, which deallocates a claim that keeps the pod from all nodes and
-// that nobody else has reserved. It leaves the first one in the pod's spec or, with random ties, any of them. Upstream picks one by random
-// map order.
+// settleUnavailable leaves DynamicResources' PostFilter only one claim to choose. The plugin deallocates a claim that keeps the pod from
+// all nodes and that no other pod has reserved, and picks one in random map order if there are several. The engine takes the first such
+// claim in the pod's spec or, with random ties, any of them.
 func (e *Engine) settleUnavailable(state fwk.CycleState, pod *v1.Pod) {
 	data, err := state.Read(names.DynamicResources)
 	if err != nil {

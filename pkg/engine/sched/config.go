@@ -39,9 +39,9 @@ type Config struct {
 
 // ConfigOptions are options for reading a configuration.
 type ConfigOptions struct {
-	// Plugins are the scheduler's plugins in addition to kube-scheduler's own; see CheckPlugins.
+	// Plugins are additional plugins of the scheduler; see [CheckPlugins].
 	Plugins Registry
-	// NoExtenders leaves out the extenders. WithoutExtenders is the reason to show; it defaults to --no-extenders.
+	// NoExtenders leaves out the extenders. WithoutExtenders is the reason that notes give; it defaults to --no-extenders.
 	NoExtenders      bool
 	WithoutExtenders string
 }
@@ -143,8 +143,8 @@ func LoadConfig(opts ConfigOptions, file string, data []byte) (*Config, error) {
 	return config, nil
 }
 
-// unknownPlugins finds names of plugins that are not among the known ones. It reads the profiles as written, since defaulting changes the
-// list indexes. kube-scheduler accepts any name under disabled.
+// unknownPlugins returns an error for each name of a plugin that is not known. It reads the profiles as written, since defaulting changes
+// the list indexes. kube-scheduler accepts any name under disabled.
 func unknownPlugins(profiles []configv1.KubeSchedulerProfile, known []string) []error {
 	var problems []error
 	check := func(path *field.Path, name string) {
@@ -207,6 +207,7 @@ func (c *Config) Encode() ([]byte, error) {
 	return out.Bytes(), nil
 }
 
+// strictErrors returns the errors of strict decoding one by one.
 func strictErrors(err error) []error {
 	if strict, ok := runtime.AsStrictDecodingError(err); ok {
 		return strict.Errors()
@@ -214,7 +215,7 @@ func strictErrors(err error) []error {
 	return []error{err}
 }
 
-// inFile prefixes each line with the file. It sorts them, since upstream finds some problems in map order.
+// inFile prefixes each line of the errors with the file. It sorts the lines, since upstream finds some problems in map order.
 func inFile(file string, errs []error) error {
 	var lines []string
 	for _, err := range utilerrors.Flatten(utilerrors.NewAggregate(errs)).Errors() {
@@ -274,9 +275,10 @@ func (c *Config) WithPercentageOfNodesToScore(percentage int32) *Config {
 	return c.with(api)
 }
 
-// Samples reports whether the scheduler, in a cluster of that many nodes, may stop searching for feasible nodes before it has examined all.
-// See numFeasibleNodesToFind in https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/scheduler/schedule_one.go. The percentage that
-// adapts to the size of the cluster is at most 50.
+// Samples reports whether the scheduler, in a cluster of that many nodes, may stop its search for feasible nodes before it has examined all
+// nodes. By default it may: upstream's default percentage depends on the size of the cluster, and is at most 50. numFeasibleNodesToFind has
+// the rule:
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/scheduler/schedule_one.go.
 func (c *Config) Samples(nodes int) bool {
 	return slices.ContainsFunc(c.api.Profiles, func(p schedulerapi.KubeSchedulerProfile) bool { return c.samples(&p, nodes) })
 }

@@ -2,7 +2,7 @@ package sched
 
 import "github.com/faultline/faultline/pkg/engine/memo"
 
-// Cycles counts scheduling cycles. In a Kept cycle, the memo could reuse plugins' earlier answers; Plain counts the other cycles.
+// Cycles counts scheduling cycles. In the Kept cycles, a memo could reuse earlier answers of plugins; in the Plain cycles, none could.
 type Cycles struct{ Kept, Plain int }
 
 // Since returns the cycles since an earlier count.

@@ -6,13 +6,13 @@
 // functions: Cache.UpdateSnapshot, SchedulePod, RunPostFilterPlugins, RunReservePluginsReserve. Filters, scores, normalisation, host
 // selection, preemption and their texts are upstream's.
 //
-// The small part that is not upstream's makes the same input always give the same answer, and gives it faster:
+// The rest makes the same input always give the same answer, and gives the answer faster:
 //
-//   - search.go walks over the nodes as SchedulePod does, which it replaces where answers are kept;
+//   - search.go walks over the nodes in place of SchedulePod, where a memo caches answers;
 //   - state.go fills the cache and the listers straight from a cluster.State;
-//   - profile.go decorates the framework: it records scores and refusals, and seeds the choice among equal nodes;
-//   - preemption.go takes the victims out of the cache where upstream would delete them through the API server;
-//   - dryruns.go leaves out preemption's dry runs on nodes that are known to reject a pod even without the pods that it may preempt;
-//   - standing.go spares a pod its attempt if all nodes are known to reject it as they rejected an equal pod before;
+//   - profile.go decorates the framework: it records scores and rejections, and seeds the choice among equal nodes;
+//   - preemption.go removes the victims from the cache, where upstream would delete them through the API server;
+//   - dryruns.go skips preemption's dry runs on nodes that are known to reject a pod even without the pods that it may preempt;
+//   - template_refusal.go skips the attempt for a pod if all nodes are known to reject it as they rejected an equal pod before;
 //   - volumes.go does the volume controller's part for claims that wait for their first consumer.
 package sched

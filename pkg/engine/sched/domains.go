@@ -8,12 +8,13 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 )
 
-// domains finds the nodes that rules about other pods look at, so that explaining the scores of a few nodes need not visit all nodes.
+// domains finds the nodes that rules about other pods concern, so that an explanation of the scores of a few nodes need not visit all
+// nodes.
 type domains struct {
 	keys  sets.Set[string]            // the topology keys in the rules of all pods seen on nodes
 	infos []fwk.NodeInfo              // the snapshot's list
-	slots map[string]map[string][]int // places in infos, by topology key and value
-	found []bool                      // by place; around uses it and near again in the next call
+	slots map[string]map[string][]int // indexes into infos, by topology key and value
+	found []bool                      // by index; the next call of [domains.around] reuses found and near
 	near  []int
 }
 
@@ -43,8 +44,8 @@ func (d *domains) readWeighted(terms []v1.WeightedPodAffinityTerm) {
 	}
 }
 
-// around returns, in order, the places in infos of the nodes that share a domain with one of the examined nodes. It considers the topology
-// keys of existing pods' rules and of the pod's own terms.
+// around returns, in order, the indexes into infos of the nodes that share a domain with an examined node. It considers the topology keys
+// of existing pods' rules and of the pod's own terms.
 func (d *domains) around(nodes *examined, infos []fwk.NodeInfo, own []matchingTerm) []int {
 	if len(d.infos) != len(infos) || len(infos) > 0 && &d.infos[0] != &infos[0] {
 		d.infos, d.slots = infos, map[string]map[string][]int{}
@@ -68,7 +69,7 @@ func (d *domains) around(nodes *examined, infos []fwk.NodeInfo, own []matchingTe
 	return d.near
 }
 
-// find marks the places of the nodes that share a domain of the key with one of the examined nodes.
+// find marks the nodes that share a domain of the key with an examined node.
 func (d *domains) find(nodes *examined, key string) {
 	for domain := range nodes.by(key).numbers {
 		for _, slot := range d.of(key)[domain] {
@@ -77,7 +78,7 @@ func (d *domains) find(nodes *examined, key string) {
 	}
 }
 
-// of returns the places of the nodes by their value of the key.
+// of returns the indexes into infos, by the nodes' value of the key.
 func (d *domains) of(key string) map[string][]int {
 	slots := d.slots[key]
 	if slots == nil {
@@ -101,9 +102,10 @@ type examined struct {
 // numbered gives a number to each domain of one topology key that has an examined node.
 type numbered struct {
 	numbers map[string]int // by domain
-	of      []int          // by node; -1 for a node without the key
+	of      []int          // by node: the number of its domain; -1 for a node without the key
 }
 
+// by returns the numbered domains of the topology key.
 func (e *examined) by(key string) *numbered {
 	n := e.domains[key]
 	if n != nil {

@@ -16,8 +16,8 @@ import (
 	"github.com/faultline/faultline/pkg/engine/memo"
 )
 
-// candidates replaces the global random offset at which upstream starts to look for nodes to preempt on, and keeps for which nodes there is no
-// point in it.
+// candidates is the preemption plugin's own interface, with two changes: it replaces the random offset at which upstream starts to look for
+// nodes to preempt on, and it keeps for which nodes preemption is in vain.
 type candidates struct {
 	preemption.Interface
 	engine    *Engine
@@ -32,18 +32,19 @@ func (c candidates) GetOffsetAndNumCandidates(nodes int32) (int32, int32) {
 	return c.engine.random.Int32N(nodes), number
 }
 
-// dryRuns are those of the pod that is tried. Upstream makes one for each node that rejects the pod, though on most nodes no pod may be
-// preempted, and others are known to reject the pod even without those that may be. If all nodes reject it so, upstream's are spared.
+// dryRuns is about preemption's dry runs for the current pod. Upstream makes one for each node that rejects the pod, although most nodes
+// have no pod that may be preempted, and others are known to reject the pod even without those. If this holds for all nodes, the engine
+// skips upstream's dry runs.
 type dryRuns struct {
 	state      fwk.CycleState
-	statuses   *orderedStatuses // why the nodes reject the pod; nil where no pod is tried by itself
-	ineligible bool             // the pod preempts none
-	spared     bool
-	number     int           // of those that are spared
-	emptied    []*fwk.Status // by place in the list of nodes: why they reject the pod without the pods that it may preempt
+	statuses   *orderedStatuses // why the nodes reject the pod; nil in the cycle of a pod group
+	ineligible bool             // whether the pod may preempt no other pod
+	spared     bool             // whether the dry runs were skipped
+	number     int              // of skipped dry runs
+	emptied    []*fwk.Status    // by slot: why the node rejects the pod even without the pods that it may preempt
 }
 
-// PodEligibleToPreemptOthers is upstream's, for a pod for which a node may be freed. For another, it gives upstream's message at once.
+// PodEligibleToPreemptOthers calls upstream's. If no node can be freed for the pod, it returns upstream's final message at once.
 func (c candidates) PodEligibleToPreemptOthers(ctx context.Context, pod *v1.Pod, nominated *fwk.Status) (bool, string) {
 	eligible, why := c.Interface.PodEligibleToPreemptOthers(ctx, pod, nominated)
 	runs := &c.engine.dryRuns
@@ -56,7 +57,8 @@ func (c candidates) PodEligibleToPreemptOthers(ctx context.Context, pod *v1.Pod,
 	return eligible && !runs.spared, why
 }
 
-// spareDryRuns returns upstream's message for a pod for which no node can be freed. See evaluate in
+// spareDryRuns returns upstream's message for a pod for which no node can be freed. It reports false if one of the nodes might be freed.
+// See evaluate in
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/scheduler/framework/preemption/preemption.go.
 func (c candidates) spareDryRuns(ctx context.Context, runs *dryRuns) (string, bool) {
 	all, err := c.engine.lister.NodeInfos().List()
@@ -66,7 +68,7 @@ func (c candidates) spareDryRuns(ctx context.Context, runs *dryRuns) (string, bo
 	statuses := runs.statuses
 	because, emptied := framework.NewDefaultNodeToStatus(), c.engine.emptied(statuses.preemptor, all)
 	runs.emptied = make([]*fwk.Status, len(all))
-	var none *fwk.Status // what upstream says of a node without pods that may be preempted
+	var none *fwk.Status // upstream's status for a node without pods that may be preempted
 	for i, node := range all {
 		if statuses.Get(node.Node().Name).Code() != fwk.Unschedulable {
 			continue
@@ -85,7 +87,7 @@ func (c candidates) spareDryRuns(ctx context.Context, runs *dryRuns) (string, bo
 		because.Set(node.Node().Name, status)
 	}
 	if runs.number = because.Len(); runs.number > 0 {
-		c.GetOffsetAndNumCandidates(int32(runs.number)) // as upstream does, which draws a number
+		c.GetOffsetAndNumCandidates(int32(runs.number)) // as upstream does, which draws a random number there
 	}
 	because.SetAbsentNodesStatus(fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "Preemption is not helpful for scheduling"))
 	fit := framework.FitError{Pod: statuses.preemptor, NumAllNodes: len(all), Diagnosis: framework.Diagnosis{NodeToStatus: because}}
@@ -98,15 +100,16 @@ type emptiedNodes struct {
 	kept   *memo.Framework
 	pod    *v1.Pod
 	all    []fwk.NodeInfo
-	lowest func(i int) int64 // the lowest priority there
+	lowest func(i int) int64 // the lowest priority of the pods on the node at the slot
 }
 
+// emptied returns the nodes without the pods that the pod may preempt.
 func (e *Engine) emptied(pod *v1.Pod, all []fwk.NodeInfo) *emptiedNodes {
 	return &emptiedNodes{engine: e, kept: e.current.memo(), pod: pod, all: all, lowest: e.lowest.of(all, e.memo)}
 }
 
-// known returns why the node at a place of the list rejects the pod even without the pods that it may preempt, nil if there are none, and
-// false if it is not known to do so.
+// known returns why the node at the slot rejects the pod even without the pods that it may preempt. The status is nil if there are no such
+// pods. It reports false if no such rejection is known.
 func (n *emptiedNodes) known(i int) (*fwk.Status, bool) {
 	if n.lowest(i) >= int64(corev1.PodPriority(n.pod)) {
 		return nil, true
@@ -115,7 +118,8 @@ func (n *emptiedNodes) known(i int) (*fwk.Status, bool) {
 	return status, status != nil
 }
 
-// rejection is as known, after upstream's dry run on a node of which nothing is known. False says that the node takes the pod, or an error.
+// rejection does the same, and makes upstream's dry run if nothing is known about the node. It reports false if the node would take the
+// pod, or on an error.
 func (n *emptiedNodes) rejection(ctx context.Context, state fwk.CycleState, i int) (*fwk.Status, bool) {
 	if status, known := n.known(i); known || n.kept == nil {
 		return status, known
@@ -125,12 +129,13 @@ func (n *emptiedNodes) rejection(ctx context.Context, state fwk.CycleState, i in
 	if err != nil {
 		return nil, false
 	}
-	_, _, status := plugin.SelectVictimsOnNode(ctx, state.Clone(), n.pod, node.Snapshot(), victims, nil) // which keeps a rejection that it may
+	_, _, status := plugin.SelectVictimsOnNode(ctx, state.Clone(), n.pod, node.Snapshot(), victims, nil) // SelectVictimsOnNode keeps the rejection
 	return status, status.IsRejected()
 }
 
-// SelectVictimsOnNode fails once nobody waits for Place. It asks no node again that rejects the pod even without all pods that may make room,
-// until something changes that the filters read. Pods of a pod group make room together, wherever they are, so where there are any, nothing is kept.
+// SelectVictimsOnNode fails once the caller of Place has canceled. If a node rejects the pod even without all pods that may be preempted,
+// it is not asked again until something changes that the filters read. Pods of a pod group are preempted together, on whatever nodes they
+// are, so no answer is kept where there are any.
 func (c candidates) SelectVictimsOnNode(ctx context.Context, state fwk.CycleState, pod *v1.Pod, node fwk.NodeInfo, all []*preemption.DomainVictim, budgets []*policyv1.PodDisruptionBudget) ([]*v1.Pod, int, *fwk.Status) {
 	if status := c.engine.interrupted(); status != nil {
 		return nil, 0, status
@@ -143,7 +148,7 @@ func (c candidates) SelectVictimsOnNode(ctx context.Context, state fwk.CycleStat
 		}
 	}
 	grouped := slices.ContainsFunc(node.GetPods(), inGroup)
-	if !grouped { // otherwise victims may be elsewhere, too
+	if !grouped { // victims of a pod group may be on other nodes, too
 		budgets = c.engine.guards.among(budgets, c.engine.state.PodDisruptionBudgets, node.GetPods())
 	}
 	victims, violations, status := c.Interface.SelectVictimsOnNode(ctx, state, pod, node, all, budgets)
@@ -154,8 +159,8 @@ func (c candidates) SelectVictimsOnNode(ctx context.Context, state fwk.CycleStat
 }
 
 // orderedStatuses lists nodes in the snapshot's order; upstream's type lists them in random map order. Upstream tries preemption on each
-// node, though most have no pod that the preemptor may preempt, or are known to reject it without these. orderedStatuses replaces such nodes by
-// nodes without pods, which give the same answer at once.
+// node. Most nodes have no pod that the preemptor may preempt, or are known to reject it even without such pods: orderedStatuses replaces
+// these nodes by nodes without pods, which give the same answer at once.
 type orderedStatuses struct {
 	*framework.NodeToStatus
 	engine    *Engine
@@ -187,6 +192,7 @@ func (s orderedStatuses) NodesForStatusCode(lister fwk.NodeInfoLister, code fwk.
 	return nodes, nil
 }
 
+// withoutPods returns the node without pods.
 func (s orderedStatuses) withoutPods(node *v1.Node) fwk.NodeInfo {
 	if known := s.engine.bare[node.Name]; known != nil { // upstream reads only its name
 		return known
@@ -197,12 +203,12 @@ func (s orderedStatuses) withoutPods(node *v1.Node) fwk.NodeInfo {
 	return s.engine.bare[node.Name]
 }
 
-// bare is a node without pods. Nobody writes to its snapshots, so it is its own.
+// bare is a node without pods. Nobody writes to its snapshots, so it returns itself as its snapshot.
 type bare struct{ fwk.NodeInfo }
 
 func (b bare) Snapshot() fwk.NodeInfo { return b }
 
-// lowest has the lowest priority of the pods on each node of the snapshot's list, which pods that wait ask for again and again.
+// lowest caches the lowest priority of the pods on each node of the snapshot's list. Waiting pods need it again and again.
 type lowest struct {
 	nodes []fwk.NodeInfo
 	known []lowestKnown
@@ -210,10 +216,10 @@ type lowest struct {
 
 type lowestKnown struct{ generation, priority int64 }
 
-// of returns what finds the lowest priority on the node at a place of the list: more than any pod's if it has none, and less if a pod of a pod
-// group is there, whose priority is another.
+// of returns a function that finds the lowest priority of the pods on the node at a slot. It returns MaxInt64 for a node without pods, and
+// MinInt64 for a node with a pod of a pod group, whose own priority does not decide.
 func (l *lowest) of(all []fwk.NodeInfo, nodes *memo.Memo) func(i int) int64 {
-	if !cluster.Same(l.nodes, all) { // generations are numbers of this list's nodes
+	if !cluster.Same(l.nodes, all) { // generations belong to the nodes of one list
 		*l = lowest{all, make([]lowestKnown, len(all))}
 	}
 	return func(i int) int64 {
@@ -225,6 +231,7 @@ func (l *lowest) of(all []fwk.NodeInfo, nodes *memo.Memo) func(i int) int64 {
 	}
 }
 
+// lowestPriority returns the lowest priority of the pods; see [lowest.of].
 func lowestPriority(pods []fwk.PodInfo) int64 {
 	least := int64(math.MaxInt64)
 	for _, pod := range pods {

@@ -17,9 +17,9 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
 )
 
-// Rules that no feature gate switches, as earlier releases have them. docs/model.md lists those that are not restored.
+// This file has rules of earlier releases that no feature gate switches. docs/model.md lists the rules that it does not restore.
 
-// restore changes the registry's plugins into those of the release.
+// restore replaces the registry's plugins by those of the release.
 func (r Release) restore(registry Registry) {
 	if r.before("1.36") {
 		replace(registry, names.NodeResourcesBalancedAllocation, func(plugin fwk.Plugin, _ fwk.Handle) fwk.Plugin {
@@ -42,7 +42,7 @@ func (r Release) restore(registry Registry) {
 	}
 }
 
-// replace changes the plugins that the registry makes under the name.
+// replace makes the registry pass each plugin of that name through the function.
 func replace(registry Registry, name string, by func(fwk.Plugin, fwk.Handle) fwk.Plugin) {
 	factory := registry[name]
 	registry[name] = func(ctx context.Context, args runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
@@ -55,7 +55,8 @@ func replace(registry Registry, name string, by func(fwk.Plugin, fwk.Handle) fwk
 }
 
 // balanceAfter is NodeResourcesBalancedAllocation's score before 1.36: how evenly the node's resources are used with the pod on it. Since
-// then the score is by how much the pod improves that. See https://github.com/kubernetes/kubernetes/pull/135573 and balancedResourceScorer in
+// 1.36 the score is by how much the pod improves the balance. See https://github.com/kubernetes/kubernetes/pull/135573 and
+// balancedResourceScorer in
 // https://github.com/kubernetes/kubernetes/blob/v1.35.4/pkg/scheduler/framework/plugins/noderesources/balanced_allocation.go.
 func balanceAfter(requested, _, allocatable []int64) int64 {
 	var used []float64
@@ -67,7 +68,7 @@ func balanceAfter(requested, _, allocatable []int64) int64 {
 		}
 	}
 	switch mean := sum / float64(len(used)); {
-	case len(used) == 2: // upstream has this case, and the last bit of a float64 can decide
+	case len(used) == 2: // upstream treats this case separately, and the last bit of a float64 can decide
 		deviation = math.Abs((used[0] - used[1]) / 2)
 	case len(used) > 2:
 		var squares float64
@@ -136,7 +137,7 @@ func (n earlierNamespaces) List(selector labels.Selector) ([]*v1.Namespace, erro
 	return n.NamespaceLister.List(selector)
 }
 
-// earlierClaims is DynamicResources before 1.37: it also says in the messages of pods that fit no node when it can do nothing for them. See
+// earlierClaims is DynamicResources before 1.37: if it can do nothing for a pod that fits no node, it says so in the pod's message. See
 // https://github.com/kubernetes/kubernetes/pull/140222. Before 1.35 it has no score, see
 // https://github.com/kubernetes/kubernetes/pull/134711.
 type earlierClaims struct {
@@ -185,7 +186,7 @@ func (r Release) orderPlugins(api *schedulerapi.KubeSchedulerConfiguration) {
 	}
 }
 
-// postFilterMessage returns what the PostFilter plugins say about a pod. Since 1.37 they also say that preemption finds a node. See
+// postFilterMessage returns the message of the PostFilter plugins about a pod. Since 1.37 it also says that preemption finds a node. See
 // https://github.com/kubernetes/kubernetes/pull/140180.
 func (r Release) postFilterMessage(status *fwk.Status) string {
 	if r.before("1.37") && status.IsSuccess() {

@@ -30,15 +30,17 @@ import (
 	"github.com/faultline/faultline/pkg/engine/placement"
 )
 
-// Ties determines which node wins among nodes with the same top score, and what comes first of all that comes at the same time.
+// Ties determines which node wins among nodes with the same top score, and in which order things happen that happen at the same time.
 type Ties struct {
-	// Random chooses among them with equal probability, from Seed, and so does every other choice that a real control plane leaves to
-	// chance, apart from those of Arrivals. Otherwise the first node in upstream's own order wins, as it does most often in a real scheduler.
+	// Random chooses among the nodes with equal probability, from Seed. It also makes all other choices that a real control plane leaves to
+	// chance, except those of Arrivals. Without Random, the first node in upstream's own order wins, as it does most often in a real
+	// scheduler.
 	Random bool
-	// Arrivals draws from Seed the order of the workloads of an apply, of the evictions of a drain, of controllers that act at the same
-	// time, and of waiting pods that are moved to the queue together.
+	// Arrivals draws some orders from Seed: of the workloads of an apply, of the evictions of a drain, of controllers that act at the same
+	// time, and of waiting pods that move to the queue together.
 	Arrivals bool
-	Seed     uint64
+	// Seed starts the random sequences.
+	Seed uint64
 }
 
 // Engine is a kube-scheduler that decides in memory. It is not safe for concurrent use; each goroutine needs its own. Building the first
@@ -55,10 +57,10 @@ type Engine struct {
 	scheduler       *scheduler.Scheduler
 	memo            *memo.Memo // nil: no answers of plugins are cached
 	snapshot        *internalcache.Snapshot
-	lister          fwk.SharedLister // through which the plugins look at nodes and pods: snapshot, or another
+	lister          fwk.SharedLister // through which the plugins see nodes and pods: snapshot, or another
 	profiles        map[string]*profile
 	less            fwk.LessFunc
-	percent         int32 // of nodes to find, for profiles that set none; 0: depends on the number of nodes
+	percent         int32 // of nodes to score, for profiles that set no percentage; 0: it depends on the number of nodes
 	informers       informers.SharedInformerFactory
 	waiting         cache.Indexer // the pods without a node that upstream looks up: pods that were tried, and pods with a nominated node
 	client          *fake.Clientset
@@ -75,7 +77,7 @@ type Engine struct {
 	timed   map[types.NamespacedName]bool // bound pods with start times from the seed
 	started int                           // number of start times given to pods
 	decided map[types.NamespacedName]bool // bound pods that the engine has placed or preempted since the last sync
-	unsure  bool                          // whether bound pods may differ from the state's in more than the decided ones
+	unsure  bool                          // whether bound may differ from the state's pods in more than the decided ones
 	changed bool                          // whether the engine has changed the cluster since the last sync
 	changes int                           // number of changes so far; a rejection holds until the next change
 	plain   int                           // number of cycles without a memo
@@ -86,12 +88,12 @@ type Engine struct {
 	lowest  lowest
 
 	release   Release
-	own       bool        // whether there are plugins besides kube-scheduler's own
+	own       bool        // whether there are additional plugins
 	extenders []*extender // in the order in which they are called
 
 	// State of the current call of Place.
 	victims      []placement.Preemption
-	preemptible  map[string]*extenderv1.Victims // the nodes on which preemption helps the current pod; see candidates
+	preemptible  map[string]*extenderv1.Victims // the nodes on which preemption helps the current pod; see [candidates]
 	dryRuns      dryRuns
 	written      []types.NamespacedName // claims, in the order in which the scheduler wrote or deleted them
 	tie          Tie                    // the current tie, without its nodes
@@ -101,8 +103,8 @@ type Engine struct {
 	last         rejected
 	bare         map[string]fwk.NodeInfo // nodes without pods; see orderedStatuses
 	nominees     map[types.UID]*entry    // pods of the queue with a nominated node
-	reserved     map[string]uint32       // the versions of the reservations of the nodes that are nominated; nil: not known; see reserves
-	reservations map[string]reservation  // the last one of each node
+	reserved     map[string]uint32       // the version of each nominated node's reservation; nil: to be computed; see [Engine.reserves]
+	reservations map[string]reservation  // by node: its last reservation
 	versions     uint32                  // of reservations
 	gangs        *podGroups              // nil: the scheduler ignores pod groups
 	cycle        *podGroupCycle          // nil outside of a pod group's cycle
@@ -110,12 +112,12 @@ type Engine struct {
 	refused      []rejection             // see search
 
 	current *profile        // the current pod's profile
-	asked   context.Context // of Place
-	stopped error           // why Place must stop: nobody waits for it, an extender that is not ignorable did not answer, or Choose failed
+	asked   context.Context // the context of Place
+	stopped error           // why Place must stop: its caller canceled, an extender that is not ignorable did not answer, or Choose failed
 	notes   []string        // on ignorable extenders that did not answer
 }
 
-// Tie is a choice among equals that the scheduler is about to make, and the state of the queue at that point.
+// Tie is a choice among equal nodes that the scheduler is about to make, and the state of the queue at that point.
 type Tie struct {
 	// Pod is the current pod. Nodes are the nodes with the top score, by name.
 	Pod   *v1.Pod
@@ -132,11 +134,11 @@ type Tie struct {
 // silence turns off kube-scheduler's own logs, which would mix with the answer.
 var silence = sync.OnceFunc(func() { klog.SetLogger(logr.Discard()) })
 
-// NewEngine builds an engine for the configuration, and sets the process's release to the configuration's. It affects how the scheduler is
-// built, and what admission accepts from then on.
+// NewEngine builds an engine for the configuration. It also sets the process's release to that of the configuration, which affects how the
+// scheduler is built, and what admission accepts from then on.
 func NewEngine(config *Config, ties Ties) (*Engine, error) { return engineFor(config, ties, nil) }
 
-// engineFor is NewEngine for plugins that look at nodes and pods through the snapshot; nil: as the engine does.
+// engineFor is [NewEngine], except that the plugins see nodes and pods through the snapshot, if there is one.
 func engineFor(config *Config, ties Ties, through *Snapshot) (*Engine, error) {
 	silence()
 	if err := SetRelease(config.release); err != nil {
@@ -207,7 +209,7 @@ func (e *Engine) Close() { e.stop() }
 // outlasts the queue. With random ties it may also be retried at once, as happens when the queue is empty at that moment.
 func (e *Engine) Place(ctx context.Context, state *cluster.State, pods []*v1.Pod) (*placement.Result, error) {
 	e.asked = ctx
-	if len(state.Pods) == 0 { // as before the first step; the cache keeps the pods of an earlier run, which are likely to come again
+	if len(state.Pods) == 0 { // as before the first step; the cache keeps the pods of an earlier run, which the next step is likely to add again
 		return &placement.Result{}, ctx.Err()
 	}
 	if err := e.sync(state); err != nil {
@@ -225,7 +227,7 @@ func (e *Engine) Place(ctx context.Context, state *cluster.State, pods []*v1.Pod
 	}
 	queue := e.sorted(e.grouped(entries))
 	var refused []*entry
-	eager := 0.5 // chance that rejected pods are retried before the queue is empty; only with random ties
+	eager := 0.5 // the chance that rejected pods are retried before the queue is empty; only with random ties
 	for len(queue) > 0 {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -323,15 +325,15 @@ func (e *Engine) schedule(next *entry, result *placement.Result) (bool, error) {
 			return false, nil
 		}
 		e.change()
-		if e.state.TerminationSeconds > 0 { // the room is reserved for the pod, which is retried after the victims have ended
+		if e.state.TerminationSeconds > 0 { // the node is nominated for the pod, which is retried after the victims have ended
 			e.refuse(next, pending)
 			return false, nil
 		}
 	}
 }
 
-// interrupted returns an error status once nobody waits for Place any more. It is asked before each node, since a single pod may take minutes:
-// a filter that allocates devices is slow, and there are thousands of nodes.
+// interrupted returns an error status once the caller of Place has canceled. It is called before each node, since a single pod may take
+// minutes: a filter that allocates devices is slow, and there are thousands of nodes.
 func (e *Engine) interrupted() *fwk.Status {
 	select {
 	case <-e.asked.Done():
@@ -356,7 +358,7 @@ func (e *Engine) gated(profile *profile, pod *v1.Pod) *placement.Pending {
 	return nil
 }
 
-// scheduledMessage returns the message of the PodScheduled condition, which a pod from a cluster dump may have, and "" if there is none.
+// scheduledMessage returns the message of the pod's PodScheduled condition, or "" if there is none. A pod from a dump may have one.
 func scheduledMessage(pod *v1.Pod) string {
 	for _, condition := range pod.Status.Conditions {
 		if condition.Type == v1.PodScheduled && condition.Status == v1.ConditionFalse {
@@ -366,13 +368,13 @@ func scheduledMessage(pod *v1.Pod) string {
 	return ""
 }
 
-// change counts an event that can make room for a rejected pod: a placement, a preemption, a cleared nomination.
+// change counts an event that can make room for a rejected pod: a placement, a preemption, or a cleared nomination.
 func (e *Engine) change() {
 	e.changed = true
 	e.changes++
 }
 
-// attempt runs one scheduling cycle. It returns the rejection, if any.
+// attempt runs one scheduling cycle for one pod. It reports whether the pod got a node, and otherwise returns the rejection.
 func (e *Engine) attempt(profile *profile, next *entry, result *placement.Result) (bool, *refusal, error) {
 	if err := e.waiting.Update(next.Pod); err != nil {
 		return false, nil, err
@@ -452,9 +454,9 @@ func reserveRefused(state fwk.CycleState, bound *v1.Pod, status *fwk.Status) *re
 	return &refusal{state: state, message: fit.Error()}
 }
 
-// startTime returns the next start time. Preemption spares the pods that started first. So that it never compares equal times, each pod
-// gets its own nanosecond within the second of logical time, after the pods that a state starts in this second. In a real cluster start
-// times are whole seconds, and chance decides among equals; random ties do so here.
+// startTime returns the start time of the next pod. Preemption spares the pods that started first, so two pods should never have equal
+// times: each pod gets its own nanosecond within the second of logical time, after the pods that a state starts in this second. In a real
+// cluster, start times are whole seconds, and chance decides among equal ones; with random ties, it does so here.
 func (e *Engine) startTime() time.Time {
 	e.started++
 	offset := time.Duration(len(e.state.Pods) + e.started)

@@ -15,11 +15,11 @@ import (
 
 // entry is a pod in the queue, or a pod group.
 type entry struct {
-	*framework.QueuedPodInfo // nil: a pod group
-	given                    *v1.Pod
-	changes                  int // the engine's number of changes when the pod was last rejected
+	*framework.QueuedPodInfo         // nil: the entry is a pod group
+	given                    *v1.Pod // the pod as it was passed to Place
+	changes                  int     // the engine's number of changes when the pod was last rejected
 	pending                  placement.Pending
-	group                    *queuedGroup // nil: a pod
+	group                    *queuedGroup // nil: the entry is a pod
 }
 
 // queued returns the entity that the profile's QueueSort compares.
@@ -37,6 +37,7 @@ func (e *entry) String() string {
 	return fmt.Sprintf("pod %s/%s", e.Pod.Namespace, e.Pod.Name)
 }
 
+// entries returns a queue entry for each pod.
 func (e *Engine) entries(pods []*v1.Pod) []*entry {
 	entries := make([]*entry, 0, len(pods))
 	for i, pod := range pods {
@@ -49,6 +50,7 @@ func (e *Engine) entries(pods []*v1.Pod) []*entry {
 	return entries
 }
 
+// podsOf returns the pods of the entries, with those of pod groups.
 func podsOf(entries []*entry) []*v1.Pod {
 	pods := make([]*v1.Pod, 0, len(entries))
 	for _, entry := range eachPod(entries) {
@@ -57,6 +59,7 @@ func podsOf(entries []*entry) []*v1.Pod {
 	return pods
 }
 
+// sorted sorts the entries as the profile's QueueSort does, in place.
 func (e *Engine) sorted(entries []*entry) []*entry {
 	slices.SortStableFunc(entries, func(a, b *entry) int {
 		switch {
@@ -70,7 +73,7 @@ func (e *Engine) sorted(entries []*entry) []*entry {
 	return entries
 }
 
-// eachPod returns the entries of pods. It replaces the entry of a pod group by the entries of its pods.
+// eachPod returns the entries, with the entries of its pods in place of each pod group's entry.
 func eachPod(entries []*entry) []*entry {
 	var pods []*entry
 	for _, entry := range entries {

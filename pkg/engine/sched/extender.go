@@ -17,8 +17,8 @@ import (
 	"github.com/faultline/faultline/pkg/input/manifest"
 )
 
-// extender is an extender as the engine's scheduler calls it. It records the extender's decisions about the current pod, and its failures
-// to answer. It changes no answer, except that prioritize adds the scores.
+// extender is an extender as the engine's scheduler calls it. It records what the extender decides about the current pod, and when it does
+// not answer. It passes on every answer unchanged; only the scores are added by [profile.prioritize].
 type extender struct {
 	httpExtender
 	engine *Engine
@@ -63,7 +63,7 @@ func (x *extender) Filter(pod *v1.Pod, nodes []fwk.NodeInfo) ([]fwk.NodeInfo, ex
 	return passed, failed, unresolvable, nil
 }
 
-// Prioritize returns no scores: with scores, upstream would itself choose randomly among equal nodes. See prioritize.
+// Prioritize returns no scores: with scores, upstream would choose randomly among equal nodes. See [profile.prioritize].
 func (x *extender) Prioritize(*v1.Pod, []fwk.NodeInfo) (*extenderv1.HostPriorityList, int64, error) {
 	return &extenderv1.HostPriorityList{}, 0, nil
 }
@@ -90,7 +90,7 @@ func (x *extender) preempt(pod *v1.Pod, victims map[string]*extenderv1.Victims, 
 	return x.httpExtender.ProcessPreemption(pod, victims, nodes)
 }
 
-// failed records that an extender gave no valid answer. It adds a note if the extender is ignorable. Otherwise it stops the run, since
+// failed records that an extender gave no valid answer. If the extender is ignorable, it adds a note. Otherwise it stops the run, since
 // upstream would only log an error of preemption.
 func (x *extender) failed(verb string, err error) error {
 	advice := "mend it"
@@ -98,7 +98,7 @@ func (x *extender) failed(verb string, err error) error {
 	if errors.As(err, &request) { // its text would repeat the address
 		err, advice = request.Err, "start it"
 	}
-	line := manifest.Clean(fmt.Sprintf("extender %s: %s", x.address(verb), x.inWords(err))) // part of it is the extender's own text
+	line := manifest.Clean(fmt.Sprintf("extender %s: %s", x.address(verb), x.inWords(err))) // part of the line is the extender's own text
 	if x.IsIgnorable() {
 		note := line + "; it is ignorable, and pods were scheduled without its answer"
 		if !slices.Contains(x.engine.notes, note) {
@@ -169,8 +169,8 @@ func (p *profile) rejectNode(node string, reason placement.Verdict) {
 	}
 }
 
-// attribute adds the extenders' names to their rejections, since upstream names only plugins. It also returns the number of nodes that each
-// rejected without a reason, which upstream's message leaves out.
+// attribute adds the extenders' names to their rejections, since upstream names only plugins. It returns the number of nodes that each
+// extender rejected without a reason, which upstream's message leaves out.
 func (p *profile) attribute(diagnosis *framework.Diagnosis) []placement.Reason {
 	silent := maps.Clone(p.rejectedBy)
 	diagnosis.NodeToStatus.ForEachExplicitNode(func(node string, status *fwk.Status) {

@@ -92,7 +92,7 @@ func engineOf(t *testing.T, config *Config, ties Ties) *Engine {
 	return engine
 }
 
-// refusing keeps the nodes for which there is no message.
+// refusing returns a filter that keeps the nodes without a message.
 func refusing(messages, unresolvable map[string]string) func(extenderv1.ExtenderArgs) extenderv1.ExtenderFilterResult {
 	return func(args extenderv1.ExtenderArgs) extenderv1.ExtenderFilterResult {
 		result := extenderv1.ExtenderFilterResult{Nodes: &v1.NodeList{}, FailedNodes: messages, FailedAndUnresolvableNodes: unresolvable}
@@ -167,8 +167,8 @@ func TestExtendersRefuseEverything(t *testing.T) {
 	}
 }
 
-// The workers are equal to the plugins. The extender gives w1 and w3 9 points each, w2 none: by its weight of 2 these are 9 × 2 × 10 = 180
-// points. Upstream chooses randomly between w1 and w3; the engine applies its rule for ties.
+// The workers are equal to the plugins. The extender gives w1 and w3 9 points each, and w2 none: with its weight of 2, this makes 9 × 2 ×
+// 10 = 180 points. Upstream chooses randomly between w1 and w3; the engine applies its rule for ties.
 func TestExtendersPrioritize(t *testing.T) {
 	s := serve(t, &served{prioritize: func(extenderv1.ExtenderArgs) extenderv1.HostPriorityList {
 		return extenderv1.HostPriorityList{{Host: "w3", Score: 9}, {Host: "w1", Score: 9}}

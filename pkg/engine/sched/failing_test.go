@@ -13,8 +13,8 @@ import (
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 )
 
-// failing fails on pods whose name ends in -1, at the point that it is given, and refuses nothing; at "full" it refuses them when their node is
-// reserved.
+// failing fails at a given point for pods whose name ends in -1, and refuses no pod. At the point "full", it refuses these pods when their
+// node is reserved.
 type failing struct {
 	At string `json:"at"`
 }
@@ -71,14 +71,14 @@ func failingAt(t *testing.T, point string) *Config {
 	return config
 }
 
-// waits is why a pod got no node, and whether a plugin failed on it.
+// waits says why a pod got no node, and whether a plugin failed on it.
 type waits struct {
 	Message string
 	Failed  bool
 }
 
-// A plugin that fails keeps one pod Pending, in the words that kube-scheduler writes into its condition, and the others get their nodes. Pods of
-// one template come one after the other, so that a failure would be taken for the next one's if it were kept.
+// A plugin that fails keeps one pod Pending, with the message that kube-scheduler writes into its condition, and the other pods get their
+// nodes. Pods of one template are tried one after the other, so if the engine kept the failure, the next pod would get it, too.
 func TestPluginThatFails(t *testing.T) {
 	for point, want := range map[string]waits{
 		"PreFilter": {`running PreFilter plugin "Failing": no luck with web-1`, true},
@@ -118,7 +118,7 @@ func TestPluginThatFails(t *testing.T) {
 	}
 }
 
-// Where a plugin fails on one pod of a group, upstream tries none after it, and says so of each.
+// If a plugin fails on one pod of a group, upstream tries no pod after it, and reports so for each.
 func TestPluginThatFailsInPodGroup(t *testing.T) {
 	withPodGroups(t)
 	engine, err := NewEngine(failingAt(t, "Filter"), Ties{})
@@ -145,7 +145,7 @@ func TestPluginThatFailsInPodGroup(t *testing.T) {
 	}
 }
 
-// The condition of a pod that the scheduler does not try any more stays as an attempt has left it.
+// A pod that the scheduler no longer tries keeps the condition that its last attempt left.
 func TestUntriedPodKeepsItsMessage(t *testing.T) {
 	claim := "gone"
 	pod := an("web", "web-0", func(pod *v1.Pod) {

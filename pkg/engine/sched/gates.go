@@ -18,12 +18,12 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// fixed maps the gates that must be off to the reason.
+// fixed has the gates that must be off, with the reason.
 var fixed = map[string]string{
-	// The decisions are the same with the gate on or off.
+	// Decisions are the same with these gates on or off.
 	string(features.SchedulerAsyncPreemption): noAPIServer,
 	string(features.SchedulerAsyncAPICalls):   noAPIServer,
-	// findBestPlacement in https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/scheduler/schedule_one_podgroup.go
+	// See findBestPlacement in https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/scheduler/schedule_one_podgroup.go.
 	string(features.TopologyAwareWorkloadScheduling): "upstream decides by a random number of its own among the domains for a pod group",
 	string(features.CompositePodGroup):               "groups of pod groups are not simulated",
 	string(features.WorkloadWithJob):                 "what the Job controller makes under it is not simulated; give PodGroups, and name them in the templates of Jobs",
@@ -31,7 +31,7 @@ var fixed = map[string]string{
 
 const noAPIServer = "there is no API server to call asynchronously, and placements do not depend on it"
 
-// switched guards the process's feature gates and holds the release that was set last; its map is nil until one is set.
+// switched is the process's release, which was set last. Its mutex guards the process's feature gates; set is nil until a release is set.
 var switched struct {
 	sync.Mutex
 	release Release
@@ -39,12 +39,12 @@ var switched struct {
 	changed bool // whether any gate differs from the release's default
 }
 
-// SetRelease lets the process behave as the release, with exactly its feature gates; all others have the release's defaults. Gates are
-// global to the process, as in kube-scheduler: they apply to everything that is read and every engine that is built afterwards. An error
-// has one line per problem, and then nothing has changed.
+// SetRelease makes the process behave as the release, with exactly its feature gates; all other gates have the release's defaults. Gates
+// are global to the process, as in kube-scheduler: they apply to everything that is read and to every engine that is built afterwards. An
+// error has one line per problem, and changes nothing.
 //
-// If the release is already set, SetRelease does nothing. So several goroutines can each set the same one, and build and run engines. No
-// goroutine may set another one meanwhile: while gates change, all of them briefly have their defaults.
+// If the release is already set, SetRelease does nothing. So several goroutines can each set the same release, and build and run engines.
+// No goroutine may set another release meanwhile: while gates change, all of them briefly have their defaults.
 func SetRelease(r Release) error {
 	silence() // upstream warns of gates that somebody has read before they change
 	switched.Lock()
@@ -58,7 +58,7 @@ func SetRelease(r Release) error {
 	if r.Kubernetes != "" && !slices.Contains(Releases(), r.Kubernetes) {
 		return fmt.Errorf("Kubernetes %s cannot be simulated; give %s", r.Kubernetes, words.Or(Releases())) //nolint:staticcheck // Kubernetes is a name
 	}
-	// A gate keeps a value even if it rejects it, and then rejects all later values. So try a copy first.
+	// A gate keeps a value even if it rejects the value, and then rejects all later values. So try a copy first.
 	trial := utilfeature.DefaultMutableFeatureGate.DeepCopy()
 	if err := setExactly(trial, r, nil); err != nil {
 		return err
@@ -101,7 +101,8 @@ func switchedRelease() Release {
 	return switched.release
 }
 
-// parseGates parses the notation, with the gates of the release. Upstream's own parser stops at the first problem and suggests no names.
+// parseGates parses the release's FeatureGates against the known gates. Upstream's own parser stops at the first problem and suggests no
+// names.
 func parseGates(gate featuregate.MutableVersionedFeatureGate, r Release) (map[string]bool, error) {
 	var known []string
 	for name, spec := range gate.GetAll() {
@@ -140,6 +141,7 @@ func parseGates(gate featuregate.MutableVersionedFeatureGate, r Release) (map[st
 	return wanted, errors.Join(problems...)
 }
 
+// setExactly sets the gates to the defaults of the release, and then the wanted ones.
 func setExactly(gate featuregate.MutableVersionedFeatureGate, r Release, wanted map[string]bool) error {
 	for name := range gate.GetAll() {
 		if err := gate.ResetFeatureValueToDefault(name); err != nil {
@@ -152,8 +154,8 @@ func setExactly(gate featuregate.MutableVersionedFeatureGate, r Release, wanted 
 	return gate.SetFromMap(wanted)
 }
 
-// FeatureGates returns the gates that differ from the release's defaults, as "Name=value", sorted, without those that Faultline itself
-// sets.
+// FeatureGates returns the gates that differ from the release's defaults, as "Name=value", sorted. It leaves out the gates that Faultline
+// itself sets.
 func FeatureGates() []string {
 	gate := utilfeature.DefaultMutableFeatureGate
 	var changed []string
@@ -166,7 +168,7 @@ func FeatureGates() []string {
 	return changed
 }
 
-// keeps reports whether engines that are built now cache plugins' answers. They do so only with the default gates: the tests show only for
+// keeps reports whether engines that are built now cache answers of plugins. They do so only with the default gates: tests show only for
 // these that the cache changes no answer.
 func (c *Config) keeps() bool {
 	switched.Lock()

@@ -10,15 +10,15 @@ import (
 	"github.com/faultline/faultline/pkg/list"
 )
 
-// guards finds the budgets that guard a pod. Upstream parses the selectors of all budgets for each possible victim of each dry run, to pass over
-// those that do not match.
+// guards finds the disruption budgets that select a pod. Upstream parses the selectors of all budgets for each possible victim of each dry
+// run, only to skip most of them.
 type guards struct {
 	budgets   []*policyv1.PodDisruptionBudget // of the state
-	selectors *cluster.Selectors              // of the valid ones, which are those at these positions
-	valid     []int
+	selectors *cluster.Selectors              // of the valid budgets
+	valid     []int                           // the indexes of the valid budgets in budgets
 }
 
-// among returns those of the budgets that guard one of the pods, in their order. The state has the same budgets.
+// among returns the budgets that select one of the pods, in their order. They must be budgets of the state.
 func (g *guards) among(budgets, state []*policyv1.PodDisruptionBudget, pods []fwk.PodInfo) []*policyv1.PodDisruptionBudget {
 	if len(pods) == 0 {
 		return nil
@@ -49,7 +49,7 @@ func (g *guards) follow(state []*policyv1.PodDisruptionBudget) {
 	}
 	g.selectors, g.valid = &cluster.Selectors{}, nil
 	for i, budget := range state {
-		if g.selectors.Add(budget.Namespace, budget.Spec.Selector) == nil { // upstream passes over invalid ones
+		if g.selectors.Add(budget.Namespace, budget.Spec.Selector) == nil { // upstream skips invalid selectors
 			g.valid = append(g.valid, i)
 		}
 	}

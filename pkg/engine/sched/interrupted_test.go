@@ -14,7 +14,7 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// slow is a filter that takes as long as its hook. It admits a pod only to nodes on which no other pod is.
+// slow is a filter that takes as long as its hook. It admits a pod only to nodes without other pods.
 type slow struct{ hook func() }
 
 func (*slow) Name() string { return "Slow" }
@@ -38,7 +38,7 @@ func (s *slow) config(t *testing.T) *Config {
 	return config
 }
 
-// Of a pod's search over the nodes, and of that for victims, nothing goes on once nobody waits for the answer.
+// A pod's search over the nodes, and its search for victims, end once the caller cancels.
 func TestPlaceEndsAmongNodes(t *testing.T) {
 	const nodes = 50
 	for _, test := range []struct {
@@ -94,7 +94,7 @@ func TestPlaceEndsAmongNodes(t *testing.T) {
 	}
 }
 
-// The autoscaler asks of no other node whether a pod fits there.
+// The autoscaler checks no further node once its caller cancels.
 func TestSnapshotEndsAmongNodes(t *testing.T) {
 	ctx, leave := context.WithCancel(context.Background())
 	calls := 0

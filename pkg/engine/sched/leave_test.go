@@ -12,7 +12,7 @@ import (
 	"github.com/faultline/faultline/pkg/engine/placement"
 )
 
-// The pods that stay on a node are in the same order in every run, whichever have left it.
+// The pods that stay on a node are in the same order in every run, whichever pods have left.
 func TestPodsThatStayKeepAnOrder(t *testing.T) {
 	state := (&cluster.State{Now: cluster.Epoch}).With(node("n1", nil), node("n2", nil))
 	var leaving []cluster.Object

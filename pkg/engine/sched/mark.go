@@ -9,7 +9,7 @@ import (
 )
 
 // Reset makes the engine forget its decisions, so that it next answers like a new engine: the random sequence and the search for feasible
-// nodes start over. It keeps the cluster, which makes reusing an engine cheap.
+// nodes start over. The engine keeps the cluster, which makes it cheap to use again.
 func (e *Engine) Reset() {
 	e.started = 0
 	e.random, e.source = nil, nil
@@ -37,7 +37,7 @@ func (e *Engine) ResetTo(ties Ties) error {
 	return nil
 }
 
-// Mark is an engine's position: everything but the cluster that its next answer depends on.
+// Mark is an engine's position: all that the next answer depends on, except the cluster.
 type Mark struct {
 	started, startAt int
 	source           rand.PCG
@@ -64,14 +64,15 @@ func (e *Engine) Return(m Mark) {
 	}
 }
 
-// StartAt sets the node, by its index in the cluster's order, at which the next search for feasible nodes begins. It matters only in
-// clusters of 100 nodes or more, where a search ends as soon as it has found enough.
+// StartAt sets the node, by its index in the cluster's order, at which the next search for feasible nodes begins. The index matters only in
+// clusters of 100 nodes or more, where a search ends as soon as it has found enough feasible nodes.
 func (e *Engine) StartAt(node int) { e.nextStartNodeIndex().SetInt(int64(node)) }
 
+// startNode returns the index of the node at which the next search for feasible nodes begins.
 func (e *Engine) startNode() int { return int(e.nextStartNodeIndex().Int()) }
 
-// nextStartNodeIndex returns an unexported field of upstream's scheduler: the node at which the next search begins. There is no other way
-// to set it.
+// nextStartNodeIndex returns an unexported field of upstream's scheduler: the node at which the next search begins. Upstream has no other
+// way to set the field.
 func (e *Engine) nextStartNodeIndex() reflect.Value {
 	return unexported(e.scheduler, "nextStartNodeIndex")
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// One engine looks at one cluster after the other, and each time three pods that keep apart come to its nodes in their order, whatever
-// the nodes were before. Upstream goes from zone to zone, a node of each in turn, beginning with the zone of the first node.
+// One engine gets one cluster after the other. Each time, three pods that keep apart come to its nodes in their order, whatever the nodes
+// were before. Upstream takes one node of each zone in turn, and begins with the zone of the first node.
 func TestNodesAreThoseOfTheState(t *testing.T) {
 	tainted := node("n2", nil)
 	tainted.Spec.Taints = []v1.Taint{{Key: "dedicated", Effect: v1.TaintEffectNoSchedule}}

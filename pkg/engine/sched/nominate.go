@@ -12,8 +12,8 @@ import (
 	"github.com/faultline/faultline/pkg/engine/memo"
 )
 
-// reserve gives the scheduler the nominated nodes of exactly the queue's pods, before it tries the first: a real scheduler reads all pods
-// when it starts.
+// reserve tells the scheduler the nominated nodes of exactly the pods in the queue, before the first attempt: a real scheduler reads all
+// pods when it starts.
 func (e *Engine) reserve(queue []*entry) error {
 	for _, obj := range e.waiting.List() {
 		if err := e.forget(obj.(*v1.Pod)); err != nil {
@@ -47,13 +47,13 @@ func (e *Engine) forget(pod *v1.Pod) error {
 	return e.waiting.Delete(pod)
 }
 
-// reservation are the pods without a node that have one nominated. Its version is one that no other pods had on the node.
+// reservation lists the Pending pods that have a node nominated. No other pods on the node ever had the same version.
 type reservation struct {
 	pods    []*v1.Pod // in the order of their UIDs
 	version uint32
 }
 
-// reserves returns the version of the reservation of a node, and 0 if no pod without a node has it nominated.
+// reserves returns the version of the node's reservation, or 0 if no Pending pod has the node nominated.
 func (e *Engine) reserves(node string) uint32 {
 	if len(e.nominees) == 0 {
 		return 0
@@ -76,13 +76,13 @@ func (e *Engine) reserves(node string) uint32 {
 	return e.reserved[node]
 }
 
-// sameNominee reports whether a pod is still the same to those that look at a node that is nominated for it.
+// sameNominee reports whether two versions of a pod look the same to filters on the node that is nominated for the pod.
 func sameNominee(a, b *v1.Pod) bool {
 	return a == b || a.UID == b.UID && memo.Identical(&a.Spec, &b.Spec) && maps.Equal(a.Labels, b.Labels)
 }
 
 // nominate reserves a node for the pod, or clears the reservation if the name is empty. Upstream's queue is the nominator, and it knows the
-// resources only of pods that it holds.
+// requests only of pods that it holds.
 func (e *Engine) nominate(next *entry, node string) {
 	was := next.Pod.Status.NominatedNodeName
 	if was == node {

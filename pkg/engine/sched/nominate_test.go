@@ -49,8 +49,8 @@ func outcome(result *placement.Result) map[string]string {
 	return found
 }
 
-// On a node of 8 CPUs, a pod of 4 ends to make room for one of 6. A pod of 3 would fit next to the ending one, but not next to the one the
-// node is nominated for, which gets the node once the victim is gone.
+// On a node of 8 CPUs, a pod of 4 ends to make room for a pod of 6. A pod of 3 would fit next to the ending pod, but not next to the pod of
+// 6, for which the node is nominated, and which gets the node once the victim is gone.
 func TestAReservedNodeIsKept(t *testing.T) {
 	victim := ending(pod("victim", "4", 1), "n")
 	waits, small := nominated(pod("waits", "6", 1000), "n"), pod("small", "3", 0)
@@ -78,8 +78,8 @@ func TestAReservedNodeIsKept(t *testing.T) {
 	}
 }
 
-// Two pods have the same priority. The first to arrive needs 3 of 8 CPUs, but leaves the node to the one of 6 that is nominated for it.
-// Without a nomination it takes the node.
+// Two pods have the same priority. The first to arrive needs 3 of 8 CPUs, but leaves the node to the pod of 6 for which it is nominated.
+// Without a nomination, the first pod takes the node.
 func TestAReservedNodeIsKeptFromEquals(t *testing.T) {
 	for name, want := range map[string]map[string]string{
 		"n": {"waits": "n", "first": "pending "},
@@ -116,8 +116,8 @@ func TestAVainReservationIsTakenBack(t *testing.T) {
 	}
 }
 
-// Of two nodes of 8 CPUs, a has a pod of 8 that can be preempted, b one of 3 that cannot. The pod of 6 preempts on a, which was nominated
-// for the one of 2. That one must now look for a node like any other, and b, with 5 of 8 taken, is emptier than a with 8.
+// There are two nodes of 8 CPUs: a has a pod of 8 that can be preempted, b a pod of 3 that cannot. The pod of 6 preempts on a, which was
+// nominated for the pod of 2. The pod of 2 must now look for a node like any other, and b, with 5 of 8 CPUs free, is emptier than a with 2.
 func TestPreemptionTakesAReservationBack(t *testing.T) {
 	state := (&cluster.State{Now: cluster.Epoch}).With(node("a", nil), node("b", nil),
 		running(pod("low", "8", 1), "a"), running(pod("firm", "3", 2000), "b"),

@@ -11,8 +11,8 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// crowd is 101 nodes of 8 CPUs, n000 to n100, each full of one pod of priority 1. The pod of n100 started last, that of n000
-// next to last, and the others long before.
+// crowd returns 101 nodes of 8 CPUs, n000 to n100, each filled by one pod of priority 1. The pod of n100 started last, the pod of n000 next
+// to last, and the others long before.
 func crowd() *cluster.State {
 	state := &cluster.State{Now: cluster.Epoch}
 	started := map[int]time.Duration{0: 1000 * time.Second, 100: 2000 * time.Second}
@@ -24,9 +24,8 @@ func crowd() *cluster.State {
 	return state
 }
 
-// Preemption looks at a hundred nodes of these 101, in the order of the cluster, beginning with the first, and takes the pod among
-// theirs that started last: that of n000. Beginning with the second, or going backwards, it would come upon n100, whose pod started
-// later still.
+// Preemption examines a hundred of these 101 nodes, in the order of the cluster from the first node on, and takes the victim that started
+// last: the pod of n000. From the second node on, or backwards, it would examine n100, whose pod started later still.
 func TestPreemptionLooksAtTheFirstNodes(t *testing.T) {
 	urgent := important("8")
 	result, err := newEngine(t, Ties{}).Place(t.Context(), crowd().With(urgent), []*v1.Pod{urgent})
@@ -54,7 +53,7 @@ func TestPreemptionBeginsAnywhereByChance(t *testing.T) {
 	}
 }
 
-// onlyOn requires one of the nodes, by name, which PreFilter reads.
+// onlyOn requires one of the nodes by name, which PreFilter reads.
 func onlyOn(names ...string) *v1.Affinity {
 	required := &v1.NodeSelector{}
 	for _, name := range names {
@@ -77,7 +76,7 @@ func TestNamedNodesAreTakenByName(t *testing.T) {
 	}
 }
 
-// Of 150 nodes a search stops at a hundred that will do, but not where all of them are named.
+// In a cluster of 150 nodes, a search stops at a hundred feasible nodes, but not if PreFilter names all nodes.
 func TestNamedNodesAreAllLookedAt(t *testing.T) {
 	state := &cluster.State{Now: cluster.Epoch}
 	var names []string

@@ -22,6 +22,7 @@ type arguments struct {
 	nodeAffinity      schedulerapi.NodeAffinityArgs
 }
 
+// argumentsOf returns the arguments of the profile's plugins.
 func argumentsOf(profile schedulerapi.KubeSchedulerProfile) arguments {
 	var a arguments
 	for _, config := range profile.PluginConfig {
@@ -37,7 +38,7 @@ func argumentsOf(profile schedulerapi.KubeSchedulerProfile) arguments {
 	return a
 }
 
-// Names of the fields that contain rules.
+// The names by which parts call the fields of rules.
 const (
 	preferredAffinity     = "preferred affinity"
 	preferredAntiAffinity = "preferred anti-affinity"
@@ -47,8 +48,8 @@ const (
 )
 
 // parts splits the raw scores of the nodes into the contribution of each rule, by plugin and node. Upstream keeps only the sums, so parts
-// repeats the computation for a few nodes; the tests compare its sums with the plugins' own scores. Each part names at most limit existing
-// pods; 0 names all.
+// repeats the computation for a few nodes; tests compare the sums of parts with the plugins' own scores. Each part names at most limit
+// existing pods; 0 means all.
 func (p *profile) parts(state fwk.CycleState, pod fwk.PodInfo, scores []*fwk.NodePluginScores, limit int) map[string][][]placement.Part {
 	nodes := make([]fwk.NodeInfo, len(scores))
 	for i, score := range scores {
@@ -69,7 +70,7 @@ func (p *profile) parts(state fwk.CycleState, pod fwk.PodInfo, scores []*fwk.Nod
 }
 
 // spreadParts reads the counts of PodTopologySpread from its own state. Upstream does not export the type but does export its fields, "for
-// comparison during testing". It counts the pods of a node as the plugin does when it scores.
+// comparison during testing". For the key hostname, spreadParts counts the pods of a node as the plugin does when it scores.
 func (p *profile) spreadParts(state fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo, limit int) [][]placement.Part {
 	parts := make([][]placement.Part, len(nodes))
 	data, err := state.Read(fwk.StateKey("PreScore" + names.PodTopologySpread))
@@ -134,22 +135,22 @@ func softIndex(pod *v1.Pod, i int) int {
 	return -1
 }
 
-// constraintKey identifies the soft constraint over hostnames, of which a pod has at most one. It holds the plugin's state, which a memo
+// constraintKey identifies the soft constraint over hostnames, of which a pod has at most one. The key has the plugin's state, which a memo
 // passes from pod to pod of a template.
 type constraintKey struct {
 	state fwk.StateData
 	limit int // of the pods to name; 0: no limit
 }
 
-// matched holds the pods of a node that a constraint counted when the node had this generation.
+// matched has the number of a node's pods that a constraint counted, and the node's generation at that time.
 type matched struct {
 	generation int64
 	count      int
 	names      []string // of the first pods
 }
 
-// matching returns how many of a node's pods a constraint counts, and the names of the first. With a memo, it counts again only if the node
-// has changed.
+// matching returns how many of a node's pods a constraint counts, and the names of the first of them. With a memo, it counts again only if
+// the node has changed.
 func (p *profile) matching(key constraintKey, info fwk.NodeInfo, selector labels.Selector, namespace string) (count int, names []string) {
 	kept := p.engine.memo
 	if kept == nil {
@@ -171,7 +172,8 @@ func (p *profile) matching(key constraintKey, info fwk.NodeInfo, selector labels
 	return m.count, m.names
 }
 
-// matching counts the node's pods in the namespace that match the selector and are not Terminating. It returns the names of the first.
+// matching counts the node's pods in the namespace that match the selector and are not Terminating. It also returns the names of the first
+// limit pods; 0 means all.
 func matching(info fwk.NodeInfo, selector labels.Selector, namespace string, limit int) (count int, names []string) {
 	if selector.Empty() {
 		return 0, nil

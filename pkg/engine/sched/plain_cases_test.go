@@ -15,20 +15,20 @@ import (
 	"github.com/faultline/faultline/pkg/engine/placement"
 )
 
-// moment derives a state from the one before. Then the pods that wait are placed.
+// moment derives a state from the state before. The waiting pods of that state are then placed.
 type moment func(*cluster.State) *cluster.State
 
-// then adds or replaces objects.
+// then returns a moment that adds or replaces objects.
 func then(objs ...cluster.Object) moment {
 	return func(state *cluster.State) *cluster.State { return state.With(objs...) }
 }
 
-// except removes objects.
+// except returns a moment that removes objects.
 func except(objs ...cluster.Object) moment {
 	return func(state *cluster.State) *cluster.State { return state.Without(objs...) }
 }
 
-// both lets an engine without and an engine with a memo place the waiting pods at each moment, compares every score (some scores for a pod
+// both lets an engine with a memo and one without place the waiting pods at each moment. It compares every score (some scores for a pod
 // named brief), and returns each pod's last node.
 func both(t *testing.T, config *Config, moments ...moment) map[string]string {
 	t.Helper()
@@ -128,7 +128,7 @@ func storing(n *v1.Node) {
 	n.Status.Images = []v1.ContainerImage{{Names: []string{"model:1"}, SizeBytes: 900 << 20}}
 }
 
-// Cases in which the kept answer for the previous pod no longer holds, because of one difference.
+// Cases in which an answer that was kept for the previous pod no longer holds, because of one difference.
 func TestPlainCases(t *testing.T) {
 	standard, err := DefaultConfig()
 	if err != nil {
@@ -309,13 +309,13 @@ func TestPlainCases(t *testing.T) {
 	}
 }
 
-// fond is a preferred affinity to the app's pods in the zone.
+// fond returns a preferred affinity to the app's pods in the zone.
 func fond(app string) *v1.Affinity {
 	return &v1.Affinity{PodAffinity: &v1.PodAffinity{PreferredDuringSchedulingIgnoredDuringExecution: []v1.WeightedPodAffinityTerm{{Weight: 1, PodAffinityTerm: apart(app, zone)}}}}
 }
 
-// Of four zones, one has a pod; the next goes to the second. If that was one of the two zones known to have the fewest pods, another must
-// take its place: upstream goes by it for nodes with nominated pods. It finds the two in random order.
+// One of four zones has a pod, and the next pod goes to the second zone. If that was one of the two zones known to have the fewest pods,
+// another zone must replace it: upstream reads the two zones for nodes with nominated pods. It finds them in random order.
 func TestPlainFindsTheTwoLeastDomains(t *testing.T) {
 	config, err := DefaultConfig()
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// Cases in which InterPodAffinity's verdict on the nodes of a domain changes, or differs from that on another node by one thing.
+// Cases in which InterPodAffinity's verdict on the nodes of a domain changes, or differs from the verdict on another node in one respect.
 func TestPlainDomains(t *testing.T) {
 	config, err := DefaultConfig()
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Cases in which a rule counts or names other pods than before on a node that has not changed itself.
+// Cases in which a rule counts or names other pods than before on a node that itself has not changed.
 func TestPlainParts(t *testing.T) {
 	config, err := DefaultConfig()
 	if err != nil {

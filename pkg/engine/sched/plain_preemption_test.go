@@ -15,8 +15,8 @@ import (
 	"github.com/faultline/faultline/pkg/engine/placement"
 )
 
-// In full clusters, pods that rules between pods keep away even from nodes that preemption would empty are tried again and again, while pods
-// come and go elsewhere. What a keeping engine knows of these nodes gives the same answers as a plain engine's dry runs.
+// Clusters are full, and rules between pods keep pods away even from nodes that preemption would empty. These pods are tried again and
+// again, while pods come and go elsewhere. The answers that an engine keeps about these nodes equal a plain engine's dry runs.
 func TestPlainPreemption(t *testing.T) {
 	seen := map[string]int{}
 	for seed := range uint64(60) {
@@ -120,8 +120,8 @@ func samePreemption(t *testing.T, seed uint64, seen map[string]int) {
 	}
 }
 
-// A node is nominated first for a large pod and then for a small one, and nothing else changes. A pod with a lower priority that found no room
-// beside the large one has a node then.
+// A node is nominated first for a large pod and then for a small one, and nothing else changes. A pod with a lower priority, for which
+// there was no room beside the large pod, then gets a node.
 func TestPlainReservations(t *testing.T) {
 	standard, err := DefaultConfig()
 	if err != nil {

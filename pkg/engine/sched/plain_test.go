@@ -19,7 +19,7 @@ import (
 	"github.com/faultline/faultline/pkg/engine/placement"
 )
 
-// An engine that keeps its plugins' answers and an engine that does not give the same results, down to the last score, in worlds that mix
+// An engine that caches its plugins' answers and an engine that does not give the same results, down to the last score, in worlds that mix
 // all that scheduling depends on.
 func TestPlain(t *testing.T) {
 	seen := occurrences{}
@@ -65,10 +65,10 @@ func FuzzPlain(f *testing.F) {
 	f.Fuzz(func(t *testing.T, seed uint64) { sameAnswers(t, newWorld(t, seed), occurrences{}) })
 }
 
-// occurrences count what the worlds show.
+// occurrences counts what happens in the worlds.
 type occurrences map[string]int
 
-// sameAnswers lets a plain and a keeping engine live through a world, each on its own answers.
+// sameAnswers lets a plain and a caching engine go through a world, each from its own results.
 func sameAnswers(t *testing.T, w *world, seen occurrences) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(w.seed, 1<<32))
@@ -160,7 +160,7 @@ func after(state *cluster.State, result *placement.Result) *cluster.State {
 	return state
 }
 
-// differ returns how the results differ, or "". What two results share need not be compared field by field.
+// differ returns how the results differ, or "". It does not compare what two results share.
 func differ(plain, kept *placement.Result) string {
 	if reflect.DeepEqual(plain, kept) {
 		return ""

@@ -26,7 +26,7 @@ func withVolume(name string) []cluster.Object {
 	return []cluster.Object{claim, volume}
 }
 
-// limiting is a CSINode on which the driver may have so many volumes, and another driver nine.
+// limiting returns a CSINode on which the driver may have count volumes, and another driver nine.
 func limiting(node string, count int32) *storagev1.CSINode {
 	nine := int32(9)
 	return &storagev1.CSINode{ObjectMeta: metav1.ObjectMeta{Name: node}, Spec: storagev1.CSINodeSpec{Drivers: []storagev1.CSINodeDriver{
@@ -35,7 +35,7 @@ func limiting(node string, count int32) *storagev1.CSINode {
 	}}}
 }
 
-// The one node takes two volumes. A pod with the claim "new" comes after those that run there, and the kept answer is upstream's.
+// The one node takes two volumes. A pod with the claim "new" comes after the pods that run there, and the kept answer equals upstream's.
 func TestPlainVolumeLimits(t *testing.T) {
 	standard, err := DefaultConfig()
 	if err != nil {

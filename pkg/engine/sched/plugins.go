@@ -30,7 +30,7 @@ func CheckPlugins(own Registry) error {
 	return plugins.NewInTreeRegistry().Merge(own)
 }
 
-// registry returns kube-scheduler's registry, with the plugins as they are in the release, and the configuration's additional plugins.
+// registry returns kube-scheduler's registry, with the plugins as the release has them, and with the configuration's additional plugins.
 func (c *Config) registry() Registry {
 	registry := plugins.NewInTreeRegistry()
 	replace(registry, names.DynamicResources, func(plugin fwk.Plugin, _ fwk.Handle) fwk.Plugin {
@@ -41,14 +41,13 @@ func (c *Config) registry() Registry {
 	return registry
 }
 
-// Foreign reports whether extenders or additional plugins may decide, besides kube-scheduler's own code. Nobody knows which fields of pods
-// and nodes they read.
+// Foreign reports whether extenders or additional plugins take part in decisions. Nobody knows which fields of pods and nodes they read.
 func (c *Config) Foreign() bool { return len(c.plugins) > 0 || len(c.extenders) > 0 }
 
 // foreign reports whether code other than kube-scheduler's own may decide about the pod.
 func (e *Engine) foreign(pod *v1.Pod) bool { return e.own || e.interested(pod) }
 
-// batches reports whether a kube-scheduler would place equal pods of the profile in batches. It would if all plugins sign a pod that has no
+// batches reports whether kube-scheduler would place equal pods of the profile in batches. It does so if all plugins sign a pod without
 // rules.
 func (e *Engine) batches(schedulerName string) bool {
 	plain := &v1.Pod{Spec: v1.PodSpec{SchedulerName: schedulerName}}

@@ -13,7 +13,7 @@ import (
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 )
 
-// lengthy prefers nodes with long names, and refuses one by its name and the pod's.
+// lengthy prefers nodes with long names, and refuses one node by its name and the pod's.
 type lengthy struct {
 	Refuse struct {
 		Node string `json:"node"`
@@ -50,8 +50,8 @@ func own(asked *int) ConfigOptions {
 	}}
 }
 
-// Of w1, w2 and worker, the longest name is best for all pods but web-1, which the plugin refuses there. The plugin's answer for one pod of
-// a template does not hold for another, so the engine calls it for each pod and node.
+// The longest name of w1, w2 and worker is best for all pods except web-1, which the plugin refuses there. The plugin's answer for one pod
+// of a template does not hold for another, so the engine calls it for each pod and node.
 func TestOwnPlugins(t *testing.T) {
 	var asked int
 	config, err := LoadConfig(own(&asked), "test.yaml", []byte(head+`
@@ -107,7 +107,7 @@ func TestOwnPluginsRefused(t *testing.T) {
 	}
 }
 
-// Default constraints keep PodTopologySpread from signing any pod, and so do plugins that sign none, and extenders.
+// PodTopologySpread signs no pod if it has default constraints, and neither do plugins that sign none, nor extenders.
 func TestBatchesAreNoted(t *testing.T) {
 	const (
 		empty = "pluginConfig: [{name: PodTopologySpread, args: {defaultingType: List, defaultConstraints: []}}]"

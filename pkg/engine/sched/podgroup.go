@@ -20,7 +20,7 @@ import (
 // podGroups is the part of the scheduler's cache that holds pod groups.
 type podGroups struct {
 	groups map[types.NamespacedName]*schedulingv1beta1.PodGroup
-	// members lists the pods without a node that name a group. The group need not exist.
+	// members lists the Pending pods that name a group. The group need not exist.
 	members []*v1.Pod
 }
 
@@ -35,17 +35,17 @@ func newPodGroups() *podGroups {
 // queuedGroup is a pod group in the queue.
 type queuedGroup struct {
 	info    *framework.QueuedPodGroupInfo
-	members []*entry // without a node
+	members []*entry // the Pending pods of the group
 }
 
-// nameOfGroup returns the name of the group that the pod names, if it names one.
+// nameOfGroup returns the name of the pod's group. It reports false if the pod names no group.
 func nameOfGroup(pod *v1.Pod) (name types.NamespacedName, is bool) {
 	group := cluster.PodGroupOf(pod)
 	return types.NamespacedName{Namespace: pod.Namespace, Name: group}, group != ""
 }
 
-// syncPodGroups updates the groups in the cache, and their waiting pods, to those of the state. A real scheduler also knows all of them
-// before it tries the first.
+// syncPodGroups updates the cache to the groups of the state and their Pending pods. A real scheduler also knows all of them before it
+// tries the first.
 func (e *Engine) syncPodGroups(next []*schedulingv1beta1.PodGroup) {
 	if e.gangs == nil {
 		return
@@ -88,7 +88,7 @@ func (e *Engine) changedPodGroups() (changed []*schedulingv1beta1.PodGroup) {
 	return changed
 }
 
-// setPodGroup adds a group to the cache, or replaces it there.
+// setPodGroup adds a group to the cache, or replaces the group there.
 func (e *Engine) setPodGroup(group *schedulingv1beta1.PodGroup) {
 	name := cluster.NameOf(group)
 	if was := e.gangs.groups[name]; was != nil {
@@ -99,7 +99,7 @@ func (e *Engine) setPodGroup(group *schedulingv1beta1.PodGroup) {
 	e.gangs.groups[name] = group
 }
 
-// removeGroupMembers removes the pods without a node from the cache.
+// removeGroupMembers removes the Pending pods of groups from the cache.
 func (e *Engine) removeGroupMembers() {
 	if e.gangs == nil {
 		return
@@ -112,7 +112,7 @@ func (e *Engine) removeGroupMembers() {
 	e.gangs.members = nil
 }
 
-// withMembers returns the pods, followed by the other waiting pods of their groups: upstream's queue holds a group as one entity.
+// withMembers returns the pods, followed by the other Pending pods of their groups: upstream's queue holds a group as one entity.
 func (e *Engine) withMembers(pods []*v1.Pod) []*v1.Pod {
 	if e.gangs == nil {
 		return pods
@@ -158,14 +158,15 @@ func (e *Engine) grouped(entries []*entry) []*entry {
 	return queue
 }
 
+// newQueuedPodGroupInfo returns upstream's queue entry for the group, without pods.
 func newQueuedPodGroupInfo(group *schedulingv1beta1.PodGroup) *framework.QueuedPodGroupInfo {
 	return &framework.QueuedPodGroupInfo{PodGroupInfo: &framework.PodGroupInfo{
 		Namespace: group.Namespace, Name: group.Name, Type: fwk.PodGroupKeyType, PodGroup: group,
 	}}
 }
 
-// schedulePodGroup tries to place the pods of a group, and reports whether all have a node now. Upstream tries a group again at once if some
-// of its pods got one, and then preempts for the others.
+// schedulePodGroup tries to place the pods of a group, and reports whether all of them have a node now. If some pods got a node, upstream
+// tries the group again at once, and then preempts for the others.
 func (e *Engine) schedulePodGroup(next *entry, result *placement.Result) (bool, error) {
 	group := next.group
 	if e.gatedGroup(group) {
@@ -222,7 +223,7 @@ func (e *Engine) gatedGroup(group *queuedGroup) bool {
 	return true
 }
 
-// groupOf returns the group for a report, without its waiting pods.
+// groupOf describes the group for a report, without its waiting pods.
 func (e *Engine) groupOf(group *queuedGroup) *placement.Group {
 	told := &placement.Group{Name: group.info.Name}
 	if gang := group.info.PodGroup.Spec.SchedulingPolicy.Gang; gang != nil {

@@ -23,15 +23,16 @@ import (
 	"github.com/faultline/faultline/pkg/engine/placement"
 )
 
-// podGroupCycle is one run of upstream's scheduling cycle for a pod group. It calls ScheduleOne, which calls scheduleOnePodGroup in
+// podGroupCycle is one run of upstream's scheduling cycle for a pod group. The engine calls ScheduleOne, which calls scheduleOnePodGroup in
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/scheduler/schedule_one_podgroup.go. Upstream binds each pod in its own
-// goroutine. To start no goroutine, the engine refuses the pods at Permit, the last point before that, and afterwards binds them in order.
+// goroutine. To start no goroutine, the engine refuses the pods at Permit, the last point before that, and binds them in order after the
+// cycle.
 type podGroupCycle struct {
 	engine *Engine
 	group  *queuedGroup
 	// schedulePod is upstream's SchedulePod.
 	schedulePod func(context.Context, framework.Framework, fwk.CycleState, *framework.QueuedPodInfo) (scheduler.ScheduleResult, error)
-	// soFar holds the earlier decisions, and the pods of the group that got a node in this cycle, as if they were bound.
+	// The earlier decisions of this call of Place. The pods of the group that got a node in this cycle count as bound.
 	soFar placement.Result
 	// waiting lists the pods that come after the group in the queue.
 	waiting []*v1.Pod
@@ -59,7 +60,7 @@ type granted struct {
 
 func (c *podGroupCycle) isDry() bool { return c != nil && c.dry }
 
-// tryPodGroup runs one cycle for the pods of a group without a node, and binds each pod that gets one.
+// tryPodGroup runs one cycle for the Pending pods of a group, and binds each pod that gets a node.
 func (e *Engine) tryPodGroup(group *queuedGroup, result *placement.Result) error {
 	info := newQueuedPodGroupInfo(e.gangs.groups[cluster.NameOf(group.info.PodGroup)])
 	for _, member := range group.members {
@@ -89,7 +90,7 @@ func (e *Engine) tryPodGroup(group *queuedGroup, result *placement.Result) error
 	return c.bind(result)
 }
 
-// nominee returns the first pod of the group for which that node is nominated, or else the group's first pod: the victims of a group make
+// nominee returns the first pod of the group for which the node is nominated, or else the group's first pod: the victims of a group make
 // room for all of its pods.
 func (c *podGroupCycle) nominee(node string) *v1.Pod {
 	for _, member := range c.group.members {
@@ -140,7 +141,7 @@ func (c *podGroupCycle) untried(pod *v1.Pod) (pods []*v1.Pod) {
 	return pods
 }
 
-// RunPermitPlugins refuses the pod of a group that is about to be bound, so that upstream does not bind it itself.
+// RunPermitPlugins refuses the pod of a group that is about to be bound, so that upstream does not bind the pod itself.
 func (p *profile) RunPermitPlugins(_ context.Context, state fwk.CycleState, pod *v1.Pod, node string) (map[string]time.Duration, *fwk.Status) {
 	c := p.engine.cycle
 	c.granted = append(c.granted, granted{pod: pod.UID, state: state, node: node})

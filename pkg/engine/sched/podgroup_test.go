@@ -17,7 +17,7 @@ import (
 	"github.com/faultline/faultline/pkg/engine/placement"
 )
 
-// gang is a pod group that wants so many pods at once; 0: it has the basic policy.
+// gang returns a pod group that needs minCount pods at once; with 0, it has the basic policy.
 func gang(name string, minCount, priority int32) *schedulingv1beta1.PodGroup {
 	group := &schedulingv1beta1.PodGroup{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default", UID: types.UID("group-" + name), Generation: 1},
@@ -49,7 +49,7 @@ func objects(pods ...[]*v1.Pod) (all []cluster.Object) {
 	return all
 }
 
-// decided is what became of pods and groups, in words.
+// decided describes what happened to pods and groups.
 type decided struct {
 	Placed    map[string]int // pods by node
 	Pending   []string
@@ -211,8 +211,8 @@ func TestPodGroupsAreOffByDefault(t *testing.T) {
 	}
 }
 
-// Victims that take time to end keep their room. The gang waits for it with a node for each of its pods, and then gets those, though two
-// other pods were there first.
+// Victims that take time to end keep their resources. The gang waits for them with a node nominated for each of its pods, and then gets
+// these nodes, although two other pods came first.
 func TestPodGroupWaitsForItsVictims(t *testing.T) {
 	withPodGroups(t)
 	state := full(t).With(objects(members("other", 2, 1))...)
@@ -333,7 +333,7 @@ func withPodGroups(t *testing.T) {
 	t.Cleanup(func() { setGates(t, "") })
 }
 
-// each is one message for the pods from..to-1 of a group.
+// each returns one message for each of the pods from..to-1 of a group.
 func each(group string, from, to int, message string) (lines []string) {
 	for i := from; i < to; i++ {
 		lines = append(lines, fmt.Sprintf("%s-%d: %s", group, i, message))
@@ -358,7 +358,7 @@ func gatedPod(pod *v1.Pod) *v1.Pod {
 	return pod
 }
 
-// What keeps a gang waiting is known of each of its pods.
+// Each pod of a gang that waits says what keeps the gang waiting.
 func TestPodGroupSaysWhoKeepsItWaiting(t *testing.T) {
 	withPodGroups(t)
 	state := walkthrough().With(gang("a", 4, 0)).With(bound(members("x", 4, 0), "w1", "w1", "w2", "w2")...).With(objects(members("a", 4, 0))...)

@@ -20,17 +20,17 @@ import (
 	"github.com/faultline/faultline/pkg/input/admission"
 )
 
-// refusal is a scheduling cycle that found no node.
+// refusal is a scheduling cycle in which the pod got no node.
 type refusal struct {
 	state   fwk.CycleState
-	fit     *framework.FitError // nil if the cycle ended for another reason
+	fit     *framework.FitError // why no node fits; nil if the cycle ended for another reason
 	message string              // the other reason
 	failed  bool                // message is a plugin's error
-	again   bool                // the attempt has changed what the pod needs, so it may try again
+	again   bool                // whether the attempt has changed what the pod needs, so that it may try again
 }
 
-// preempt runs the PostFilter plugins for a pod that fits no node, as schedulingAlgorithm does, and nominates the node where they made
-// room. The rejection that it returns holds unless the victims are gone at once. An earlier nomination stays only if the plugins do not
+// preempt runs the PostFilter plugins for a pod that fits no node, as schedulingAlgorithm does, and nominates the node on which they made
+// room. It returns the pod's rejection, which holds unless the victims end at once. An earlier nomination stays only if the plugins do not
 // change it.
 func (e *Engine) preempt(profile *profile, next *entry, why *refusal) (placement.Pending, error) {
 	if why.fit == nil {
@@ -56,13 +56,13 @@ func (e *Engine) preempt(profile *profile, next *entry, why *refusal) (placement
 		if err := e.evict(victims); err != nil {
 			return placement.Pending{}, err
 		}
-		// Upstream logs an error and appends its text to the message. For a pod whose claim nobody binds it is "not found", since a plugin
+		// Upstream logs an error and appends its text to the message. The text is "not found" for a pod with an unbound claim: a plugin
 		// after the one that rejected the pod looks for state that was never written.
 		diagnosis.PostFilterMsg = e.release.postFilterMessage(status)
 		switch {
 		case result != nil && result.NominatingInfo != nil:
 			e.nominate(next, result.NominatedNodeName)
-		case done.spared && !status.IsSuccess(): // upstream takes an earlier nomination back where no node helps
+		case done.spared && !status.IsSuccess(): // upstream clears an earlier nomination if preemption helps on no node
 			e.nominate(next, "")
 		}
 		pending := e.pending(profile, next, why.fit, reasons)
@@ -75,6 +75,7 @@ func (e *Engine) preempt(profile *profile, next *entry, why *refusal) (placement
 	return e.pending(profile, next, why.fit, reasons), nil
 }
 
+// pending returns the rejection of a pod that fits no node.
 func (e *Engine) pending(profile *profile, next *entry, fit *framework.FitError, reasons []placement.Reason) placement.Pending {
 	return placement.Pending{
 		Pod:       next.Pod,
@@ -85,8 +86,8 @@ func (e *Engine) pending(profile *profile, next *entry, fit *framework.FitError,
 	}
 }
 
-// capture makes the plugin record its victims in the engine, where upstream deletes them through the API server. It also removes the random
-// number from the plugin's choice of candidates.
+// capture makes the plugin record its victims in the engine, where upstream deletes them through the API server. It also replaces the
+// random offset in the plugin's search for candidates; see [candidates].
 func (p *profile) capture(plugin *defaultpreemption.DefaultPreemption) {
 	e := p.engine
 	p.candidates = candidates{Interface: plugin.Evaluator.Interface, engine: e, victimsOn: plugin.Evaluator.GetVictimsOnNode}
@@ -97,14 +98,14 @@ func (p *profile) capture(plugin *defaultpreemption.DefaultPreemption) {
 	}
 }
 
-// justify says of the victims, starting at that index, how their node was chosen.
+// justify adds to the victims, from that index on, how their node was chosen.
 func (e *Engine) justify(from int) {
 	if len(e.victims) == from {
 		return
 	}
 	node := e.victims[from].Node
 	choice := choiceOf(node, e.preemptible)
-	if choice == nil { // upstream chooses no node where only one is left
+	if choice == nil { // upstream compares no nodes if there is only one
 		choice = &placement.Choice{Nodes: 1, Candidates: []placement.PreemptionCandidate{{Node: node}}}
 		for i := from; i < len(e.victims); i++ {
 			choice.Candidates[0].Victims = append(choice.Candidates[0].Victims, e.victims[i].Victim)
@@ -115,7 +116,7 @@ func (e *Engine) justify(from int) {
 	}
 }
 
-// evict marks the victims, starting at that index, Terminating in the cache, or removes them if pods end at once. It sorts victims of pod
+// evict marks the victims, from that index on, as Terminating in the cache, or removes them if pods end at once. It sorts victims of pod
 // groups, because upstream lists the pods of a preempted group in random map order.
 func (e *Engine) evict(from int) error {
 	if e.gangs != nil {
@@ -144,12 +145,13 @@ func (e *Engine) evict(from int) error {
 	return nil
 }
 
+// inGroup reports whether the pod is in a pod group.
 func inGroup(pod fwk.PodInfo) bool { return pod.GetPod().Spec.SchedulingGroup != nil }
 
 // reasonsOf counts the rejections by plugin and message.
 func reasonsOf(diagnosis *framework.Diagnosis) []placement.Reason {
 	same, count := map[*fwk.Status]int{}, map[placement.Reason]int{}
-	diagnosis.NodeToStatus.ForEachExplicitNode(func(_ string, status *fwk.Status) { same[status]++ }) // nodes share those that are kept
+	diagnosis.NodeToStatus.ForEachExplicitNode(func(_ string, status *fwk.Status) { same[status]++ }) // many nodes share a status, which is faster to count first
 	for status, nodes := range same {
 		for _, message := range status.Reasons() {
 			count[placement.Reason{Plugin: status.Plugin(), Message: message}] += nodes

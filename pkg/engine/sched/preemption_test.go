@@ -15,7 +15,7 @@ import (
 	"github.com/faultline/faultline/pkg/engine/placement"
 )
 
-// full is a cluster of three workers of 8 CPUs, each with two running pods of 4 CPUs and priority 1.
+// full returns a cluster of three workers of 8 CPUs, each with two running pods of 4 CPUs and priority 1.
 func full(t *testing.T) *cluster.State {
 	t.Helper()
 	set, pods := replicas("low", 6, nil)
@@ -61,8 +61,8 @@ func TestPreemptionTakesTheLeastNeeded(t *testing.T) {
 	}
 }
 
-// Each node has a pod of 4 CPUs that may go and one that may not, so a pod of 6 CPUs fits on no node of 8. What the nodes answer is kept until
-// they change: a node that grows to 12 has room once one pod has gone.
+// Each node has a pod of 4 CPUs that can be preempted and one that cannot, so a pod of 6 CPUs fits on no node of 8. The nodes' answers are
+// kept until the nodes change: a node that grows to 12 CPUs has room once one pod is preempted.
 func TestNodesThatNoVictimHelpsAreAskedOnce(t *testing.T) {
 	pod := important("6")
 	state := full(t).With(pod)
@@ -94,8 +94,8 @@ func TestNodesThatNoVictimHelpsAreAskedOnce(t *testing.T) {
 	}
 }
 
-// If pods take time to end, the victim keeps its room meanwhile, and the preemptor waits with its node nominated. When the victim is gone
-// the preemptor gets the node, not another pod that was there first.
+// If pods take time to end, the victim keeps its resources meanwhile, and the preemptor waits with its node nominated. When the victim is
+// gone, the preemptor gets the node, and not another pod that came first.
 func TestPreemptorWaitsForItsVictim(t *testing.T) {
 	pod := important("4")
 	state := *full(t).With(pod)
@@ -132,7 +132,7 @@ func TestPreemptorWaitsForItsVictim(t *testing.T) {
 	}
 }
 
-// A budget that allows no disruption makes its pods victims of last resort. It guards the pods of w3.
+// A budget that allows no disruption makes its pods victims of last resort. It selects the pods of w3.
 func TestPreemptionSparesGuardedPods(t *testing.T) {
 	state := full(t)
 	for _, pod := range state.Pods[4:] {
@@ -197,8 +197,8 @@ func TestGatedPodWaits(t *testing.T) {
 	}
 }
 
-// Pods of two courses of events can have the same names and UIDs, and other start times. An engine that has seen the one answers for the other as
-// a new engine does: the pod that started last goes.
+// Pods of two runs can have the same names and UIDs, but other start times. An engine that has seen one run answers for the other as a new
+// engine does: it preempts the pod that started last.
 func TestVictimsOfAnotherCourse(t *testing.T) {
 	pod := important("4")
 	starts := func(last string) *cluster.State {

@@ -27,7 +27,7 @@ type profile struct {
 	engine *Engine
 	binder *binder
 	claims *dynamicresources.DynamicResources
-	// candidates is that of preemption.
+	// The interface of the profile's preemption plugin.
 	candidates candidates
 	// plugins lists the framework's plugins, weight has the weights of the score plugins, and args the arguments of some plugins.
 	plugins *schedulerapi.Plugins
@@ -84,7 +84,7 @@ func (p *profile) attach() {
 	}
 }
 
-// memo returns the framework that keeps answers of plugins, or nil if nothing is kept, as in the cycle of a pod group.
+// memo returns the caching framework. It returns nil if nothing is cached, as in the cycle of a pod group.
 func (p *profile) memo() *memo.Framework {
 	kept, _ := p.Framework.(*memo.Framework)
 	if p.engine.cycle != nil {
@@ -93,6 +93,7 @@ func (p *profile) memo() *memo.Framework {
 	return kept
 }
 
+// begin starts the cycle of a pod.
 func (p *profile) begin() {
 	p.preFiltered, p.restricted = nil, false
 	p.rejections = p.rejections[:0]
@@ -126,7 +127,7 @@ func (p *profile) PercentageOfNodesToScore() *int32 {
 	return p.Framework.PercentageOfNodesToScore()
 }
 
-// RunFilterPluginsWithNominatedPods also counts the rejections. It fails once nobody waits for Place.
+// RunFilterPluginsWithNominatedPods also counts the rejections. It fails once the caller of Place has canceled.
 func (p *profile) RunFilterPluginsWithNominatedPods(ctx context.Context, state fwk.CycleState, pod *v1.Pod, node fwk.NodeInfo) *fwk.Status {
 	if status := p.engine.interrupted(); status != nil {
 		return status
@@ -141,7 +142,7 @@ func (p *profile) RunFilterPluginsWithNominatedPods(ctx context.Context, state f
 	return status
 }
 
-// count counts a rejection. The plugins that reject nodes are so few that a map would take longer.
+// count counts a rejection by the plugin. A slice is faster than a map here, since few plugins reject nodes.
 func (p *profile) count(plugin string) {
 	for i := range p.rejections {
 		if p.rejections[i].plugin == plugin {
@@ -152,7 +153,7 @@ func (p *profile) count(plugin string) {
 	p.rejections = append(p.rejections, rejectionCount{plugin, 1})
 }
 
-// countUnnamed counts the nodes that PreFilter left out as rejected by the plugins that named the others.
+// countUnnamed counts the nodes that PreFilter did not name as rejected by the plugins that named the others.
 func (p *profile) countUnnamed(named, plugins sets.Set[string]) {
 	unnamed := p.engine.snapshot.NumNodesInPlacement()
 	for name := range named {
@@ -194,7 +195,7 @@ func (p *profile) RunScorePlugins(ctx context.Context, state fwk.CycleState, pod
 	return scores, status
 }
 
-// choose lets Choose pick among the best nodes. It sets Randomizer, by which upstream decides among equal scores.
+// choose lets Choose pick among the best nodes. It sets Randomizer, by which upstream orders nodes with equal scores.
 func (e *Engine) choose(pod *v1.Pod, scores []fwk.NodePluginScores) error {
 	top := topScore(scores)
 	var best []*fwk.NodePluginScores
@@ -235,8 +236,8 @@ func (p *profile) placement(bound *v1.Pod, chosen scheduler.ScheduleResult, cycl
 	return placed
 }
 
-// judge computes by how much the chosen node won and which plugins decided it. The scores are one list per node, with the plugins in the
-// same order; they are empty if there was nothing to choose.
+// judge computes by how much the chosen node won, and which plugins decided it. The scores are one list per node, with the plugins in the
+// same order. If only one node was feasible, there are no scores.
 func judge(nodes []fwk.NodePluginScores, chosen string) placement.Decision {
 	if len(nodes) == 0 {
 		return placement.Decision{Ties: 1}
@@ -271,15 +272,15 @@ func judge(nodes []fwk.NodePluginScores, chosen string) placement.Decision {
 	return result
 }
 
-// dropped is the outcome without a plugin's scores.
+// dropped is what the scores would decide without one plugin.
 type dropped struct {
-	best    int64 // the highest total
+	best    int64 // the highest total without the plugin
 	ties    int   // number of nodes with that total
 	decides bool  // whether other nodes would be best
 }
 
-// drop returns, for each plugin, the outcome without its scores. It visits all plugins of a node at once, since their scores lie side by
-// side in memory.
+// drop returns the outcome without each plugin, by the index of the plugin. It visits all plugins of a node at once, since their scores lie
+// side by side in memory.
 func drop(nodes []fwk.NodePluginScores, top int64) []dropped {
 	without := make([]dropped, len(nodes[0].Scores))
 	for i, score := range nodes[0].Scores {
@@ -304,6 +305,7 @@ func drop(nodes []fwk.NodePluginScores, top int64) []dropped {
 	return without
 }
 
+// topScore returns the highest total.
 func topScore(nodes []fwk.NodePluginScores) int64 {
 	top := nodes[0].TotalScore
 	for i := range nodes {
@@ -312,6 +314,7 @@ func topScore(nodes []fwk.NodePluginScores) int64 {
 	return top
 }
 
+// scoresOf returns the weighted scores of the node.
 func scoresOf(node *fwk.NodePluginScores) []placement.Score {
 	scores := make([]placement.Score, len(node.Scores))
 	for i, score := range node.Scores {

@@ -13,16 +13,17 @@ import (
 	"github.com/faultline/faultline/pkg/engine/placement"
 )
 
-// recorder records the plugins' decisions about one pod, in the requested depth.
+// recorder records the plugins' decisions about one pod, to the requested depth.
 type recorder struct {
 	depth    placement.Depth
 	cycle    *placement.Cycle
 	state    fwk.CycleState
 	feasible []fwk.NodeInfo // nodes that passed every filter; the next recorder reuses the memory
-	// nominated is the node that preemption reserved. The scheduler examines it first and, if it is rejected, again with the other nodes.
+	// nominated is the node that preemption reserved for the pod. The scheduler examines it first and, if it is rejected, again with the
+	// other nodes. [recorder.again] is true after the first time.
 	nominated string
 	again     bool
-	// refused is the last rejection, and refusal its index in the cycle's refusals: plugins often return the same status for many nodes.
+	// The last rejection, and its index in the cycle's Refusals: plugins often return the same status for many nodes.
 	refused *fwk.Status
 	refusal int
 }
@@ -49,7 +50,7 @@ func (e *Engine) record(p *profile, pod *v1.Pod, result *placement.Result) {
 }
 
 // before returns the cluster at this point of Place: with the pods that it has placed, the volumes and claims that it has bound, and the
-// victims Terminating or gone.
+// victims Terminating or removed.
 func (e *Engine) before(result *placement.Result) *cluster.State {
 	var ending, gone []cluster.Object
 	for _, victim := range e.victims {
@@ -64,7 +65,7 @@ func (e *Engine) before(result *placement.Result) *cluster.State {
 	return e.state.With(now.Changed()...).With(ending...).Without(gone...).Without(now.Deleted()...)
 }
 
-// preFilter records the verdicts of the PreFilter plugins. The framework reports the skipped plugins and the first rejection.
+// preFilter records the verdicts of the PreFilter plugins. The framework reports only which plugins it skipped, and the first rejection.
 func (r *recorder) preFilter(plugins *schedulerapi.Plugins, state fwk.CycleState, result *fwk.PreFilterResult, status *fwk.Status, by sets.Set[string]) {
 	r.state = state
 	skipped := state.GetSkipFilterPlugins()
@@ -86,6 +87,7 @@ func (r *recorder) preFilter(plugins *schedulerapi.Plugins, state fwk.CycleState
 	}
 }
 
+// verdicts returns a verdict of success, or of skip, for each plugin.
 func verdicts(plugins schedulerapi.PluginSet, skipped sets.Set[string]) []placement.Verdict {
 	all := make([]placement.Verdict, 0, len(plugins.Enabled))
 	for _, plugin := range plugins.Enabled {
@@ -98,7 +100,7 @@ func verdicts(plugins schedulerapi.PluginSet, skipped sets.Set[string]) []placem
 	return all
 }
 
-// filter records the filters' verdict on a node. It avoids reading the names of nodes that pass, since each read is a cache miss.
+// filter records the filters' verdict on a node. It does not read the names of nodes that pass, since each read is a cache miss.
 func (r *recorder) filter(node fwk.NodeInfo, status *fwk.Status) {
 	if r.nominated != "" && node.Node().Name == r.nominated {
 		if r.again {
@@ -127,6 +129,7 @@ func (r *recorder) refuse(node string, reason placement.Verdict) {
 	r.count(&r.cycle.Refusals[r.refusalOf(reason.Plugin, reason.Status)], node)
 }
 
+// count adds the node to the refusal.
 func (r *recorder) count(refusal *placement.Refusal, node string) {
 	refusal.Count++
 	if !r.full(refusal) || slices.Contains(r.depth.Named, node) {
@@ -139,8 +142,8 @@ func (r *recorder) full(refusal *placement.Refusal) bool {
 	return r.depth.Nodes > 0 && len(refusal.Nodes) >= r.depth.Nodes
 }
 
-// refusalOf returns the index of the refusal with that plugin and message, and adds one if there is none. There are so few that a map would
-// take longer.
+// refusalOf returns the index of the refusal with that plugin and message, and adds one if there is none. A search is faster than a map
+// here, since a cycle has few refusals.
 func (r *recorder) refusalOf(plugin, message string) int {
 	all := &r.cycle.Refusals
 	at := slices.IndexFunc(*all, func(refusal placement.Refusal) bool { return refusal.Plugin == plugin && refusal.Message == message })
@@ -151,7 +154,7 @@ func (r *recorder) refusalOf(plugin, message string) int {
 	return at
 }
 
-// cycle completes and returns the recorded cycle, or nil if nothing is recorded. chosen is the pod's node, or "" if it got none.
+// cycle completes and returns the recorded cycle, or nil if nothing is recorded. chosen is the pod's node, or "" if the pod got none.
 func (p *profile) cycle(pod fwk.PodInfo, chosen string) *placement.Cycle {
 	r := p.recorder
 	if r == nil {
@@ -211,7 +214,7 @@ func (p *profile) cycle(pod fwk.PodInfo, chosen string) *placement.Cycle {
 	return c
 }
 
-// pointsOf returns the points of the feasible nodes; the chosen one alone if nothing was scored.
+// pointsOf returns the points of the feasible nodes. If no node was scored, it returns only the chosen one.
 func pointsOf(scores []fwk.NodePluginScores, chosen string) *placement.Points {
 	if len(scores) == 0 {
 		return &placement.Points{Nodes: []string{chosen}, Totals: []int64{0}}
@@ -230,7 +233,7 @@ func pointsOf(scores []fwk.NodePluginScores, chosen string) *placement.Points {
 	return points
 }
 
-// best returns the nodes to record: the best ones, the chosen one, and the ones that the depth names.
+// best returns the nodes to record, in the order of their totals: the best nodes, the chosen node, and the nodes that the depth names.
 func (r *recorder) best(scores []fwk.NodePluginScores, chosen string) []*fwk.NodePluginScores {
 	order := func(a, b *fwk.NodePluginScores) int {
 		return cmp.Or(cmp.Compare(b.TotalScore, a.TotalScore), cmp.Compare(a.Name, b.Name))

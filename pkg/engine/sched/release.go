@@ -13,19 +13,19 @@ import (
 // Version is the Kubernetes release of the scheduler's code.
 const Version = "v1.37.1"
 
-// Release is the Kubernetes release that the code behaves as, and its feature gates. The code of Version behaves as an earlier release in all
-// that a feature gate switches, as with kube-scheduler's --emulated-version, and in what earlier.go restores.
+// Release is the Kubernetes release as which the process behaves, and its feature gates. The code is that of [Version]. It behaves as an
+// earlier release in all that a feature gate switches, as with kube-scheduler's --emulated-version, and in what earlier.go restores.
 type Release struct {
-	// Kubernetes is one of Releases, or "" for that of Version.
+	// Kubernetes is one of [Releases], or "" for the release of [Version].
 	Kubernetes string
-	// FeatureGates are those to set, in kube-scheduler's own notation: "A=true,B=false". If a gate has two values, the later one wins.
+	// FeatureGates are the gates to set, in kube-scheduler's own notation: "A=true,B=false". If a gate has two values, the later one wins.
 	FeatureGates string
 }
 
-// String returns the release's name: 1.35, or Version.
+// String returns the release's name, such as 1.35, or Version.
 func (r Release) String() string { return cmp.Or(r.Kubernetes, Version) }
 
-// Minor returns the minor release: 1.35.
+// Minor returns the minor release, such as 1.35.
 func (r Release) Minor() string { return r.minor().String() }
 
 // Gates returns whether each feature gate is on in the release.
@@ -48,7 +48,7 @@ func (r Release) Gates() (map[string]bool, error) {
 	return on, nil
 }
 
-// Releases returns the minor releases that the code can behave as, the earliest first: its own and three earlier ones, as upstream's
+// Releases returns the minor releases as which the code can behave, the earliest first: its own and the three before it, as upstream's
 // components. See https://github.com/kubernetes/kubernetes/blob/v1.37.1/staging/src/k8s.io/apiserver/pkg/util/compatibility/version.go
 func Releases() []string {
 	var releases []string
@@ -58,6 +58,7 @@ func Releases() []string {
 	return releases
 }
 
+// current returns the minor release of the code.
 func current() *version.Version { return version.MustParse(baseversion.DefaultKubeBinaryVersion) }
 
 func (r Release) minor() *version.Version {
@@ -67,7 +68,7 @@ func (r Release) minor() *version.Version {
 	return version.MustParse(r.Kubernetes)
 }
 
-// RandomTies reports whether the minor release draws among the best nodes at random, as those before 1.35 do. See
+// RandomTies reports whether the minor release draws among the best nodes at random, as releases before 1.35 do. See
 // https://github.com/kubernetes/kubernetes/pull/135231.
 func RandomTies(kubernetes string) bool {
 	return slices.Contains(Releases(), kubernetes) && Release{Kubernetes: kubernetes}.before("1.35")

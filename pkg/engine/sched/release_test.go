@@ -20,7 +20,7 @@ import (
 	"github.com/faultline/faultline/pkg/internal/golden"
 )
 
-// The feature gates of each release, as they are by default. A new release of Kubernetes shows here what it brings.
+// The default feature gates of each release. For a new release of Kubernetes, this test shows what it changes.
 func TestGatesOfReleases(t *testing.T) {
 	gate := utilfeature.DefaultMutableFeatureGate.DeepCopy()
 	columns := map[string][]string{}
@@ -90,7 +90,7 @@ func as(t *testing.T, kubernetes string) *Engine {
 	return engine
 }
 
-// rawScores are the plugin's for the only waiting pod, by node.
+// rawScores returns the plugin's raw scores for the only waiting pod, by node.
 func rawScores(t *testing.T, engine *Engine, state *cluster.State, plugin string) map[string]int64 {
 	t.Helper()
 	result, err := engine.Place(t.Context(), state, state.Unscheduled())
@@ -137,8 +137,8 @@ func TestBalanceBefore136(t *testing.T) {
 	}
 }
 
-// One of two nodes has the volume's image of 500 MiB, which counts half. Of 23 to 1000 MiB for each image, 1.37 gives 100 * (250-23)/(2000-23)
-// points for two, and 1.36 100 * (250-23)/(1000-23), as if it were only the container's.
+// One of two nodes has the volume's image of 500 MiB, which counts half, 250. Between 23 and 1000 MiB for each image, 1.37 gives 100 *
+// (250-23)/(2000-23) points for two images, and 1.36 gives 100 * (250-23)/(1000-23), as if there were only the container's image.
 func TestImageVolumesBefore137(t *testing.T) {
 	has := node("has", nil)
 	has.Status.Images = []v1.ContainerImage{{Names: []string{"model:latest"}, SizeBytes: 500 << 20}}
@@ -152,7 +152,7 @@ func TestImageVolumesBefore137(t *testing.T) {
 	}
 }
 
-// Before 1.37, DynamicResources has something to say about every pod that fits no node, and preemption nothing where it finds one.
+// Before 1.37, DynamicResources adds a message for every pod that fits no node, and preemption adds none if it finds a node.
 func TestMessagesBefore137(t *testing.T) {
 	name := "ours"
 	lacking := pod("lacking", "1", 0)
@@ -186,8 +186,8 @@ func TestMessagesBefore137(t *testing.T) {
 	}
 }
 
-// The pod may not be with pods of namespaces whose team is not a. Before 1.37, the selector means all namespaces, as it matches one without
-// labels, and so that of the only other pod.
+// The pod must not be with pods of namespaces whose team is not a. Before 1.37, the selector means all namespaces, since it matches a
+// namespace without labels; this includes the namespace of the only other pod.
 func TestNamespaceSelectorBefore137(t *testing.T) {
 	others := &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "team", Operator: metav1.LabelSelectorOpNotIn, Values: []string{"a"}}}}
 	term := v1.PodAffinityTerm{TopologyKey: hostname, LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}, NamespaceSelector: others}
@@ -220,7 +220,7 @@ func TestNamespaceSelectorBefore137(t *testing.T) {
 	}
 }
 
-// The pod wants two devices, or else one. Of eight alternatives that there could be, the first is worth 8 points and the second 7.
+// The pod wants two devices, or else one. Of eight possible alternatives, the first is worth 8 points and the second 7.
 func TestScoreOfDevicesSince135(t *testing.T) {
 	slice := func(node string, devices ...resourcev1.Device) *resourcev1.ResourceSlice {
 		return &resourcev1.ResourceSlice{ObjectMeta: metav1.ObjectMeta{Name: node}, Spec: resourcev1.ResourceSliceSpec{

@@ -9,8 +9,8 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// A pod of the app "old" runs on w1 and keeps another one away from there. Once it has changed, the same engine has all three workers for
-// the next.
+// A pod of the app "old" runs on w1 and keeps another pod away from there. Once the running pod has changed, the same engine has all three
+// workers for the next pod.
 func TestChangesOfARunningPodAreSeen(t *testing.T) {
 	spread := []v1.TopologySpreadConstraint{{
 		MaxSkew: 1, TopologyKey: hostname, WhenUnsatisfiable: v1.DoNotSchedule,
@@ -79,7 +79,7 @@ func resize(pod *v1.Pod, cpu string) {
 	pod.Spec.Resources = &v1.ResourceRequirements{Requests: sized.Spec.Containers[0].Resources.Requests}
 }
 
-// A pod was deleted, and another one of the same name runs in its place: the new one is preempted.
+// A pod was deleted, and another pod of the same name runs in its place: the new pod is preempted.
 func TestAPodOfTheSameNameIsAnother(t *testing.T) {
 	first := running(pod("low", "8", 1), "n")
 	second := first.DeepCopy()
@@ -99,8 +99,8 @@ func TestAPodOfTheSameNameIsAnother(t *testing.T) {
 	}
 }
 
-// Six pods of 4 CPUs come to three workers of 8, in turn, and all start in one second: low-5 is the last, on w3. It is the one that has to
-// go for a pod of 4: preemption spares what started earlier, each time the same.
+// Six pods of 4 CPUs come to three workers of 8, in turn, and all start in one second: low-5 is the last, on w3. It is always the victim of
+// a pod of 4 CPUs: preemption spares the pods that started earlier.
 func TestPodsOfOneSecondStartInTheirOrder(t *testing.T) {
 	for range 20 { // upstream decides equals by the order of a map
 		set, low := replicas("low", 6, nil)
@@ -127,7 +127,7 @@ func TestPodsOfOneSecondStartInTheirOrder(t *testing.T) {
 	}
 }
 
-// Two ends of one run can have the same pod on different nodes, and one engine looks at both: w1 is full on the first, and free on the
+// Two outcomes of one run can have the same pod on different nodes, and one engine gets both: w1 is full in the first, and free in the
 // second.
 func TestThePodOfAnotherOutcomeIsElsewhere(t *testing.T) {
 	old, next := pod("old", "8", 0), pod("next", "8", 0)

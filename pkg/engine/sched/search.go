@@ -8,9 +8,9 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 )
 
-// schedulePod does what upstream's SchedulePod does, and calls it in all but the usual case. In the usual case, with a memo, it walks over
-// the nodes itself, as upstream does with one worker, but without a context, a goroutine and a map of all rejections for each pod. With a
-// memo these would take most of the time. See schedulePod and findNodesThatPassFilters in
+// schedulePod does what upstream's SchedulePod does. Without a memo, and in unusual cases, it calls SchedulePod. Otherwise it walks over
+// the nodes itself, as upstream does with one worker, but without a context, a goroutine and a map of all rejections for each pod: with a
+// memo, these would take most of the time. See schedulePod and findNodesThatPassFilters in
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/scheduler/schedule_one.go.
 func (e *Engine) schedulePod(p *profile, state fwk.CycleState, info *framework.QueuedPodInfo) (scheduler.ScheduleResult, error) {
 	pod := info.Pod
@@ -51,21 +51,22 @@ func (e *Engine) schedulePod(p *profile, state fwk.CycleState, info *framework.Q
 	return found, nil
 }
 
-// preFiltered is the PreFilter plugins' answer in this cycle.
+// preFiltered is the answer of the PreFilter plugins in this cycle.
 type preFiltered struct {
 	result  *fwk.PreFilterResult
 	status  *fwk.Status
 	plugins sets.Set[string]
 }
 
-// rejection is a filter's verdict on a node.
+// rejection is the verdict of the filters on a node that they reject.
 type rejection struct {
 	node   fwk.NodeInfo
 	status *fwk.Status
 }
 
-// search returns nodes that fit the pod, and the nodes that it rejected on the way. It starts where the last search ended, and ends when it
-// finds one node more than enough. The slices are valid until the next search. The status is an error, or nil.
+// search returns nodes that fit the pod, and the nodes that rejected it on the way. It starts where the last search ended, and ends at the
+// first feasible node beyond [profile.enough], as upstream does. The slices are valid until the next search. The status is an error, or
+// nil.
 func (e *Engine) search(p *profile, state fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) (feasible []fwk.NodeInfo, rejected []rejection, failed *fwk.Status) {
 	feasible, rejected = e.feasible[:0], e.refused[:0]
 	start, enough := e.startNode(), p.enough(len(nodes))
@@ -90,7 +91,8 @@ func (e *Engine) search(p *profile, state fwk.CycleState, pod *v1.Pod, nodes []f
 	return feasible, rejected, failed
 }
 
-// enough returns how many feasible nodes a search needs. See numFeasibleNodesToFind in the same file.
+// enough returns after how many feasible nodes a search ends: of 5,000 nodes, by default 10 %, which are 500. See numFeasibleNodesToFind in
+// the same file.
 func (p *profile) enough(nodes int) int {
 	const fewest, fewestPercent = 100, 5 // minFeasibleNodesToFind, minFeasibleNodesPercentageToFind
 	percentage := p.engine.percent

@@ -16,46 +16,48 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// Snapshot is a cluster in which one can try where pods fit: it asks the real PreFilter and Filter plugins, and nothing is scored or bound.
-// Nodes and pods can be added and removed, and all that since a Fork can be taken back. It is not safe for concurrent use.
+// Snapshot is a cluster in which a caller can try where pods fit. It runs the real PreFilter and Filter plugins; it scores and binds
+// nothing. Nodes and pods can be added and removed, and all changes since a Fork can be reverted. A Snapshot is not safe for concurrent
+// use.
 type Snapshot struct {
-	// Last is the index of the node that Find has found last. Its next search begins behind it.
+	// Last is the index of the node that Find chose last. The next search begins behind it.
 	Last int
 
-	fwk.SharedLister // of the engine, for pod groups
+	fwk.SharedLister // the engine's snapshot, for pod groups
 	engine           *Engine
 	plugins          framework.Framework
 	nodes            []fwk.NodeInfo
 	index            map[string]int // of nodes, by name
 	forks            []fork
-	filled           map[string]filled // by node, as it was filled last
+	filled           map[string]filled // by node: its content at the last Fill
 	infos            map[*v1.Pod]*framework.PodInfo
 
 	affinity *havingAffinity // nil: not up to date
 }
 
-// havingAffinity lists the nodes that have pods with affinity, with required anti-affinity, and with such that is not about hosts.
+// havingAffinity lists the nodes with pods that have affinity, required anti-affinity, and required anti-affinity over another key than
+// hostname.
 type havingAffinity struct{ any, anti, wide []fwk.NodeInfo }
 
-// fork is what Revert restores.
+// fork is the state that Revert restores.
 type fork struct {
 	nodes    []fwk.NodeInfo
-	own      map[fwk.NodeInfo]bool // made since the fork, so that they may be changed in place
+	own      map[fwk.NodeInfo]bool // nodes made since the fork, which may be changed in place
 	moved    bool                  // whether nodes were removed
 	affinity *havingAffinity
 }
 
-// filled is a node with its pods, which another Fill with the same takes again.
+// filled is a node with its pods. The next Fill with the same node and pods uses info again.
 type filled struct {
 	node *v1.Node
 	pods []*v1.Pod
 	info *framework.NodeInfo
 }
 
-// TooSkewed is the reason of PodTopologySpread for a node that has too many of the pods already.
+// TooSkewed is the reason that PodTopologySpread gives for a node on which one more pod would exceed the maximum skew.
 const TooSkewed = podtopologyspread.ErrReasonConstraintsNotMatch
 
-// NewSnapshot returns an empty snapshot, whose plugins are those of the configuration's first profile.
+// NewSnapshot returns an empty snapshot with the plugins of the configuration's first profile.
 func NewSnapshot(config *Config) (*Snapshot, error) {
 	s := &Snapshot{}
 	engine, err := engineFor(config.Plain(), Ties{}, s)
@@ -70,8 +72,8 @@ func NewSnapshot(config *Config) (*Snapshot, error) {
 // Close releases the snapshot's resources.
 func (s *Snapshot) Close() { s.engine.Close() }
 
-// Fill replaces the content by the nodes, and by those of the pods that are on one of them or are nominated to one. Everything else that
-// plugins look at is the state's. No pod fits anywhere once the context has ended: what is made of that is worth nothing.
+// Fill replaces the content by the nodes and by the pods that are on one of them, or have one nominated. All other objects that plugins
+// read are those of the state. Once the context has ended, no pod fits anywhere, so the caller must discard the results.
 func (s *Snapshot) Fill(ctx context.Context, state *cluster.State, nodes []*v1.Node, pods []*v1.Pod) error {
 	before := *s.engine.state
 	s.engine.state, s.engine.asked = state, ctx
@@ -99,7 +101,7 @@ func (s *Snapshot) Fill(ctx context.Context, state *cluster.State, nodes []*v1.N
 		for _, pod := range is.pods {
 			info := s.infos[pod]
 			if info == nil {
-				info, _ = framework.NewPodInfo(pod) // what is wrong with a term is no reason to leave the pod out
+				info, _ = framework.NewPodInfo(pod) // a term that does not parse is no reason to leave the pod out
 			}
 			if infos[pod] = info; len(is.info.Pods) < len(is.pods) {
 				is.info.AddPodInfo(info)
@@ -109,11 +111,11 @@ func (s *Snapshot) Fill(ctx context.Context, state *cluster.State, nodes []*v1.N
 		s.nodes, s.filled[node.Name] = append(s.nodes, is.info), is
 	}
 	s.infos, s.forks = infos, nil
-	s.Fork() // what is filled stays as it is
+	s.Fork() // so that later changes copy what is filled
 	return nil
 }
 
-// Fork begins what Revert takes back, or Commit keeps. Forks nest.
+// Fork begins changes that Revert undoes and Commit keeps. Forks nest.
 func (s *Snapshot) Fork() {
 	s.forks = append(s.forks, fork{slices.Clone(s.nodes), map[fwk.NodeInfo]bool{}, false, s.affinity})
 }
@@ -146,13 +148,13 @@ func (s *Snapshot) Commit() {
 	}
 }
 
-// AddNode adds a node with pods at the end.
+// AddNode adds a node with pods at the end of the order.
 func (s *Snapshot) AddNode(node *v1.Node, pods ...*v1.Pod) {
 	s.index[node.Name] = len(s.nodes)
 	s.nodes = append(s.nodes, s.made(node, pods))
 }
 
-// ReplaceNode puts another node, without pods, in the place of the one with its name.
+// ReplaceNode puts the node, without pods, in the place of the node with the same name.
 func (s *Snapshot) ReplaceNode(node *v1.Node) {
 	s.nodes[s.index[node.Name]], s.affinity = s.made(node, nil), nil
 }
@@ -167,6 +169,7 @@ func (s *Snapshot) RemoveNode(name string) {
 	s.reindex()
 }
 
+// made returns a new node with pods.
 func (s *Snapshot) made(node *v1.Node, pods []*v1.Pod) *framework.NodeInfo {
 	info := framework.NewNodeInfo(pods...)
 	info.SetNode(node)
@@ -193,7 +196,7 @@ func (s *Snapshot) Nodes() []*v1.Node {
 	return nodes
 }
 
-// Node returns the node of that name, or nil.
+// Node returns the node with that name, or nil.
 func (s *Snapshot) Node(name string) *v1.Node {
 	if at, found := s.index[name]; found {
 		return s.nodes[at].Node()
@@ -218,21 +221,21 @@ func (s *Snapshot) RemovePod(pod *v1.Pod, node string) error {
 	return info.RemovePod(klog.FromContext(s.engine.ctx), pod)
 }
 
-// add puts a pod on a node without asking whether it fits.
+// add puts a pod on a node without checking whether it fits.
 func (s *Snapshot) add(pod *v1.Pod, at int) {
 	info := s.change(at)
 	info.AddPod(pod)
 	s.changed(info)
 }
 
-// changed notes that another node has the pods.
+// changed drops the lists of nodes with affinity if the node has pods with affinity.
 func (s *Snapshot) changed(info *framework.NodeInfo) {
 	if len(info.PodsWithAffinity) > 0 {
 		s.affinity = nil
 	}
 }
 
-// change returns a node for changing it in place.
+// change returns the node for a change in place. It copies the node if the node is older than the last Fork.
 func (s *Snapshot) change(at int) *framework.NodeInfo {
 	info := s.nodes[at].(*framework.NodeInfo)
 	if len(s.forks) == 0 || s.forks[len(s.forks)-1].own[info] {
@@ -244,7 +247,7 @@ func (s *Snapshot) change(at int) *framework.NodeInfo {
 	return info
 }
 
-// Check returns why the pod does not fit onto the node, as reasons of the first plugin that rejects it, and whether it fits.
+// Check reports whether the pod fits on the node. If not, it returns the reasons of the first plugin that rejects the pod.
 func (s *Snapshot) Check(pod *v1.Pod, node string) (reasons []string, fits bool) {
 	if s.engine.interrupted() != nil {
 		return nil, false
@@ -263,7 +266,7 @@ func (s *Snapshot) Check(pod *v1.Pod, node string) (reasons []string, fits bool)
 	return nil, true
 }
 
-// Place puts the pod on the node if it fits there. Otherwise it returns why not.
+// Place puts the pod on the node if it fits there. If not, it returns the reasons.
 func (s *Snapshot) Place(pod *v1.Pod, node string) (reasons []string, placed bool) {
 	reasons, placed = s.Check(pod, node)
 	if placed {
@@ -272,8 +275,8 @@ func (s *Snapshot) Place(pod *v1.Pod, node string) (reasons []string, placed boo
 	return reasons, placed
 }
 
-// Find puts the pod on the first node that is acceptable and that the pod fits, in the order of the nodes behind the last one found. It
-// returns the node's name, or "".
+// Find puts the pod on the first node that is acceptable and that the pod fits, in the order of the nodes after Last. It returns the node's
+// name, or "" if there is none.
 func (s *Snapshot) Find(pod *v1.Pod, acceptable func(node string) bool) string {
 	state := framework.NewCycleState()
 	result, status, _ := s.plugins.RunPreFilterPlugins(s.engine.ctx, state, pod)
@@ -299,9 +302,9 @@ func (s *Snapshot) Find(pod *v1.Pod, acceptable func(node string) bool) string {
 	return ""
 }
 
-// The plugins look at the snapshot through what follows.
+// The methods below are those by which the plugins read the snapshot.
 
-var errNoNode = errors.New("nodeinfo not found") // as upstream's snapshot says
+var errNoNode = errors.New("nodeinfo not found") // the text of upstream's snapshot
 
 // NodeInfos implements fwk.SharedLister.
 func (s *Snapshot) NodeInfos() fwk.NodeInfoLister { return s }
@@ -333,6 +336,7 @@ func (s *Snapshot) HavePodsWithRequiredNonHostScopedAntiAffinityList() ([]fwk.No
 	return s.lists().wide, nil
 }
 
+// lists returns the nodes with affinity, and finds them if they have changed.
 func (s *Snapshot) lists() *havingAffinity {
 	if s.affinity == nil {
 		s.affinity = &havingAffinity{}

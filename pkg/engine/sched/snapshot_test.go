@@ -11,7 +11,7 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// loner returns a pod that no other of its kind may share a host with.
+// loner returns a pod that shares a host with no other pod of its kind.
 func loner(name string) *v1.Pod {
 	p := pod(name, "100m", 0)
 	p.Labels = map[string]string{"app": "loner"}
@@ -94,7 +94,7 @@ func TestSnapshotSearchesBehindTheLastNode(t *testing.T) {
 	}
 }
 
-// What a fork has changed is taken back by Revert, and kept by Commit until an outer one is taken back.
+// Revert undoes the changes since a fork. Commit keeps them until an outer fork is reverted.
 func TestSnapshotForks(t *testing.T) {
 	onA := loner("p1")
 	onA.Spec.NodeName = "a"

@@ -10,8 +10,8 @@ import (
 	"github.com/faultline/faultline/pkg/engine/placement"
 )
 
-// refusedStill returns why no node takes the pod, if that was found for an earlier pod of its template, and all nodes that have changed since
-// say the same.
+// refusedStill returns why no node takes the pod, if an earlier pod of its template fitted on no node, and all nodes that have changed
+// since reject it for the same reasons.
 func (e *Engine) refusedStill(profile *profile, next *entry) (placement.Pending, bool, error) {
 	kept := profile.memo()
 	if kept == nil || e.Record != nil || !e.decidedByNodes(next.Pod) {
@@ -36,14 +36,14 @@ func (e *Engine) refusedStill(profile *profile, next *entry) (placement.Pending,
 		return placement.Pending{}, false, nil
 	}
 	if e.random != nil && dryRuns > 0 {
-		e.random.Int32N(int32(dryRuns)) // as upstream draws where it begins
+		e.random.Int32N(int32(dryRuns)) // as upstream draws the offset at which it starts
 	}
 	pending.Pod = next.Pod
 	return pending, true, e.waiting.Update(next.Pod)
 }
 
-// decidedByNodes reports whether nothing decides about the pod but its template, the nodes, the pods on them and their rules: neither claims,
-// nor a pod group, nor a node that is nominated for it, nor what is not kube-scheduler's own.
+// decidedByNodes reports whether only the pod's template, the nodes, and the pods on them with their rules decide about the pod: it has no
+// claims, no pod group and no nominated node, and no extender or additional plugin takes part.
 func (e *Engine) decidedByNodes(pod *v1.Pod) bool {
 	return e.gangs == nil && pod.Status.NominatedNodeName == "" && !e.foreign(pod) &&
 		len(pod.Spec.ResourceClaims) == 0 &&

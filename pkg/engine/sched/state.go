@@ -25,7 +25,7 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// sync updates the scheduler's cache and listers to the next state. The listers are filled directly; no informer runs.
+// sync updates the scheduler's cache and listers to the next state. It fills the listers directly; no informer runs.
 func (e *Engine) sync(next *cluster.State) error {
 	before := *e.state
 	e.state = next
@@ -65,7 +65,8 @@ func (e *Engine) sync(next *cluster.State) error {
 	return e.fillListers(before, next, bindings)
 }
 
-// fillListers brings the listers of all kinds but pods up to date. If the engine may have bound volumes, theirs are filled anew.
+// fillListers updates the listers of all kinds but pods. If the engine may have bound volumes since, it replaces the contents of the
+// listers of volumes.
 func (e *Engine) fillListers(before cluster.State, next *cluster.State, bindings bool) error {
 	core, apps := e.informers.Core().V1(), e.informers.Apps().V1()
 	for _, replaced := range []error{
@@ -90,8 +91,8 @@ func (e *Engine) fillListers(before cluster.State, next *cluster.State, bindings
 	return nil
 }
 
-// ownersChanged reports whether a ReplicaSet, a ReplicationController or a StatefulSet was added, was removed, or has another selector. The
-// scheduler reads nothing else of them.
+// ownersChanged reports whether a ReplicaSet, a ReplicationController or a StatefulSet was added or removed, or has another selector. The
+// scheduler reads nothing else of these objects.
 func ownersChanged(before cluster.State, next *cluster.State) (changed bool) {
 	cluster.Changes(before.ReplicaSets, next.ReplicaSets, func(was, is *appsv1.ReplicaSet, _ int) {
 		changed = changed || was == nil || is == nil || was.UID != is.UID || was.Spec.Selector != is.Spec.Selector
@@ -140,8 +141,9 @@ func (e *Engine) syncNodes(before, next []*v1.Node) error {
 	return nil
 }
 
-// syncPods updates the bound pods in the cache that the next state does not share with the state before. These include the pods about which
-// the engine has decided since, unless the next state did not adopt the decisions. Then syncPods looks at all pods.
+// syncPods updates the bound pods in the cache to the next state. It looks only at the pods that the two states do not share. These include
+// the pods about which the engine has decided since the last sync, unless the next state did not adopt the decisions; then syncPods looks
+// at all pods.
 func (e *Engine) syncPods(before, next []*v1.Pod) error {
 	changed, gone := e.changesOf(before, next)
 	for name := range e.decided {
@@ -156,7 +158,7 @@ func (e *Engine) syncPods(before, next []*v1.Pod) error {
 			gone[name] = true
 		}
 	}
-	e.unsure = true // unless this succeeds
+	e.unsure = true // until this call succeeds
 	for _, c := range changed {
 		name := cluster.NameOf(c.pod)
 		delete(gone, name)
@@ -196,14 +198,14 @@ func (e *Engine) syncPods(before, next []*v1.Pod) error {
 	return nil
 }
 
-// change is a pod of a state that the cache may not have yet, and its position.
+// change is a pod of the next state, with its index there, that the cache may not have yet.
 type change struct {
 	pod      *v1.Pod
 	position int
 }
 
-// changesOf returns the pods on nodes that are new or changed in the next state, and the names of the pods that the state before had and
-// that were changed or removed.
+// changesOf returns the pods on nodes that are new or changed in the next state, and the names of the pods that are changed or removed in
+// it.
 func (e *Engine) changesOf(before, next []*v1.Pod) (changed []change, gone map[types.NamespacedName]bool) {
 	gone = map[types.NamespacedName]bool{}
 	cluster.Changes(before, next, func(was, is *v1.Pod, position int) {
@@ -217,7 +219,7 @@ func (e *Engine) changesOf(before, next []*v1.Pod) (changed []change, gone map[t
 	return changed, gone
 }
 
-// update brings the snapshot up to date with the cache.
+// update updates the snapshot from the cache.
 func (e *Engine) update() error {
 	if !e.stale && e.memo != nil && !e.images {
 		return nil
@@ -267,9 +269,9 @@ func byName(a, b types.NamespacedName) int {
 	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 }
 
-// sameToScheduler reports whether the scheduler would see no difference between two versions of a bound pod. Only labels, resources and
-// deletion can change. In the status the scheduler reads only the start time, which stays, but is another one if the pod was placed in another
-// course of events: the names and UIDs of pods repeat there.
+// sameToScheduler reports whether the scheduler would see no difference between two versions of a bound pod. Only labels, resources and the
+// deletion of a bound pod can change. Of its status, the scheduler reads only the start time. The start time differs if the pod was placed
+// in another run of the scenario, where the names and UIDs of pods repeat.
 func sameToScheduler(a, b *v1.Pod) bool {
 	return a.UID == b.UID && sameStart(a.Status.StartTime, b.Status.StartTime) && a.Spec.NodeName == b.Spec.NodeName && a.DeletionTimestamp.Equal(b.DeletionTimestamp) && maps.Equal(a.Labels, b.Labels) &&
 		cluster.PodGroupOf(a) == cluster.PodGroupOf(b) &&
@@ -278,7 +280,8 @@ func sameToScheduler(a, b *v1.Pod) bool {
 		(a.Spec.Resources == b.Spec.Resources || equality.Semantic.DeepEqual(a.Spec.Resources, b.Spec.Resources))
 }
 
-// sameStart reports whether the times are equal. Whole seconds, and none at all, are compared in seconds: withStartTime makes them unique.
+// sameStart reports whether the times are equal. If the second time is a whole second, or missing, sameStart compares only seconds, since
+// withStartTime has added nanoseconds to the first.
 func sameStart(a, b *metav1.Time) bool {
 	a, b = cmp.Or(a, &cluster.Epoch), cmp.Or(b, &cluster.Epoch)
 	if b.Nanosecond() != 0 {
@@ -287,8 +290,8 @@ func sameStart(a, b *metav1.Time) bool {
 	return a.Time.Truncate(time.Second).Equal(b.Time)
 }
 
-// withStartTime returns the i-th pod of a state with a unique start time; see startTime. It depends only on the state and the seed, so that
-// a reused engine gives the same.
+// withStartTime returns the i-th pod of a state with a unique start time; see startTime. The time depends only on the state and the seed,
+// so that a reused engine gives the same answer.
 func (e *Engine) withStartTime(pod *v1.Pod, i int) *v1.Pod {
 	second := cluster.Epoch
 	if pod.Status.StartTime != nil {
@@ -307,7 +310,8 @@ func (e *Engine) withStartTime(pod *v1.Pod, i int) *v1.Pod {
 	return &timed
 }
 
-// refill brings a lister up to date. If the lister may differ from the state before, refill replaces its content.
+// refill updates a lister from the state before to the next state. With anew, the lister may differ from the state before, so refill
+// replaces its content.
 func refill[T interface {
 	cluster.Object
 	comparable

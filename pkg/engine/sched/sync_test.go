@@ -16,7 +16,7 @@ import (
 	"github.com/faultline/faultline/pkg/engine/placement"
 )
 
-// A rejection is given again as long as nothing changes that the scheduler reads, and no longer.
+// A rejection is repeated as long as nothing changes that the scheduler reads, and no longer.
 func TestARejectionHoldsUntilSomethingChanges(t *testing.T) {
 	named := metav1.ObjectMeta{Namespace: "default", Name: "other"}
 	set, pods := replicas("web", 2, nil)
@@ -73,8 +73,8 @@ func TestARejectionHoldsUntilSomethingChanges(t *testing.T) {
 	}
 }
 
-// An engine that has placed pods, whether that was taken over or not, while pods and nodes came, went and changed, or the cluster was taken
-// back to what it was before, answers like a new one.
+// An engine answers like a new one after it has placed pods, whether its decisions were adopted or not, while pods and nodes came, went and
+// changed, or the cluster returned to an earlier state.
 func TestAUsedEngineAnswersLikeANewOne(t *testing.T) {
 	for seed := range uint64(12) {
 		r := rand.New(rand.NewPCG(seed, 0))
@@ -140,7 +140,7 @@ func TestAUsedEngineAnswersLikeANewOne(t *testing.T) {
 	}
 }
 
-// A rejection does not hold where the next answer could be another for a reason that is no change of the cluster.
+// A rejection does not hold if the next answer could differ for a reason that is not a change of the cluster.
 func TestARejectionThatIsNotGivenAgain(t *testing.T) {
 	large, other := pod("large", "100", 0), pod("other", "100", 0)
 	vain, one := nominated(pod("vain", "100", 0), "w1"), pod("one", "100", 0)

@@ -16,7 +16,7 @@ import (
 )
 
 // tally counts, node by node, what the existing pods add to InterPodAffinity's raw scores. With a memo, pods to which the same rules
-// between pods apply share a tally, which counts only nodes that have changed since.
+// between pods apply share a tally, which counts again only the nodes that have changed.
 type tally struct {
 	profile *profile
 	limit   int // of the pods to name; 0: no limit
@@ -29,13 +29,13 @@ type tally struct {
 	nodes   []nodeTally // by place in the snapshot's list; empty without a memo
 }
 
-// nodeTally holds the counts of a node when it had this generation.
+// nodeTally has the counts of a node, and the node's generation when it was counted.
 type nodeTally struct {
 	generation int64
 	counts     []termCount
 }
 
-// termCount is the number of a node's pods that a term counts, with the names of the first.
+// termCount is the number of a node's pods that a term counts, with the names of the first of them.
 type termCount struct {
 	term   int // its number
 	domain string
@@ -43,8 +43,8 @@ type termCount struct {
 	names  []string
 }
 
-// affinityTerm identifies a term: the pod's own terms by index, the terms of existing pods by controller. Bare pods with the same term
-// share one.
+// affinityTerm identifies a term: the index of a term of the pod itself, or the controller of existing pods with the term. Pods without a
+// controller that have the same term share one.
 type affinityTerm struct {
 	rule       string // in words
 	key        string
@@ -52,7 +52,7 @@ type affinityTerm struct {
 	controller types.UID
 }
 
-// tallyKey holds what a tally depends on besides the pods on the nodes.
+// tallyKey has all that a tally depends on besides the pods on the nodes.
 type tallyKey struct {
 	alike memo.Alike
 	limit int
@@ -80,6 +80,7 @@ func (p *profile) tallyOf(pod fwk.PodInfo, limit, nodes int) *tally {
 	return t
 }
 
+// newTally returns a tally that has the pod's own terms, and no counts.
 func (p *profile) newTally(pod fwk.PodInfo, limit int) *tally {
 	t := &tally{profile: p, limit: limit, own: ownTerms(pod), pod: pod.GetPod(), others: map[string]labels.Set{}, numbers: map[affinityTerm]int{}}
 	t.labels = t.namespaceLabels(t.pod.Namespace)
@@ -89,6 +90,7 @@ func (p *profile) newTally(pod fwk.PodInfo, limit int) *tally {
 	return t
 }
 
+// number returns the number of the term, and adds the term if it is new.
 func (t *tally) number(term affinityTerm) int {
 	number, known := t.numbers[term]
 	if !known {
@@ -99,6 +101,7 @@ func (t *tally) number(term affinityTerm) int {
 	return number
 }
 
+// namespaceLabels returns the labels of the namespace.
 func (t *tally) namespaceLabels(namespace string) labels.Set {
 	set, known := t.others[namespace]
 	if !known {
@@ -109,7 +112,7 @@ func (t *tally) namespaceLabels(namespace string) labels.Set {
 	return set
 }
 
-// at returns the counts of the node at that place of the snapshot's list.
+// at returns the counts of the node at that slot.
 func (t *tally) at(place int, info fwk.NodeInfo) []termCount {
 	if t.nodes == nil {
 		return t.count(info)
@@ -121,7 +124,7 @@ func (t *tally) at(place int, info fwk.NodeInfo) []termCount {
 	return node.counts
 }
 
-// count visits the pods of a node as the plugin's PreScore does. See
+// count visits the pods of a node as the plugin's PreScore does, and counts them by term. See
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/scheduler/framework/plugins/interpodaffinity/scoring.go
 func (t *tally) count(info fwk.NodeInfo) []termCount {
 	var counts []termCount
@@ -167,12 +170,12 @@ func (t *tally) count(info fwk.NodeInfo) []termCount {
 	return counts
 }
 
-// termSum sums up a term's counts in each domain of the examined nodes.
+// termSum adds up a term's counts in each domain of the examined nodes.
 type termSum struct {
 	*numbered
 	parts []placement.Part // by number of the domain
-	own   bool
-	met   bool
+	own   bool             // whether the term is one of the pod itself
+	met   bool             // whether an existing pod with the term was found
 }
 
 // affinityParts returns the parts of the nodes' scores: first the parts of the pod's own terms, even if they count no pod, then the parts
@@ -247,6 +250,7 @@ func (s *termSum) applies(i int) bool {
 	return number >= 0 && (s.own || s.parts[number].Count > 0)
 }
 
+// newSum returns the sum of the term in the domains of the examined nodes, without any pod.
 func (t *tally) newSum(number int, nodes *examined) *termSum {
 	term := t.terms[number]
 	sum := &termSum{numbered: nodes.by(term.key), own: number < len(t.own)}
@@ -259,12 +263,13 @@ func (t *tally) newSum(number int, nodes *examined) *termSum {
 	return sum
 }
 
-// matchingTerm is an affinityTerm with what it matches.
+// matchingTerm is an affinityTerm with upstream's term, which matches pods.
 type matchingTerm struct {
 	affinityTerm
 	*fwk.AffinityTerm
 }
 
+// ownTerms returns the terms of the pod itself that affect scores.
 func ownTerms(pod fwk.PodInfo) []matchingTerm {
 	var terms []matchingTerm
 	add := func(field string, weighted []fwk.WeightedAffinityTerm, sign int32) {
@@ -278,7 +283,7 @@ func ownTerms(pod fwk.PodInfo) []matchingTerm {
 	return terms
 }
 
-// rules is a key for pods with the same terms. The pods of one template share their affinity.
+// rules is the same for pods with the same terms. The pods of one template share their affinity.
 type rules struct {
 	affinity   *v1.Affinity
 	namespace  string

@@ -20,10 +20,10 @@ import (
 	"github.com/faultline/faultline/pkg/engine/placement"
 )
 
-// binder is upstream's volume binder. It also records what Reserve decided about the volumes of the current pod.
+// binder is upstream's volume binder. It also records what the Reserve plugins decided about the volumes of the current pod.
 type binder struct {
 	volumebinding.SchedulerVolumeBinder
-	assumed *volumebinding.PodVolumes // nil if every volume is already bound
+	assumed *volumebinding.PodVolumes // nil if every volume is bound already
 }
 
 // AssumePodVolumes records the pod's volumes. The Reserve plugin calls it.
@@ -43,8 +43,9 @@ func (p *profile) RunReservePluginsReserve(ctx context.Context, state fwk.CycleS
 	return p.Framework.RunReservePluginsReserve(ctx, state, pod, node)
 }
 
-// bindVolumes binds the claims of a pod that got its node. It does at once what PreBind requests from the API server and the volume
-// controllers then do. If the driver lacks the room for a claim, it returns the refusal of the pod, whose other claims are bound.
+// bindVolumes binds the claims of a pod that got its node. It does at once what PreBind requests from the API server and what the volume
+// controllers then do. If the driver has no room for a claim, bindVolumes returns the refusal of the pod; the pod's other claims are bound
+// all the same.
 func (e *Engine) bindVolumes(profile *profile, pod *v1.Pod, volumes *placement.Volumes) (*refusal, error) {
 	if profile.binder == nil || profile.binder.assumed == nil {
 		return nil, nil
@@ -97,8 +98,9 @@ func (e *Engine) bindVolumes(profile *profile, pod *v1.Pod, volumes *placement.V
 	return refused, nil
 }
 
-// noRoom notes that a claim is not provisioned, and returns the refusal of the pod: that of its first such claim. The scheduler compares each
-// claim of a pod alone with the capacities, so that two may be for room that only one of them finds. The words are those of checkBindings in
+// noRoom adds a note that a claim is not provisioned, and returns the refusal of the pod, which is that of its first such claim. The
+// scheduler compares each claim of a pod alone with the capacities: if 10Gi are left, two claims of 8Gi pass, and only one of them is
+// provisioned. The message is that of checkBindings in
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/scheduler/framework/plugins/volumebinding/binder.go.
 func (e *Engine) noRoom(before *refusal, pod *v1.Pod, claim *v1.PersistentVolumeClaim) *refusal {
 	e.notes = append(e.notes, fmt.Sprintf("the driver of class %s has no room on node %s for claim %s/%s once the other claims of pod %s have theirs: "+
@@ -121,8 +123,8 @@ func (e *Engine) bindTo(volume *v1.PersistentVolume) (*v1.PersistentVolume, *v1.
 	return volume, claim, nil
 }
 
-// provision creates the volume of a claim for which upstream selected a node, and subtracts its size from the storage capacity there. Without
-// room for it there is no volume.
+// provision creates the volume of a claim for which upstream selected a node, and subtracts the volume's size from the storage capacity
+// there. It returns no volume if there is no room.
 func (e *Engine) provision(claim *v1.PersistentVolumeClaim, nodeName string, volumes *placement.Volumes) (*v1.PersistentVolume, *v1.PersistentVolumeClaim, error) {
 	node := e.state.Node(nodeName)
 	var class *storagev1.StorageClass
@@ -153,8 +155,8 @@ func (e *Engine) provision(claim *v1.PersistentVolumeClaim, nodeName string, vol
 	return volume, claim, nil
 }
 
-// captureWrites makes the clientset answer every write with the written object and record the action; it stores no object. Upstream patches
-// pods, to clear the nominations of pods with a lower priority than the preemptor, and the conditions of pod groups.
+// captureWrites makes the clientset answer every write with the written object and record the action; the clientset stores no object.
+// Upstream patches pods, to clear nominations of pods with a lower priority than the preemptor, and patches the conditions of pod groups.
 func captureWrites(e *Engine) {
 	e.client.PrependReactor("update", "*", func(action clienttesting.Action) (bool, runtime.Object, error) {
 		return true, action.(clienttesting.UpdateAction).GetObject(), nil

@@ -65,10 +65,11 @@ func newWorld(t testing.TB, seed uint64) *world {
 // one returns one of the values.
 func one[T any](w *world, values ...T) T { return values[w.IntN(len(values))] }
 
-// chance is true once in n times.
+// chance is true with the probability 1/n.
 func (w *world) chance(n int) bool { return w.IntN(n) == 0 }
 
-// configs are the scheduler configurations of the worlds, as of the current release; building one takes a while.
+// configs returns the scheduler configurations of the worlds, under the current release. They are read once per release, since building one
+// takes a while.
 func configs(t testing.TB) []*Config {
 	read, found := knownConfigs[switchedRelease()]
 	if !found {
