@@ -6,11 +6,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
+// key is an object's namespace and name.
 type key struct{ namespace, name string }
 
 func keyOf(obj metav1.Object) key { return key{obj.GetNamespace(), obj.GetName()} }
 
-// applyMixed does what apply does for a short list of objects of several kinds.
+// applyMixed does the same as [applyTo] for a short list of objects of several kinds.
 func applyMixed(c change, list, given []Object) []Object {
 	if len(given) == 0 {
 		return list
@@ -25,14 +26,14 @@ func applyMixed(c change, list, given []Object) []Object {
 			next = append(next, obj)
 		} else if of != nil && c.merge {
 			next = append(next, of)
-			last[RefTo(obj)] = nil // it is there
+			last[RefTo(obj)] = nil // it is in the list now
 		}
 	}
 	return next
 }
 
-// endings holds a hash of the end of each object's name, in the order of the list. Finding a few objects among many is much faster with
-// these numbers than with the objects, because the numbers lie side by side in memory.
+// endings has a hash of the end of each object's name, in the order of the list. These numbers lie side by side in memory, so finding a few
+// objects among many is much faster by them than by the objects.
 type endings[T metav1.Object] struct {
 	of      []T
 	numbers []uint16
@@ -48,6 +49,7 @@ func (e endings[T]) apply(c change, list, given []T) ([]T, endings[T]) {
 	return next, endings[T]{next, numbers}
 }
 
+// endingsOf returns the ending of each object's name.
 func endingsOf[T metav1.Object](list []T) []uint16 {
 	numbers := make([]uint16, len(list))
 	for i, obj := range list {
@@ -56,7 +58,7 @@ func endingsOf[T metav1.Object](list []T) []uint16 {
 	return numbers
 }
 
-// endingOf returns a hash of the last five characters of a name. The pods of one controller differ in these.
+// endingOf returns a hash of the last five characters of a name: the pods of one controller differ in these.
 func endingOf(name string) uint16 {
 	number := uint32(0)
 	for _, char := range []byte(name[max(0, len(name)-5):]) {

@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Arrival returns the workload's place in the order in which workloads of all kinds were created; the lower one came first. A Deployment's
-// ReplicaSets have the place of the Deployment. Arrival is 0 for a workload that With did not add.
+// Arrival returns the workload's place in the order in which workloads of all kinds were created: a lower place means an earlier workload.
+// A Deployment's ReplicaSets have the place of the Deployment. Arrival is 0 for a workload that With did not add.
 func (s *State) Arrival(workload Object) int {
 	if deployment := deploymentOf(workload); deployment != "" {
 		return s.arrivals[deployment]
@@ -20,12 +20,12 @@ func (s *State) Arrival(workload Object) int {
 	return s.arrivals[workload.GetUID()]
 }
 
-// ArrivedLike reports whether the workloads of both states certainly have the same places.
+// ArrivedLike reports whether the workloads of both states are certain to have the same places.
 func (s *State) ArrivedLike(other *State) bool {
 	return reflect.ValueOf(s.arrivals).Pointer() == reflect.ValueOf(other.arrivals).Pointer()
 }
 
-// arrived returns the known order of arrival, extended by the workloads among the objects that are new.
+// arrived returns the known order of arrival, extended by the new workloads among the objects.
 func arrived(known map[types.UID]int, objs []Object) map[types.UID]int {
 	next := known
 	for _, obj := range objs {

@@ -14,12 +14,13 @@ func Same[T any](a, b []T) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }
 
-// soon is how far Changes looks ahead for an object before it looks up names.
+// soon is how many objects Changes looks ahead before it looks up names.
 const soon = 64
 
-// Changes calls f for each object that is in only one of the two lists. It passes both objects if one replaces the other, and nil for the
-// missing one otherwise. The position is that of the new object. Changes compares pointers, because states share the objects that did not
-// change. Of objects that have another order, Changes reports some as gone and later as new.
+// Changes calls f for each object that is in only one of the two lists. It passes both objects if one replaces the other, and otherwise nil
+// for the missing one. The position is the index of the new object in the second list, or -1 if there is none. Changes compares pointers,
+// because states share the objects that did not change. If the two lists have objects in another order, Changes reports some of them as
+// gone and later as new.
 func Changes[T interface {
 	Object
 	comparable
@@ -62,17 +63,20 @@ func Changes[T interface {
 	}
 }
 
+// sameName reports whether the objects have the same namespace and name.
 func sameName(a, b Object) bool {
 	return a.GetName() == b.GetName() && a.GetNamespace() == b.GetNamespace()
 }
 
-// positions are where two lists have what, by name, as when one goes back to a state before the other.
+// positions has the indexes of the objects of two lists, by name. Changes needs them if many objects between two others are new, as when
+// the second list is that of an earlier state.
 type positions[T Object] struct {
 	list          []T // after
 	before, after map[types.NamespacedName]int
-	fresh         int // what the list has before this position is not in the other one, from where that is looked at on
+	fresh         int // all objects of the second list before this index are known to be absent from the rest of the first
 }
 
+// newPositions returns the positions of the objects from index i of the first list and from index next of the second.
 func newPositions[T Object](before, after []T, i, next int) *positions[T] {
 	p := &positions[T]{after, make(map[types.NamespacedName]int, len(before)-i), make(map[types.NamespacedName]int, len(after)-next), next}
 	for ; i < len(before); i++ {
@@ -84,7 +88,9 @@ func newPositions[T Object](before, after []T, i, next int) *positions[T] {
 	return p
 }
 
-// inserted returns where the second list has the i-th object of the first, if from next on to there it has only objects that are new.
+// inserted returns the index in the second list of the i-th object of the first. It reports false if the second list lacks the object, or
+// has an object between next and that index that comes later in the first list. For example, the lists are (a, b) and (x, y, a, b), i and
+// next are 0, and a is at 2: x and y are new, so inserted returns 2. With the second list (b, a), it returns false, since b is not new.
 func (p *positions[T]) inserted(obj T, i, next int) (at int, found bool) {
 	at, found = p.after[NameOf(obj)]
 	if !found || at < next {
@@ -102,7 +108,7 @@ func (p *positions[T]) inserted(obj T, i, next int) (at int, found bool) {
 type Groups[K comparable] struct {
 	keys   func(*v1.Pod) []K
 	pods   []*v1.Pod
-	places map[*v1.Pod]int // ordered as in the list
+	places map[*v1.Pod]int // in the order of the pods in the list; places may have gaps
 	last   int
 	groups map[K]*Group
 }
@@ -126,11 +132,11 @@ func NewGroups[K comparable](keys func(*v1.Pod) []K) *Groups[K] {
 // Of returns the group with that key, or nil if it has no pods.
 func (g *Groups[K]) Of(key K) *Group { return g.groups[key] }
 
-// Follow brings the groups up to date with the pods of a state, and returns the keys of the groups that changed, in no particular order.
+// Follow updates the groups to the pods of a state, and returns the keys of the groups that changed, in no particular order.
 func (g *Groups[K]) Follow(pods []*v1.Pod) (others []K) {
 	gone := map[*v1.Pod]bool{}
 	came := map[K][]*v1.Pod{}    // the new pods of each group that changes, in order
-	added, first := 0, len(pods) // how many are new, and where the first of them is
+	added, first := 0, len(pods) // number of new pods, and the index of the first of them
 	Changes(g.pods, pods, func(was, is *v1.Pod, position int) {
 		at := g.last + 1
 		if was != nil {
@@ -154,7 +160,7 @@ func (g *Groups[K]) Follow(pods []*v1.Pod) (others []K) {
 			}
 		}
 	})
-	if first < len(pods)-added { // others come after it
+	if first < len(pods)-added { // pods that are not new come after it
 		for i, pod := range pods {
 			g.places[pod] = i
 		}

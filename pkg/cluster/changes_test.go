@@ -48,8 +48,8 @@ func TestChanges(t *testing.T) {
 	}
 }
 
-// Whatever the two lists are, what is reported turns the one into the other: nothing is new that is still there, nothing goes that is not, new
-// objects come in order, and those of which nothing is said keep their order.
+// For any two lists, the reported changes turn the first into the second: no object is new that was there, no object goes that stays, new
+// objects come in order, and objects without a report keep their order.
 func TestChangesLeadFromOneListToTheOther(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 0))
 	for range 3000 {

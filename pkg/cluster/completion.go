@@ -8,12 +8,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// CompletesAfterAnnotation on a pod, usually from the template of a Job, says how long after its start the pod succeeds: "90s", "10m".
-// Without it a pod runs for as long as nobody ends it.
+// CompletesAfterAnnotation on a pod, usually from the template of a Job, says how long after its start the pod succeeds: "90s", "10m". A
+// pod without the annotation runs until somebody ends it.
 const CompletesAfterAnnotation = "faultline.dev/completes-after"
 
-// CompletesAfter returns how long the pod runs before it succeeds, or false if no annotation gives a time. An error says what is wrong with
-// the annotation.
+// CompletesAfter returns how long the pod runs before it succeeds, or false if no annotation says so. It returns an error if the annotation
+// is invalid.
 func CompletesAfter(annotations map[string]string, spec *v1.PodSpec) (time.Duration, bool, error) {
 	text, given := annotations[CompletesAfterAnnotation]
 	if !given {
@@ -29,7 +29,7 @@ func CompletesAfter(annotations map[string]string, spec *v1.PodSpec) (time.Durat
 	return after, true, nil
 }
 
-// CompletesAt returns when the running pod succeeds, or false if no annotation gives a time.
+// CompletesAt returns when the running pod succeeds, or false if no annotation says so.
 func CompletesAt(pod *v1.Pod) (time.Time, bool) {
 	if pod.Status.StartTime == nil || Terminal(pod) || AttachEvent(pod) != "" {
 		return time.Time{}, false

@@ -11,7 +11,8 @@ import (
 	daemonutil "k8s.io/kubernetes/pkg/controller/daemon/util"
 )
 
-// Crew is the pods of a workload by identity: those with a node, which run or have completed, and those without.
+// Crew has the pods of one workload by their identity: Placed are those with a node, which run or have completed, and Waiting those
+// without.
 type Crew struct {
 	Placed, Waiting map[string]*v1.Pod
 }
@@ -39,8 +40,9 @@ func CrewsOf(pods []*v1.Pod, ownerOf func(*v1.Pod) Ref) map[Ref]Crew {
 	return all
 }
 
-// Identity is what lasts of a pod when it is replaced: the name of a StatefulSet's pod or of one without a controller, the node of a
-// DaemonSet's, the index of an Indexed Job's. Nothing lasts of any other pod, whose identity is its UID.
+// Identity returns the part of a pod that stays when the pod is replaced: the name for a pod of a StatefulSet or a pod without a
+// controller, the node for a pod of a DaemonSet, and the index for a pod of an Indexed Job. It reports false for any other pod, of which
+// nothing stays, and returns the pod's UID.
 func Identity(owner Ref, pod *v1.Pod) (id string, lasts bool) {
 	switch {
 	case owner.Kind == "DaemonSet":
@@ -55,7 +57,7 @@ func Identity(owner Ref, pod *v1.Pod) (id string, lasts bool) {
 	return string(pod.UID), false
 }
 
-// Lost is the number of pods with a node that have none afterwards, nor does a pod in their place.
+// Lost returns the number of placed pods that are placed no longer, and that no other pod replaces.
 func (before Crew) Lost(owner Ref, after Crew) int {
 	gone, come := 0, 0
 	lasting := false
@@ -78,8 +80,9 @@ func (before Crew) Lost(owner Ref, after Crew) int {
 	return max(0, gone-come)
 }
 
-// NewlyPending returns the pods of the workload that wait for a node although nothing waited in their place before, by name. Where nothing
-// lasts of a pod, its place is that of any other of the workload: if one that waited gets a node and one that ran waits, none newly does.
+// NewlyPending returns the pods of the workload that wait for a node although no pod waited in their place before, by name. If pods have no
+// lasting identity, any pod of the workload can take the place of any other: if one pod that waited gets a node and one pod that ran now
+// waits, none is newly Pending.
 func (before Crew) NewlyPending(owner Ref, after Crew) []*v1.Pod {
 	var newly, strangers []*v1.Pod
 	lasting := false
@@ -94,7 +97,7 @@ func (before Crew) NewlyPending(owner Ref, after Crew) []*v1.Pod {
 			strangers = append(strangers, pod)
 		}
 	}
-	left := 0 // places in which a pod waited, and none does any more
+	left := 0 // number of places in which a pod waited before and none waits now
 	for id := range before.Waiting {
 		if after.Waiting[id] == nil && (!lasting || after.Placed[id] == nil) {
 			left++
@@ -113,15 +116,16 @@ func (before Crew) NewlyPending(owner Ref, after Crew) []*v1.Pod {
 	return newly
 }
 
-// Shortfall is what a workload lacks after a change: the pods that newly wait for a node, and how many of them stand for pods that ran.
+// Shortfall is what a workload lacks after a change: Pending are the pods that newly wait for a node, and Lost is how many of them replace
+// pods that ran.
 type Shortfall struct {
 	Ref
 	Pending []*v1.Pod
 	Lost    int
 }
 
-// Shortfalls compares the pods before a change with the state after it. Every question counts this way: by workload and by place, since a sum
-// over all would hide a replica that lost its node to a pod that waited. The workload with most lost pods comes first.
+// Shortfalls compares the pods before a change with the state after it. Every question counts in this way, by workload and by place: a sum
+// over all pods would hide a replica that lost its node to a pod that had waited. The workload with the most lost pods comes first.
 func Shortfalls(before map[Ref]Crew, after *State) []Shortfall {
 	var all []Shortfall
 	for owner, crew := range after.Crews() {
@@ -146,7 +150,7 @@ func NewlyPending(before map[Ref]Crew, after *State) map[types.UID]bool {
 	return newly
 }
 
-// PodCount is how many pods of a workload run on a node, and how many wait for one.
+// PodCount is the number of pods of a workload that run on a node, and the number that wait for one.
 type PodCount struct{ Running, Pending int }
 
 // PodCounts counts the pods of each workload.

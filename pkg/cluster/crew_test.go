@@ -11,7 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// crewPod is a pod of a controller; a DaemonSet's is for the node that its affinity names, which is its name here.
+// crewPod returns a pod of a controller. A pod of a DaemonSet is for the node that its affinity names, which is the pod's name here.
 func crewPod(kind, owner, name, node string) *v1.Pod {
 	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, UID: types.UID(owner + "/" + name)}, Spec: v1.PodSpec{NodeName: node}}
 	pod.OwnerReferences = []metav1.OwnerReference{{Kind: kind, Name: owner, Controller: ptr.To(true)}}

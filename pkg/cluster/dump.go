@@ -4,8 +4,8 @@ package cluster
 // has accepted such an object, so it is not an error of the user who provides the dump.
 func Dumped(obj Object) bool { return obj.GetResourceVersion() != "" }
 
-// AssumedAnnotation marks an object that nobody gave, and that other objects prove to be there.
+// AssumedAnnotation marks an object that is not in the input, but that other objects prove to exist.
 const AssumedAnnotation = "faultline.dev/assumed"
 
-// Assumed reports whether nobody gave the object.
+// Assumed reports whether the object is not in the input, but assumed to exist.
 func Assumed(obj Object) bool { return obj.GetAnnotations()[AssumedAnnotation] != "" }

@@ -17,19 +17,21 @@ import (
 // MemberLabel is a label of every node and pod of a federation. Its value is the name of the cluster.
 const MemberLabel = topology.LabelCluster
 
-// Federation holds the clusters that a joined state shows at once. Join makes the lists of the joined state from those of the members. Each
-// node, pod and budget gets the name of its cluster as a prefix (m1/node-1, m1/web-0), and so does each workload that a cluster has by
-// itself. A workload that Karmada propagates to several clusters appears once, with the replicas of all. Nobody changes the lists of a
-// joined state: whoever acts on a member derives the member's state and joins the members again.
+// Federation has the clusters that a joined state shows at once. Join makes the lists of the joined state from those of the members. Each
+// node, pod and budget gets the name of its cluster as a prefix (m1/node-1, m1/web-0), and so does each workload that only its cluster has.
+// A workload that Karmada propagates to several clusters appears once, with the replicas of all clusters. Nobody changes the lists of a
+// joined state: to act on a member, derive the member's state and join the members again.
 type Federation struct {
 	// Members lists the clusters in the order in which they joined.
 	Members []Member
 	Control *Control
 }
 
-// Member is one cluster by itself.
+// Member is one cluster of a federation.
 type Member struct {
-	Name  string
+	// Name is the cluster's name.
+	Name string
+	// State is the cluster's own state, without prefixes.
 	State *State
 	// Lost means that the whole cluster has failed, including its control plane: nothing moves in it.
 	Lost bool
@@ -82,7 +84,7 @@ type ResourceTemplate struct {
 	Objects []Object
 }
 
-// Cluster returns the cluster of that name, or nil.
+// Cluster returns the cluster with that name, or nil.
 func (c *Control) Cluster(name string) *federation.Cluster {
 	if i := slices.IndexFunc(c.Clusters, func(c *federation.Cluster) bool { return c.Name == name }); i >= 0 {
 		return c.Clusters[i]
@@ -111,7 +113,7 @@ func (c *Control) region(name string) string {
 	return ""
 }
 
-// Member returns the member of that name, or nil.
+// Member returns the member with that name, or nil.
 func (f *Federation) Member(name string) *Member {
 	if i := slices.IndexFunc(f.Members, func(m Member) bool { return m.Name == name }); i >= 0 {
 		return &f.Members[i]
@@ -119,7 +121,7 @@ func (f *Federation) Member(name string) *Member {
 	return nil
 }
 
-// With returns the federation with the member, which replaces the member of that name or is added at the end.
+// With returns the federation with the member, which replaces the member with its name or is added at the end.
 func (f *Federation) With(member Member) *Federation {
 	next := *f
 	next.Members = slices.Clone(f.Members)
@@ -151,8 +153,8 @@ func (m Member) Bringing(state *State, works map[federation.Key]Work) Member {
 	return m
 }
 
-// Owner returns the name of the member's workload in the joined state. Workloads from Karmada, and DaemonSets, keep their name, which
-// several clusters share. The cluster's other workloads get the prefix of the cluster.
+// Owner returns the name that the member's workload has in the joined state. Workloads from Karmada, and DaemonSets, keep their names,
+// which several clusters share. The cluster's other workloads get the prefix of the cluster.
 func (m *Member) Owner(ref Ref) Ref {
 	if ref.Kind != "DaemonSet" && !m.brought[ref] {
 		ref.Name = Joined(m.Name, ref.Name)
@@ -160,8 +162,8 @@ func (m *Member) Owner(ref Ref) Ref {
 	return ref
 }
 
-// Standing returns the member's state. For a lost member it leaves out the objects that Karmada has since withdrawn. Nobody can delete
-// these while the cluster is lost, but they do not run, and are deleted as soon as the cluster is back.
+// Standing returns the member's state. For a lost member, it leaves out the objects that Karmada has withdrawn since the loss. These cannot
+// be deleted while the cluster is lost, but they do not run, and they are deleted as soon as the cluster is back.
 func (m *Member) Standing(c *Control) *State {
 	if !m.Lost {
 		return m.State
@@ -274,7 +276,8 @@ func merge[T Object](list, more []T) []T {
 	return list
 }
 
-// shown returns a state of the member under the names of the joined state: its nodes, pods, budgets, owners of pods, and refusals.
+// shown returns the part of the member's state that the joined state shows, under the names there: nodes, pods, budgets, owners of pods,
+// and refusals.
 func (m *Member) shown(state *State, region string) *State {
 	s := &State{}
 	for _, node := range state.Nodes {
@@ -324,7 +327,7 @@ func (f *Federation) Node(member string, node *v1.Node) *v1.Node {
 	return m.node(node, f.Control.region(member))
 }
 
-// owning returns the owners of pods with their names, UIDs and own owners in the joined state.
+// owning returns copies of the owners of pods, with the names, UIDs and owner references of the joined state.
 func owning[T any, P interface {
 	*T
 	Object
@@ -394,6 +397,7 @@ func (m *Member) Native(pod *v1.Pod) *v1.Pod {
 // uid returns a UID that is unique in the joined state: two clusters may have been read from one dump.
 func (m *Member) uid(uid types.UID) types.UID { return types.UID(Joined(m.Name, string(uid))) }
 
+// labelled returns a copy of the labels with the member's label.
 func (m *Member) labelled(labels map[string]string) map[string]string {
 	shown := maps.Clone(labels)
 	if shown == nil {
@@ -403,7 +407,7 @@ func (m *Member) labelled(labels map[string]string) map[string]string {
 	return shown
 }
 
-// without returns the federation without the objects, which have the names of the joined state.
+// without returns the federation without the objects, which are named as in the joined state.
 func (f *Federation) without(objs []Object) *Federation {
 	gone := map[string][]Object{}
 	for _, obj := range objs {

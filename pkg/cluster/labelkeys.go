@@ -11,15 +11,15 @@ import (
 	"k8s.io/kubernetes/pkg/features"
 )
 
-// LabelOfController reports whether controllers, or the node that it is bound to, give a pod the label.
+// LabelOfController reports whether a pod gets the label from its controller, or from the node that it is bound to.
 func LabelOfController(key string) bool {
 	return slices.Contains([]string{"pod-template-hash", "controller-revision-hash", "pod-template-generation", "job-name", "controller-uid",
 		appsv1.StatefulSetPodNameLabel, appsv1.PodIndexLabel, v1.LabelTopologyZone, v1.LabelTopologyRegion}, key) || strings.HasPrefix(key, "batch.kubernetes.io/")
 }
 
 // MergeLabelKeys writes the label keys of the pod's affinity terms and spread constraints into their selectors, as the API server does when
-// a pod is created, because the scheduler only looks at the selectors. It copies whatever the pod shares with other pods before it changes
-// it. See mutatePodAffinity and mutateTopologySpreadConstraints in
+// a pod is created: the scheduler looks only at the selectors. MergeLabelKeys changes the pod in place, and copies what the pod shares with
+// other pods first. See mutatePodAffinity and mutateTopologySpreadConstraints in
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/registry/core/pod/strategy.go.
 func MergeLabelKeys(pod *v1.Pod) {
 	enabled := utilfeature.DefaultFeatureGate.Enabled
@@ -42,6 +42,7 @@ func MergeLabelKeys(pod *v1.Pod) {
 	}
 }
 
+// affinityTerms returns pointers to all terms of pod affinity and pod anti-affinity.
 func affinityTerms(affinity *v1.Affinity) []*v1.PodAffinityTerm {
 	if affinity == nil {
 		return nil
@@ -64,10 +65,12 @@ func affinityTerms(affinity *v1.Affinity) []*v1.PodAffinityTerm {
 	return terms
 }
 
+// hasKeys reports whether the term has label keys to merge.
 func hasKeys(term *v1.PodAffinityTerm) bool {
 	return len(term.MatchLabelKeys)+len(term.MismatchLabelKeys) > 0
 }
 
+// mergeKeys adds a requirement to the selector for each of the keys that is among the labels.
 func mergeKeys(selector *metav1.LabelSelector, keys []string, operator metav1.LabelSelectorOperator, labels map[string]string) {
 	if selector == nil {
 		return // a nil selector matches nothing, and must stay so
@@ -78,7 +81,7 @@ func mergeKeys(selector *metav1.LabelSelector, keys []string, operator metav1.La
 			continue
 		}
 		requirement := metav1.LabelSelectorRequirement{Key: key, Operator: operator, Values: []string{value}}
-		// A pod from a live cluster already has it, and a second one is invalid.
+		// A pod from a live cluster already has the requirement, and a second one is invalid.
 		merged := slices.ContainsFunc(selector.MatchExpressions, func(r metav1.LabelSelectorRequirement) bool {
 			return r.Key == key && r.Operator == operator && slices.Equal(r.Values, requirement.Values)
 		})

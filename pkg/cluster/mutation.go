@@ -10,17 +10,17 @@ import (
 	"github.com/faultline/faultline/pkg/list"
 )
 
-// Mutations are the changes that a cluster makes to new pods besides those of the API server's own plugins: webhooks inject containers,
-// autoscalers set requests. A dump does not name them, but its pods show them.
+// Mutations are the changes that a cluster makes to new pods beyond those of the API server's own plugins: webhooks inject containers,
+// autoscalers set requests. A dump does not list these changes, but its pods show them.
 type Mutations struct {
-	// Workloads has the change to the pods of each workload that has pods, by the pods' outermost owner. It is nil where the pods are as
+	// Workloads has the change to the pods of each workload that has pods, by the outermost owner. The change is nil where the pods are as
 	// their template makes them.
 	Workloads map[Ref]*Mutation
-	// Namespaces has what the changes of all workloads of a namespace have in common, which a workload without pods gets.
+	// Namespaces has the part that the changes of all workloads of a namespace share. New pods of a workload without pods get it.
 	Namespaces map[string]*Mutation
 }
 
-// Of returns the change to new pods of the owner, or nil. A nil Mutations changes nothing.
+// Of returns the change to new pods of the owner, or nil if there is none. A nil Mutations changes nothing.
 func (m *Mutations) Of(owner Ref) *Mutation {
 	if m == nil {
 		return nil
@@ -31,8 +31,8 @@ func (m *Mutations) Of(owner Ref) *Mutation {
 	return m.Namespaces[owner.Namespace]
 }
 
-// PodOf returns a pod as the object creates it: its template with the change that the cluster makes. A pod is returned as it is. The pod has no
-// spec if the object creates none.
+// PodOf returns a pod as the object creates it: the object's template with the change that the cluster makes. It returns a pod as it is.
+// The result has no spec if the object creates no pods.
 func (s *State) PodOf(obj Object) *v1.Pod {
 	if pod, is := obj.(*v1.Pod); is {
 		return pod
@@ -51,7 +51,7 @@ func (s *State) PodOf(obj Object) *v1.Pod {
 	return pod
 }
 
-// Mutation is a change to a new pod. It has only what a scheduler, a controller or kubectl drain looks at.
+// Mutation is a change to a new pod. It has only the parts that a scheduler, a controller or kubectl drain looks at.
 type Mutation struct {
 	// Labels, NodeSelector, Tolerations, TopologySpreadConstraints, Volumes and ResourceClaims are added.
 	Labels, NodeSelector      map[string]string
@@ -62,18 +62,18 @@ type Mutation struct {
 	// Containers are added after those of the template. FirstInitContainers go before the init containers of the template, and
 	// LastInitContainers after them: a sidecar counts for the init containers that follow it.
 	Containers, FirstInitContainers, LastInitContainers []v1.Container
-	// Resources replace those of the template's containers and init containers, by name.
+	// Resources replace the resources of the template's containers and init containers, by the container's name.
 	Resources map[string]v1.ResourceRequirements
-	// PodResources replace those of the pod as a whole, and Affinity replaces the template's, unless nil.
+	// PodResources replace the resources of the pod as a whole, and Affinity replaces the template's, unless nil.
 	PodResources *v1.ResourceRequirements
 	Affinity     *v1.Affinity
 	// PriorityClassName, SchedulerName and RuntimeClassName replace the template's, unless empty.
 	PriorityClassName, SchedulerName, RuntimeClassName string
 }
 
-// Observe returns the change that made the running pod of what the API server makes of its template, or nil if there is none. What the
-// scheduler, the kubelet, the ServiceAccount plugin and the pod's controller have written is no change; the controller is a StatefulSet with
-// these claims if there are any.
+// Observe returns the change between a pod as the API server makes it of its template and the running pod, or nil if there is none. It
+// ignores what the scheduler, the kubelet, the ServiceAccount plugin and the pod's controller have written. If there are claims, the
+// controller is a StatefulSet with these volume claim templates.
 func Observe(template, running *v1.Pod, claims []v1.PersistentVolumeClaim) *Mutation {
 	was, is := &template.Spec, &running.Spec
 	m := &Mutation{
@@ -85,7 +85,7 @@ func Observe(template, running *v1.Pod, claims []v1.PersistentVolumeClaim) *Muta
 	}
 	for _, volume := range is.Volumes {
 		source := &volume.VolumeSource
-		files := source.Secret != nil || source.ConfigMap != nil || source.Projected != nil || source.DownwardAPI != nil // which every node has
+		files := source.Secret != nil || source.ConfigMap != nil || source.Projected != nil || source.DownwardAPI != nil // every node has these files
 		ofSet := slices.ContainsFunc(claims, func(c v1.PersistentVolumeClaim) bool { return c.Name == volume.Name })
 		if !files && !ofSet && !slices.ContainsFunc(was.Volumes, func(v v1.Volume) bool { return v.Name == volume.Name }) {
 			m.Volumes = append(m.Volumes, volume)
@@ -121,7 +121,8 @@ func Observe(template, running *v1.Pod, claims []v1.PersistentVolumeClaim) *Muta
 	return m
 }
 
-// containers returns the running containers that the template lacks, and adds the resources of the others that differ.
+// containers returns the running containers that the template lacks. It records the resources of the other containers if they differ from
+// the template's.
 func (m *Mutation) containers(was, is []v1.Container) []v1.Container {
 	var added []v1.Container
 	for _, container := range is {
@@ -149,7 +150,8 @@ func (m *Mutation) empty() bool {
 		m.PodResources == nil && m.Affinity == nil && m.PriorityClassName == "" && m.SchedulerName == "" && m.RuntimeClassName == ""
 }
 
-// Common returns what both changes add to a pod; nil if that is nothing. What replaces something of a template is of its workload alone.
+// Common returns what both changes add to a pod, or nil if that is nothing. It leaves out the parts that replace something of a template,
+// since these belong to one workload.
 func (m *Mutation) Common(other *Mutation) *Mutation {
 	if m == nil || other == nil {
 		return nil
@@ -171,7 +173,7 @@ func (m *Mutation) Common(other *Mutation) *Mutation {
 	return shared
 }
 
-// Injected returns the containers and volumes of the change; nil if it has none.
+// Injected returns the containers and volumes of the change, or nil if it has none.
 func (m *Mutation) Injected() *Mutation {
 	if m == nil {
 		return nil
@@ -183,27 +185,30 @@ func (m *Mutation) Injected() *Mutation {
 	return injected
 }
 
-// sameContainer ignores what differs from pod to pod, such as the variables of an injected proxy.
+// sameContainer compares names and resources. It ignores what differs from pod to pod, such as the environment variables of an injected
+// proxy.
 func sameContainer(a, b v1.Container) bool {
 	return a.Name == b.Name && sameResources(a.Resources, b.Resources)
 }
 
 func equal[T any](a, b T) bool { return apiequality.Semantic.DeepEqual(a, b) }
 
+// sharedBy returns the items of the first list that are also in the second.
 func sharedBy[T any](a, b []T, same func(T, T) bool) []T {
 	return list.Where(a, func(item T) bool { return slices.ContainsFunc(b, func(other T) bool { return same(item, other) }) })
 }
 
+// sharedItems returns the items of the first map that are also in the second, with the same values.
 func sharedItems(a, b map[string]string) map[string]string {
 	return without(a, func(key, value string) bool { other, found := b[key]; return !found || other != value })
 }
 
-// lacking returns the items that the first map lacks or has with another value.
+// lacking returns the items of the second map that the first lacks or has with another value.
 func lacking(was, is map[string]string) map[string]string {
 	return without(is, func(key, value string) bool { old, found := was[key]; return found && old == value })
 }
 
-// without returns the items that are not dropped; nil if there are none.
+// without returns the items that are not dropped, or nil if there are none.
 func without(items map[string]string, drop func(key, value string) bool) map[string]string {
 	kept := maps.Clone(items)
 	maps.DeleteFunc(kept, drop)
@@ -213,13 +218,13 @@ func without(items map[string]string, drop func(key, value string) bool) map[str
 	return kept
 }
 
-// beyond returns the items that the first list lacks.
+// beyond returns the items of the second list that the first lacks.
 func beyond[T any](was, is []T) []T {
 	return list.Without(is, func(item T) bool { return slices.ContainsFunc(was, func(old T) bool { return equal(old, item) }) })
 }
 
-// Apply changes a new pod in place. Its containers are its own; what else it shares with others is copied first. What the pod has already is
-// not added again.
+// Apply changes a new pod in place. The pod must own its containers; Apply copies whatever else the pod shares with other pods. It does not
+// add what the pod already has.
 func (m *Mutation) Apply(pod *v1.Pod) {
 	if m == nil {
 		return
@@ -261,13 +266,14 @@ func (m *Mutation) Apply(pod *v1.Pod) {
 	}
 }
 
-// named returns the items that no other one is named like.
+// named returns the items whose names no item of the others has.
 func named[T any](items, others []T, name func(T) string) []T {
 	return list.Without(items, func(item T) bool {
 		return slices.ContainsFunc(others, func(other T) bool { return name(other) == name(item) })
 	})
 }
 
+// withItems returns the first map with the items of the second added. It copies the first.
 func withItems(to, items map[string]string) map[string]string {
 	if len(items) == 0 {
 		return to

@@ -17,7 +17,7 @@ func asking(containers ...v1.Container) *v1.Pod {
 	return &v1.Pod{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "web"}}, Spec: v1.PodSpec{Containers: containers}}
 }
 
-// with returns the pod changed.
+// with returns the pod after the change.
 func with(p *v1.Pod, change func(*v1.Pod)) *v1.Pod {
 	p = p.DeepCopy()
 	change(p)

@@ -16,7 +16,7 @@ import (
 // Repels reports whether a taint of the node keeps the pod from being scheduled there.
 func Repels(node *v1.Node, pod *v1.Pod) bool { return Untolerated(node, pod) != nil }
 
-// Untolerated returns the first taint of the node that keeps the pod from being scheduled there; nil if none does.
+// Untolerated returns the first taint of the node that keeps the pod from being scheduled there, or nil if none does.
 func Untolerated(node *v1.Node, pod *v1.Pod) *v1.Taint {
 	taint, repels := corev1.FindMatchingUntoleratedTaint(logr.Discard(), node.Spec.Taints, pod.Spec.Tolerations, func(taint *v1.Taint) bool {
 		return taint.Effect != v1.TaintEffectPreferNoSchedule
@@ -34,14 +34,14 @@ func Attracts(node *v1.Node, pod *v1.Pod) bool {
 }
 
 // Answers reports whether the node's kubelet works, as far as the API server knows. A kubelet that no longer reports cannot end pods. A
-// node without a Ready condition, such as one written by hand, answers.
+// node without a Ready condition, such as a node written by hand, counts as working.
 func Answers(node *v1.Node) bool {
 	_, ready := nodeutil.GetNodeCondition(&node.Status, v1.NodeReady)
 	return ready == nil || ready.Status != v1.ConditionUnknown
 }
 
-// Kubelets returns the newest minor release of the nodes' kubelets, such as 1.35, and "" if no node says. The other parts of a cluster are
-// not older than its kubelets.
+// Kubelets returns the newest minor release of the nodes' kubelets, such as 1.35, or "" if no node says its release. The other parts of a
+// cluster are not older than its kubelets.
 func Kubelets(nodes []*v1.Node) string {
 	var newest *version.Version
 	for _, node := range nodes {

@@ -11,7 +11,7 @@ import (
 )
 
 // KindOf returns the object's kind. It reads the Go type, because typed objects need not set their kind. An unknown owner has the kind that
-// its pods name, and a parameter of policies its own.
+// its pods name, and a Param has the kind of its content.
 func KindOf(obj Object) string {
 	switch o := obj.(type) {
 	case *UnknownOwner:
@@ -44,7 +44,7 @@ func PodSpec(obj Object) (*v1.PodSpec, string) {
 	return nil, ""
 }
 
-// PodGroupOf returns the pod group that the pod, or the pods that the object creates, belong to, and "" if they belong to none.
+// PodGroupOf returns the name of the pod group to which the pod, or the pods that the object creates, belong, or "" if there is none.
 func PodGroupOf(obj Object) string {
 	spec, _ := PodSpec(obj)
 	if spec == nil || spec.SchedulingGroup == nil {

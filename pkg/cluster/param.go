@@ -9,7 +9,7 @@ import (
 type Param struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
-	// Content is the whole object, as JSON has it. It is never changed.
+	// Content is the whole object, as decoded from JSON. It is never changed.
 	Content map[string]any `json:"-"`
 }
 

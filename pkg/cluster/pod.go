@@ -34,7 +34,7 @@ func Active(pod *v1.Pod) bool { return controller.IsPodActive(pod) }
 func Waits(pod *v1.Pod) bool { return pod.Spec.NodeName == "" && !Terminal(pod) }
 
 // LastTried returns when a scheduler last tried to place a pod without a node, as far as is known: when its PodScheduled condition was last
-// probed, which a FailedScheduling event of a dump says, or else when the condition last changed, or else when the pod was created.
+// probed, which a FailedScheduling event of a dump shows, or else when the condition last changed, or else when the pod was created.
 func LastTried(pod *v1.Pod) time.Time {
 	for i := range pod.Status.Conditions {
 		switch c := &pod.Status.Conditions[i]; {
@@ -48,13 +48,13 @@ func LastTried(pod *v1.Pod) time.Time {
 	return pod.CreationTimestamp.Time
 }
 
-// RunsOnce reports whether the pod is not there to run for ever: its kubelet does not start it again when it has succeeded.
+// RunsOnce reports whether the pod is meant to end: its kubelet does not start it again when it has succeeded.
 func RunsOnce(pod *v1.Pod) bool {
 	return pod.Spec.RestartPolicy == v1.RestartPolicyNever || pod.Spec.RestartPolicy == v1.RestartPolicyOnFailure
 }
 
-// LosesWork returns a function that reports whether a lost pod is lost work: it runs once, and its controller is not in the state, so that
-// nobody knows whether another would do the same again.
+// LosesWork returns a function that reports whether the loss of a pod is lost work: the pod runs once, and its controller is not in the
+// state, so nobody knows whether another pod would do the same again.
 func (s *State) LosesWork() func(*v1.Pod) bool {
 	known := sync.OnceValue(func() map[types.UID]bool {
 		others, uids := *s, map[types.UID]bool{}
@@ -70,13 +70,13 @@ func (s *State) LosesWork() func(*v1.Pod) bool {
 	}
 }
 
-// DeletionRequested returns when the deletion of the pod was requested. Its deletionTimestamp is when the grace period ends.
+// DeletionRequested returns when the deletion of the pod was requested. The pod's deletionTimestamp is the end of its grace period.
 func DeletionRequested(pod *v1.Pod) time.Time {
 	return pod.DeletionTimestamp.Add(-time.Duration(ptr.Deref(pod.DeletionGracePeriodSeconds, 0)) * time.Second)
 }
 
 // Bind returns the pod as it runs on the node: bound, started and ready at the given time. Containers start at once; see docs/model.md. The
-// result still shares everything else with the other pods of its template.
+// result shares everything else with the other pods of its template.
 func Bind(pod *v1.Pod, node string, started time.Time) *v1.Pod {
 	bound := *pod
 	bound.Spec.NodeName = node
@@ -98,9 +98,9 @@ func Bind(pod *v1.Pod, node string, started time.Time) *v1.Pod {
 // topologyLabels are the labels of a node that a pod gets when it is bound to the node.
 var topologyLabels = []string{v1.LabelTopologyZone, v1.LabelTopologyRegion}
 
-// LabelByNode gives a pod that is bound to the node the node's zone and region, as the API server's plugin PodTopologyLabels does. See
-// https://github.com/kubernetes/kubernetes/blob/v1.37.1/plugin/pkg/admission/podtopologylabels/admission.go. The pod's own map of labels stays
-// as it is.
+// LabelByNode gives a pod that is bound to the node the node's zone and region as labels, as the API server's plugin PodTopologyLabels
+// does. It does not change the pod's map of labels, but replaces it. See
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/plugin/pkg/admission/podtopologylabels/admission.go.
 func LabelByNode(pod *v1.Pod, node *v1.Node) {
 	if node == nil || !utilfeature.DefaultFeatureGate.Enabled(features.PodTopologyLabelsAdmission) {
 		return
@@ -118,7 +118,7 @@ func LabelByNode(pod *v1.Pod, node *v1.Node) {
 	}
 }
 
-// OwnLabels returns the labels of the pod without those that it has from its node.
+// OwnLabels returns the labels of the pod without the labels that it has from its node.
 func OwnLabels(pod *v1.Pod) map[string]string {
 	if pod.Spec.NodeName == "" {
 		return pod.Labels
@@ -126,15 +126,15 @@ func OwnLabels(pod *v1.Pod) map[string]string {
 	return without(pod.Labels, func(key, _ string) bool { return slices.Contains(topologyLabels, key) })
 }
 
-// failedAttachVolume is the reason of the event of a pod that waits for a volume: FailedAttachVolume in
+// failedAttachVolume is the reason of the event about a pod that waits for a volume, FailedAttachVolume in
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/kubelet/events/event.go. Here it is also the reason of a condition.
 const failedAttachVolume = "FailedAttachVolume"
 
 // AttachedTo is the prefix of the texts that WaitsForVolume returns. The nodes to which the volume is attached follow it.
 const AttachedTo = "waits for its volume, attached to "
 
-// AwaitVolume returns the bound pod as it is while one of its volumes is attached to another node. The report shows why; the event is the
-// text that the API would show.
+// AwaitVolume returns the bound pod as it is while one of its volumes is attached to another node. Reports show why; event is the text that
+// the API would show.
 func AwaitVolume(pod *v1.Pod, why, event string, now metav1.Time) *v1.Pod {
 	waiting := *pod
 	waiting.Status.Phase = v1.PodPending
@@ -162,7 +162,7 @@ func WaitsForVolume(pod *v1.Pod) string {
 	return podutil.GetPodReadyCondition(pod.Status).Message
 }
 
-// AttachEvent returns the event of a pod that waits for a volume, and "" for any other pod.
+// AttachEvent returns the text of the event about a pod that waits for a volume, or "" for any other pod.
 func AttachEvent(pod *v1.Pod) string {
 	if pod.Spec.NodeName == "" || pod.Status.Phase != v1.PodPending {
 		return ""
@@ -174,7 +174,7 @@ func AttachEvent(pod *v1.Pod) string {
 	return starts.Message
 }
 
-// Start returns a pod that has waited for a volume as it is when it runs.
+// Start returns a pod that has waited for a volume as it is once it runs.
 func Start(pod *v1.Pod, now metav1.Time) *v1.Pod {
 	started := *pod
 	started.Status.Phase = v1.PodRunning
@@ -185,7 +185,8 @@ func Start(pod *v1.Pod, now metav1.Time) *v1.Pod {
 	return &started
 }
 
-// StartedAfterVolume returns when a pod started that the simulation bound and that had to wait for a volume. It is zero for any other pod.
+// StartedAfterVolume returns when a pod started that the simulation bound and that had to wait for a volume. The time is zero for any other
+// pod.
 func StartedAfterVolume(pod *v1.Pod) time.Time {
 	if _, starts := podutil.GetPodCondition(&pod.Status, v1.PodReadyToStartContainers); starts != nil && starts.Status == v1.ConditionTrue {
 		return starts.LastTransitionTime.Time
@@ -193,14 +194,14 @@ func StartedAfterVolume(pod *v1.Pod) time.Time {
 	return time.Time{}
 }
 
-// Stop returns the pod as it is after its containers were stopped before they completed.
+// Stop returns the pod after its containers were stopped before they completed.
 func Stop(pod *v1.Pod, now metav1.Time) *v1.Pod {
 	stopped := *pod
 	stopped.Status.Phase = v1.PodFailed
 	return WithCondition(&stopped, v1.PodCondition{Type: v1.PodReady, Status: v1.ConditionFalse, Reason: "PodFailed", LastTransitionTime: now})
 }
 
-// WithCondition returns the pod with the condition. It replaces a condition of the same type only if that has another status.
+// WithCondition returns the pod with the condition. An existing condition of the same type is replaced only if it has another status.
 func WithCondition(pod *v1.Pod, condition v1.PodCondition) *v1.Pod {
 	changed := *pod
 	changed.Status.Conditions = slices.Clone(pod.Status.Conditions)

@@ -11,7 +11,7 @@ import (
 
 // Ref names an object of a kind that a State holds. Name is empty if only the kind and the namespace matter.
 type Ref struct {
-	// Kind is the object's. The kind of a workload is that of the outermost owner of its pods, or Pod for a pod without one.
+	// Kind is the kind of the object. The kind of a workload is that of the outermost owner of its pods, or Pod for a pod without an owner.
 	Kind      string `json:"kind"`
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
@@ -20,7 +20,7 @@ type Ref struct {
 // RefTo returns the object's kind, namespace and name.
 func RefTo(obj Object) Ref { return Ref{KindOf(obj), obj.GetNamespace(), obj.GetName()} }
 
-// Find returns the first of the objects that has the name, nil if none has it.
+// Find returns the first of the objects with the name, or nil if there is none.
 func Find(objects []Object, name Ref) Object {
 	for _, obj := range objects {
 		if RefTo(obj) == name {
@@ -70,11 +70,11 @@ func (r Ref) Compare(other Ref) int {
 type PodRef struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
-	// Workload is the outermost owner, as kind/name in lower case; empty for a pod without one.
+	// Workload is the outermost owner, as kind/name in lower case; empty for a pod without an owner.
 	Workload string `json:"workload,omitempty"`
 }
 
-// NewPodRef names the pod and the owner that Owners finds for it.
+// NewPodRef names the pod and its owner, which State.Owners finds.
 func NewPodRef(pod *v1.Pod, owner Ref) PodRef {
 	ref := PodRef{Namespace: pod.Namespace, Name: pod.Name}
 	if owner.Kind != "Pod" {
@@ -83,7 +83,7 @@ func NewPodRef(pod *v1.Pod, owner Ref) PodRef {
 	return ref
 }
 
-// Owner returns the workload, its kind in lower case; a pod without one is its own.
+// Owner returns the workload, with its kind in lower case. A pod without an owner is its own workload.
 func (p PodRef) Owner() Ref {
 	kind, name, found := strings.Cut(p.Workload, "/")
 	if !found {
@@ -106,7 +106,7 @@ func (p PodRef) OfWorkload(workload Ref) bool {
 // WorkloadRef names a workload in an answer.
 type WorkloadRef struct {
 	Namespace string `json:"namespace"`
-	// Workload is kind/name, the kind in lower case; pod/name for a pod without an owner.
+	// Workload is kind/name in lower case, or pod/name for a pod without an owner.
 	Workload string `json:"workload"`
 }
 

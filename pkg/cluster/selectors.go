@@ -12,17 +12,18 @@ import (
 	"github.com/faultline/faultline/pkg/list"
 )
 
-// Selectors finds which of many selectors, such as those of budgets or workloads, match a pod. Matching every pod with every selector takes
+// Selectors finds which of many selectors, such as those of budgets or workloads, match a pod. To match every pod with every selector takes
 // seconds in a large cluster. Most selectors require a label, so an index by label leaves only a few to try for each pod. The zero value is
 // empty.
 type Selectors struct {
 	selectors []labels.Selector
-	// byLabel holds the positions of selectors by the first label that each requires; byNamespace holds the positions of selectors that
-	// require no label.
+	// byLabel has the positions of selectors by the first label that each requires; byNamespace has the positions of selectors that require
+	// no label.
 	byLabel     map[label][]int
 	byNamespace map[string][]int
 }
 
+// label is a label of a pod in a namespace.
 type label struct{ namespace, key, value string }
 
 // Add adds a selector of a namespace. The first selector has position 0. Add returns an error for an invalid selector and does not add it.
@@ -82,7 +83,7 @@ func Selecting[T Object](objs []T, selector func(T) *metav1.LabelSelector) func(
 	}
 }
 
-// Budgets returns a function that finds the PodDisruptionBudgets that guard a pod.
+// Budgets returns a function that finds the PodDisruptionBudgets that select a pod.
 func (s *State) Budgets() func(*v1.Pod) []*policyv1.PodDisruptionBudget {
 	return Selecting(s.PodDisruptionBudgets, func(pdb *policyv1.PodDisruptionBudget) *metav1.LabelSelector { return pdb.Spec.Selector })
 }

@@ -5,15 +5,16 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// What the Cluster Autoscaler tolerates between the nodes of similar groups: of the memory of machines, and of what pods can have. See
+// The differences that the Cluster Autoscaler tolerates between nodes of similar groups: maxMemoryDifference in the memory of machines, and
+// maxDifference in the resources that pods can use. See
 // https://github.com/kubernetes-sigs/cluster-autoscaler/blob/33c3f97bf2749b1385d9223f1f8856fe345011f7/pkg/processors/nodegroupset/compare_nodegroups.go.
 const (
 	maxMemoryDifference = 0.015
 	maxDifference       = 0.05
 )
 
-// SimilarSize reports whether the nodes are about as large as each other, as the Cluster Autoscaler compares them: machines of one type report
-// memories that are some KiB apart.
+// SimilarSize reports whether the nodes are about equally large, as the Cluster Autoscaler compares them: machines of one type may report
+// memories that differ by some KiB.
 func SimilarSize(a, b *v1.Node) bool {
 	capacity := func(name v1.ResourceName, p, q resource.Quantity) bool {
 		return p.Cmp(q) == 0 || name == v1.ResourceMemory && within(maxMemoryDifference, p, q)
@@ -26,7 +27,7 @@ func SimilarResources(a, b v1.ResourceList) bool {
 	return sameAmounts(a, b, func(_ v1.ResourceName, p, q resource.Quantity) bool { return within(maxDifference, p, q) })
 }
 
-// sameAmounts reports whether both lists have the same resources, and equal amounts of each.
+// sameAmounts reports whether both lists have the same resources, and amounts of each that equal accepts.
 func sameAmounts(a, b v1.ResourceList, equal func(v1.ResourceName, resource.Quantity, resource.Quantity) bool) bool {
 	if len(a) != len(b) {
 		return false
@@ -39,7 +40,7 @@ func sameAmounts(a, b v1.ResourceList, equal func(v1.ResourceName, resource.Quan
 	return true
 }
 
-// within reports whether the quantities differ by no more than a share of the larger.
+// within reports whether the quantities differ by no more than a share of the larger one: with 0.05, 95 and 100 do not differ too much.
 func within(share float64, p, q resource.Quantity) bool {
 	larger, smaller := float64(p.MilliValue()), float64(q.MilliValue())
 	if larger < smaller {

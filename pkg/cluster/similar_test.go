@@ -9,7 +9,7 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// Memories of 15,013,440 and 15,013,468 KiB are those of one type of machine. Of 1,000 MiB 1.5 % are 15.
+// 15,013,440 and 15,013,468 KiB are memories of one type of machine. 1.5 % of 1,000 MiB are 15 MiB.
 func TestSimilarSize(t *testing.T) {
 	sizes := func(list ...string) v1.ResourceList {
 		all := v1.ResourceList{}

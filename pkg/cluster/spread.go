@@ -17,8 +17,9 @@ func SpreadIncludes(c *v1.TopologySpreadConstraint, node *v1.Node, pod *v1.Pod) 
 	return ptr.Deref(c.NodeTaintsPolicy, v1.NodeInclusionPolicyIgnore) == v1.NodeInclusionPolicyIgnore || !Repels(node, pod)
 }
 
-// CountsFor returns whether a node's domain of the key counts for pods like this one, also if it is empty: for a hard spread constraint over the key,
-// whether the scheduler counts the node; otherwise whether the node does not repel such pods.
+// CountsFor returns a function that reports whether a node's domain of the key counts for pods like this one, even if the domain has no
+// pods. For a hard spread constraint over the key, the domain counts if the scheduler counts the node; otherwise, if the node does not
+// repel such pods.
 func CountsFor(pod *v1.Pod, key string) func(*v1.Node) bool {
 	hard := slices.DeleteFunc(slices.Clone(pod.Spec.TopologySpreadConstraints), func(c v1.TopologySpreadConstraint) bool { return c.WhenUnsatisfiable != v1.DoNotSchedule })
 	at := slices.IndexFunc(hard, func(c v1.TopologySpreadConstraint) bool { return c.TopologyKey == key })

@@ -1,4 +1,4 @@
-// Package cluster holds the state of a cluster at one moment: its nodes, pods, workloads, volumes, budgets and priorities. A state is
+// Package cluster has the state of a cluster at one moment: its nodes, pods, workloads, volumes, budgets and priorities. A state is
 // immutable; the next state is derived from it.
 package cluster
 
@@ -110,7 +110,7 @@ type State struct {
 	ResourceClaimTemplates   []*resourcev1.ResourceClaimTemplate
 	SchedulingWorkloads      []*schedulingv1beta1.Workload
 	PodGroups                []*schedulingv1beta1.PodGroup
-	// Policies holds the ValidatingAdmissionPolicies and MutatingAdmissionPolicies, their bindings, and their parameters, which are a Param each.
+	// Policies holds the ValidatingAdmissionPolicies and MutatingAdmissionPolicies, their bindings, and their parameters, each as a Param.
 	Policies []Object
 
 	// JobBackoffs holds the backoff of each Job whose pods have failed, by the Job's UID.
@@ -118,16 +118,16 @@ type State struct {
 	// Attachments are the volumes that can be attached to one node at a time, and the nodes that have them.
 	Attachments []Attachment
 
-	// Mutations lists the changes that the cluster makes to new pods besides the API server's own plugins; nil if nothing shows any.
+	// Mutations are the changes that the cluster makes to new pods beyond the API server's own plugins; nil if no pod shows any.
 	Mutations *Mutations
-	// AsTemplate means that new pods are as their templates say, whatever the running pods show.
+	// AsTemplate means that new pods are as their templates say, even if the running pods show changes.
 	AsTemplate bool
 	// APIServer is how the API server is run.
 	APIServer APIServer
-	// Unread are the kinds of which the cluster may have objects that are not here, because nobody was allowed to read them.
+	// Unread lists the kinds of which the cluster may have more objects than are here, because nobody was allowed to read them.
 	Unread []string
 
-	// Federation holds the clusters that a state of several clusters shows; nil for a single cluster.
+	// Federation has the clusters that a state of several clusters shows; nil for a single cluster.
 	Federation *Federation
 
 	// Refused lists the requests of users that the API server has refused since the step began, and the requests of controllers that it
@@ -136,14 +136,14 @@ type State struct {
 
 	arrivals map[types.UID]int // see Arrival; never changed in place
 
-	// Name endings of the lists that are long or change often.
+	// The name endings of lists that are long or change often.
 	nodeEndings       endings[*v1.Node]
 	podEndings        endings[*v1.Pod]
 	deploymentEndings endings[*appsv1.Deployment]
 	setEndings        endings[*appsv1.ReplicaSet]
 }
 
-// Knows reports whether the objects of the kind are all that there are. What may not be read is unknown, not missing.
+// Knows reports whether the state has all objects of the kind. If the kind was not read, its objects are unknown, not missing.
 func (s *State) Knows(kind string) bool { return !slices.Contains(s.Unread, kind) }
 
 // JobBackoff is how long a Job must wait before it may replace a pod.
@@ -190,7 +190,7 @@ func (s *State) Without(objs ...Object) *State {
 	return s.derive(objs, change{})
 }
 
-// lists are the lists of objects in a State, in the order of its fields.
+// lists has the lists of objects of a State, in the order of its fields.
 var lists = []objects{
 	in(func(s *State) *[]*v1.Namespace { return &s.Namespaces }),
 	in(func(s *State) *[]*v1.Node { return &s.Nodes }, func(s *State) *endings[*v1.Node] { return &s.nodeEndings }),
@@ -230,7 +230,7 @@ var lists = []objects{
 	}},
 }
 
-// collectPolicy adds an object that admission policies consist of.
+// collectPolicy adds an admission policy, a binding or a parameter to the state. It reports false for any other object.
 func collectPolicy(s *State, obj Object) bool {
 	switch obj.(type) {
 	case *admissionv1.ValidatingAdmissionPolicy, *admissionv1.ValidatingAdmissionPolicyBinding, *admissionv1.MutatingAdmissionPolicy,
@@ -241,20 +241,20 @@ func collectPolicy(s *State, obj Object) bool {
 	return false
 }
 
-// objects is a list of objects of one kind in a State.
+// objects gives access to one list of a State, whose objects have one kind.
 type objects struct {
 	find    func(s *State, name Ref) Object
-	collect func(s *State, obj Object) bool // adds the object if it is of the kind
-	all     func(s *State, to []Object) []Object
+	collect func(s *State, obj Object) bool      // adds the object if it is of the kind
+	all     func(s *State, to []Object) []Object // appends the objects of the list
 	apply   func(c change, next, given *State)
 }
 
-// in returns a list of a State, and its endings if it is long or changes often.
+// in returns access to a list of a State, and to the list's endings if it is long or changes often.
 func in[T Object](list func(*State) *[]T, ends ...func(*State) *endings[T]) objects {
 	kind := reflect.TypeFor[T]().Elem().Name()
 	return objects{
 		find: func(s *State, name Ref) Object {
-			if kind != name.Kind && kind != "UnknownOwner" { // whose kind is its own
+			if kind != name.Kind && kind != "UnknownOwner" { // an unknown owner has a kind of its own
 				return nil
 			}
 			for _, obj := range *list(s) {
@@ -299,7 +299,7 @@ func (s *State) Objects() []Object {
 	return all
 }
 
-// Find returns the object of that name; nil if there is none. It looks at all objects of the kind.
+// Find returns the object with that name, or nil if there is none. It searches all objects of the kind.
 func (s *State) Find(name Ref) Object {
 	for _, list := range lists {
 		if obj := list.find(s, name); obj != nil {
@@ -309,7 +309,7 @@ func (s *State) Find(name Ref) Object {
 	return nil
 }
 
-// NodesByName returns the nodes by their names, in a map of the caller's own.
+// NodesByName returns the nodes by their names, in a new map.
 func (s *State) NodesByName() map[string]*v1.Node {
 	return list.By(s.Nodes, func(node *v1.Node) string { return node.Name })
 }
@@ -327,6 +327,7 @@ func (s *State) Scaled() iter.Seq[Object] {
 	}
 }
 
+// each yields the objects, and reports whether the loop goes on.
 func each[T Object](objs []T, yield func(Object) bool) bool {
 	for _, obj := range objs {
 		if !yield(obj) {
@@ -337,8 +338,8 @@ func each[T Object](objs []T, yield func(Object) bool) bool {
 }
 
 // Scalable returns the workloads that have replicas, in the state's order: Deployments, StatefulSets, unknown owners, and ReplicaSets and
-// ReplicationControllers that nothing in the state controls. Of a Rollout's ReplicaSets and a DeploymentConfig's ReplicationControllers these
-// are the ones that have replicas.
+// ReplicationControllers that nothing in the state controls. A Rollout and a DeploymentConfig are not in the state: their ReplicaSets and
+// ReplicationControllers with at least one replica are returned.
 func (s *State) Scalable() []Object {
 	var all []Object
 	deployments := list.Set(s.Deployments, func(d *appsv1.Deployment) types.UID { return d.UID })
@@ -352,8 +353,8 @@ func (s *State) Scalable() []Object {
 	return all
 }
 
-// Desired returns spec.replicas of each Deployment, StatefulSet and unknown owner, and of each ReplicaSet and ReplicationController without a
-// controller.
+// Desired returns spec.replicas of each Deployment, StatefulSet and unknown owner, and of each ReplicaSet and ReplicationController that
+// nothing controls.
 func (s *State) Desired() map[Ref]int {
 	desired := map[Ref]int{}
 	for obj := range s.Scaled() {
@@ -379,9 +380,10 @@ func (s *State) Node(name string) *v1.Node {
 	return nil
 }
 
-// change says whether derive adds or removes the objects.
+// change says whether derive adds (merge) or removes the objects.
 type change struct{ merge bool }
 
+// derive returns a state with the objects added or removed.
 func (s *State) derive(objs []Object, c change) *State {
 	if len(objs) == 0 {
 		return s
@@ -402,6 +404,7 @@ func (s *State) derive(objs []Object, c change) *State {
 	return &next
 }
 
+// collect adds the object to its list. It returns an error if a State cannot hold the object.
 func (s *State) collect(obj Object) error {
 	for _, list := range lists {
 		if list.collect(s, obj) {

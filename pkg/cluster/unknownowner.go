@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// UnknownOwner is the controller of pods whose own object is not known, such as a StrimziPodSet or a CloneSet. Its pods show what it
-// makes: it is assumed to make each of them anew.
+// UnknownOwner is a controller of pods that is not itself in the input, such as a StrimziPodSet or a CloneSet. Its pods show what it makes:
+// the simulation assumes that it replaces each of them.
 type UnknownOwner struct {
 	// TypeMeta has the kind and the version that the pods' owner references have.
 	metav1.TypeMeta   `json:",inline"`
@@ -21,15 +21,18 @@ type UnknownOwner struct {
 // UnknownOwnerSpec says which pods the owner makes.
 type UnknownOwnerSpec struct {
 	Replicas *int32 `json:"replicas"`
-	// Template is the template of pods that have no name of their own: of all of them, if names are generated, and of further ones.
+	// Template is the template of pods that have no name of their own: of all pods if names are generated, and otherwise of additional
+	// ones.
 	Template v1.PodTemplateSpec `json:"template"`
-	// Named are the pods that come back under their own names, in the order in which the owner makes them. Without any, names are generated.
+	// Named are the pods that come back under their own names, in the order in which the owner makes them. If there are none, names are
+	// generated.
 	Named []v1.PodTemplateSpec `json:"named,omitempty"`
 	// Unscaled means that the kind has no scale subresource, by which a PodDisruptionBudget learns how many pods there should be.
 	Unscaled bool `json:"unscaled,omitempty"`
 }
 
-// Changeable returns an error for an unknown owner: it can have more replicas or fewer, but nothing else of it is known that could change.
+// Changeable returns an error for an unknown owner: its number of replicas can change, but nothing else about it is known that could
+// change.
 func Changeable(obj Object) error {
 	if o, unknown := obj.(*UnknownOwner); unknown {
 		remedy := "add it to the dump"

@@ -2,7 +2,7 @@
 //
 // The scheduler's plugins compare the values of topology labels with each other. They look at a particular value only if a rule names it,
 // and at the name of a node only if a rule, a volume or a pod names it. So this package searches every object for node names and topology
-// values. A name or value that occurs anywhere becomes part of the look of the nodes that have it; the others are left out.
+// values. A name or value that occurs anywhere becomes part of the look of the nodes that have it; other names and values are left out.
 package alike
 
 import (
@@ -42,8 +42,8 @@ func NewNames(nodes []*v1.Node, keys ...string) *Names {
 	return n
 }
 
-// Mention records the names that occur in a JSON document, or in a single string. Names and values have no characters that JSON escapes, so
-// each stands between two quotes.
+// Mention records the names that occur in a JSON document, or in a single string. JSON escapes no character of a name or value, so each
+// stands between two quotes.
 func (n *Names) Mention(json string) {
 	for text := range strings.SplitSeq(json, `"`) {
 		if _, known := n.mentioned[text]; known {

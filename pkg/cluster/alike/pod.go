@@ -13,14 +13,14 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// Pods sorts pods into classes of the same look: what the scheduler sees of them, without their names, nodes and status. The zero value is
+// Pods sorts pods into classes of the same look: what the scheduler sees of a pod, without its name, node and status. The zero value is
 // empty.
 type Pods struct {
-	classes map[string]string // what a class looks like → its short name
+	classes map[string]string // by what a class looks like: its short name
 	known   map[template]string
 }
 
-// template is the key under which a class is found again: pods of one template share its containers.
+// template is the key of a known class: pods of one template share its containers.
 type template struct {
 	container *v1.Container
 	owner     string

@@ -8,8 +8,9 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// Apart is a rule that keeps the pods of a workload apart from each other.
+// Apart is a rule that keeps the pods of a workload apart.
 type Apart struct {
+	// By is the kind of the rule.
 	By Separation
 	// Over lists the topology keys over whose domains the pods keep apart, with one rule for each key. It is empty for NoRule.
 	Over []Over
@@ -37,6 +38,7 @@ var Separations = []Separation{NoRule, SoftAnti, HardAnti, EvenlySpread}
 
 // Over is a topology key and the weight of a preferred term. A weight below 1 means 100, the maximum.
 type Over struct {
+	// TopologyKey is the node label whose values are the domains.
 	TopologyKey string
 	Weight      int32
 }
@@ -57,7 +59,7 @@ func KeptApart(spec *v1.PodSpec, own labels.Set, namespace string) []Rule {
 // the selector.
 func KeepApart(spec *v1.PodSpec, own labels.Set, namespace string, selector *metav1.LabelSelector, by ...Apart) {
 	kept := places(spec)
-	for _, p := range slices.Backward(kept) { // backward, so that removing one does not move those still to remove
+	for _, p := range slices.Backward(kept) { // backward, so that the indexes of the other rules stay right
 		if among(spec, p, own, namespace) {
 			remove(spec, p)
 		}
@@ -68,6 +70,7 @@ func KeepApart(spec *v1.PodSpec, own labels.Set, namespace string, selector *met
 	tidy(spec)
 }
 
+// add adds the rules of apart to the spec.
 func add(spec *v1.PodSpec, selector *metav1.LabelSelector, apart *Apart) {
 	for _, over := range apart.Over {
 		term := v1.PodAffinityTerm{LabelSelector: selector, TopologyKey: over.TopologyKey, MatchLabelKeys: apart.MatchLabelKeys}
@@ -115,6 +118,7 @@ func among(spec *v1.PodSpec, p place, own labels.Set, namespace string) bool {
 	return err == nil && matches.Matches(own)
 }
 
+// antiAffinityTerm returns the term of the rule, which is an anti-affinity.
 func antiAffinityTerm(spec *v1.PodSpec, p place) *v1.PodAffinityTerm {
 	anti := spec.Affinity.PodAntiAffinity
 	if p.Hard {
@@ -123,6 +127,7 @@ func antiAffinityTerm(spec *v1.PodSpec, p place) *v1.PodAffinityTerm {
 	return &anti.PreferredDuringSchedulingIgnoredDuringExecution[p.index].PodAffinityTerm
 }
 
+// antiAffinity returns the spec's anti-affinity, and makes it if there is none.
 func antiAffinity(spec *v1.PodSpec) *v1.PodAntiAffinity {
 	if spec.Affinity == nil {
 		spec.Affinity = &v1.Affinity{}

@@ -79,7 +79,8 @@ func Soften(spec *v1.PodSpec, r Rule) bool {
 	return true
 }
 
-// Relax softens a hard rule, or removes it where it cannot become soft. It changes the spec in place, so pass a deep copy, and describes the change.
+// Relax softens a hard rule, or removes a rule that cannot become soft. It changes the spec in place, so pass a deep copy. It describes the
+// change.
 func Relax(spec *v1.PodSpec, r Rule) string {
 	switch {
 	case !Soften(spec, r):
@@ -93,8 +94,9 @@ func Relax(spec *v1.PodSpec, r Rule) string {
 	return fmt.Sprintf("make the %s preferred", r)
 }
 
-// SoftenLabel makes what the node selector and the required node affinity ask of one node label a preference of weight 100, in place, and leaves
-// what they ask of others. It returns what they asked, such as topology.kubernetes.io/zone in (a); empty if nothing.
+// SoftenLabel turns the requirements of the node selector and of required node affinity on one node label into preferences of weight 100,
+// in place. Requirements on other labels stay. It returns the requirements as text, such as topology.kubernetes.io/zone in (a), or "" if
+// there are none.
 func SoftenLabel(spec *v1.PodSpec, key string) string {
 	var soft []v1.NodeSelectorTerm
 	if value, asked := spec.NodeSelector[key]; asked {
@@ -112,7 +114,8 @@ func SoftenLabel(spec *v1.PodSpec, key string) string {
 				terms[i].MatchExpressions = list.Without(terms[i].MatchExpressions, of)
 			}
 		}
-		// A term that asks nothing matches no node. Since terms are alternatives, one that asked for the label alone now lets every node through.
+		// A term without requirements matches no node. Terms are alternatives, so a term that required only this label now lets every node
+		// pass.
 		if slices.ContainsFunc(terms, func(t v1.NodeSelectorTerm) bool { return len(t.MatchExpressions)+len(t.MatchFields) == 0 }) {
 			a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution = nil
 		}
@@ -124,6 +127,7 @@ func SoftenLabel(spec *v1.PodSpec, key string) string {
 	return strings.Join(list.Each(soft, func(t v1.NodeSelectorTerm) string { return nodeSelector(&t) }), " or ")
 }
 
+// prefer adds the terms to the preferred node affinity, with weight 100.
 func prefer(spec *v1.PodSpec, terms ...v1.NodeSelectorTerm) {
 	if spec.Affinity == nil {
 		spec.Affinity = &v1.Affinity{}
@@ -138,6 +142,7 @@ func prefer(spec *v1.PodSpec, terms ...v1.NodeSelectorTerm) {
 	}
 }
 
+// find returns the rule of the spec that has the path and subject of r.
 func find(spec *v1.PodSpec, r Rule) (place, bool) {
 	all := places(spec)
 	i := slices.IndexFunc(all, func(p place) bool { return p.is(r) })
@@ -147,6 +152,7 @@ func find(spec *v1.PodSpec, r Rule) (place, bool) {
 	return all[i], true
 }
 
+// remove removes the rule from the spec.
 func remove(spec *v1.PodSpec, p place) {
 	switch p.Kind {
 	case Affinity, AntiAffinity:

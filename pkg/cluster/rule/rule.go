@@ -19,6 +19,7 @@ import (
 // Kind is the part of the spec that a rule is in.
 type Kind string
 
+// The kinds of rules, named as their fields in the spec.
 const (
 	Affinity     Kind = "podAffinity"
 	AntiAffinity Kind = "podAntiAffinity"
@@ -27,7 +28,7 @@ const (
 	Spread       Kind = "topologySpreadConstraints"
 )
 
-// Plugin is the scheduler's plugin that refuses nodes for a hard rule of the kind.
+// Plugin returns the scheduler's plugin that rejects nodes for a hard rule of the kind.
 func (k Kind) Plugin() string {
 	switch k {
 	case Affinity, AntiAffinity:
@@ -51,7 +52,7 @@ type Rule struct {
 	// "or". Selector leaves out the requirements that the API server adds from matchLabelKeys and mismatchLabelKeys, since a pod's spec has
 	// them but its template's has not.
 	Selector string `json:"selector,omitempty"`
-	// Besides has the other fields that say which pods and nodes count, such as namespaces and matchLabelKeys.
+	// Besides has the other fields that decide which pods and nodes count, such as namespaces and matchLabelKeys.
 	Besides string `json:"besides,omitempty"`
 	// Weight is the weight of a preferred term, 1 to 100, and 0 for other rules.
 	Weight int32 `json:"weight,omitempty"`
@@ -84,8 +85,8 @@ func (r Rule) String() string {
 	return fmt.Sprintf("spread over %s, maxSkew %d, %s", r.TopologyKey, r.MaxSkew, when)
 }
 
-// is reports whether the rule is the same as a rule of another version of the spec, such as one that a later step applied: both have the
-// same path and subject. Weight, skew and hardness may differ.
+// is reports whether the rule is the same as a rule of another version of the spec, such as a version that a later step applied: both have
+// the same path and subject. Weight, skew and hardness may differ.
 func (r Rule) is(other Rule) bool {
 	return r.Path == other.Path && r.TopologyKey == other.TopologyKey && r.Selector == other.Selector
 }
@@ -96,8 +97,8 @@ const (
 )
 
 // Of returns the rules of the spec: pod affinity, pod anti-affinity and node affinity, each with its required rules first, then the node
-// selector and the spread constraints, in the order of the spec. Required node affinity is one rule, since its terms are alternatives; so
-// is the node selector.
+// selector and the spread constraints, in the order of the spec. Required node affinity is one rule, since its terms are alternatives. The
+// node selector is one rule, too.
 func Of(spec *v1.PodSpec) []Rule {
 	return list.Each(places(spec), func(p place) Rule { return p.Rule })
 }
@@ -108,6 +109,7 @@ type place struct {
 	index int
 }
 
+// places returns the rules of the spec with their indexes.
 func places(spec *v1.PodSpec) []place {
 	var all []place
 	if affinity := spec.Affinity; affinity != nil {
@@ -132,6 +134,7 @@ func places(spec *v1.PodSpec) []place {
 	return all
 }
 
+// podTerms returns the rules of pod affinity or pod anti-affinity.
 func podTerms(kind Kind, affinity *v1.PodAffinity) []place {
 	if affinity == nil {
 		return nil
@@ -155,6 +158,7 @@ func podTerms(kind Kind, affinity *v1.PodAffinity) []place {
 	return all
 }
 
+// nodeTerms returns the rules of node affinity.
 func nodeTerms(affinity *v1.NodeAffinity) []place {
 	if affinity == nil {
 		return nil
@@ -189,6 +193,7 @@ func selector(s *metav1.LabelSelector, match, mismatch []string) string {
 	return metav1.FormatLabelSelector(s)
 }
 
+// namespaces formats a namespace selector; it is "" for nil, which selects no namespaces.
 func namespaces(selector *metav1.LabelSelector) string {
 	if selector == nil {
 		return ""
@@ -196,7 +201,7 @@ func namespaces(selector *metav1.LabelSelector) string {
 	return metav1.FormatLabelSelector(selector)
 }
 
-// fields formats names and values, without the values that are empty.
+// fields formats pairs of names and values, and skips empty values.
 func fields(pairs ...string) string {
 	var given []string
 	for pair := range slices.Chunk(pairs, 2) {
@@ -207,6 +212,7 @@ func fields(pairs ...string) string {
 	return strings.Join(given, ", ")
 }
 
+// nodeSelector formats the requirements of a term.
 func nodeSelector(term *v1.NodeSelectorTerm) string {
 	var parts []string
 	for _, r := range slices.Concat(term.MatchExpressions, term.MatchFields) {

@@ -260,7 +260,7 @@ func TestWithWeightOfTheSecond(t *testing.T) {
 	}
 }
 
-// What a spec asks of a zone becomes a preference, and what it asks of other labels stays.
+// The spec's requirements on a zone become preferences, and its requirements on other labels stay.
 func TestSoftenLabel(t *testing.T) {
 	for name, c := range map[string]struct{ hard, soft, asked string }{
 		"node selector": {
