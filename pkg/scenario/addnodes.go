@@ -10,28 +10,28 @@ import (
 	"github.com/faultline/faultline/pkg/topology"
 )
 
-// maxAdded is how many nodes a step adds at most.
+// maxAdded is the largest number of nodes that one step adds.
 const maxAdded = 10000
 
-// AddNodes adds nodes that are ready and have no pods, with the labels, taints, resources and devices of one that is there, or was there. A
-// label whose value is that node's name, such as kubernetes.io/hostname, has theirs.
+// AddNodes adds nodes that are ready and have no pods. They have the labels, taints, resources and devices of a node that exists, or
+// existed. A label whose value is that node's name, such as kubernetes.io/hostname, gets the name of the new node as its value.
 type AddNodes struct {
-	// Count is how many nodes, from 0 to 10000.
+	// Count is the number of nodes, from 0 to 10000.
 	Count int `json:"count" jsonschema:"minimum=0,maximum=10000"`
-	// Like is the name of the node that they are like.
+	// Like is the name of the node that the new nodes copy.
 	Like string `json:"like"`
-	// InPlaceOf is the name of a node that is there, or was there: the new nodes are in its region and zone, and have names after it. Default:
+	// InPlaceOf is the name of a node that exists, or existed: the new nodes are in its region and zone, and are named after it. Default:
 	// the node of like.
 	InPlaceOf string `json:"inPlaceOf,omitempty"`
-	// Labels are what the new nodes have besides the labels of the node of like, or in their place. Default: none.
+	// Labels are labels of the new nodes that add to, or replace, the labels of the node of like. Default: none.
 	Labels map[string]string `json:"labels,omitempty"`
 	// CPU of a new node. It goes with memory. Default: that of the node of like.
 	CPU topology.Quantity `json:"cpu,omitempty"`
 	// Memory of a new node. It goes with cpu. Default: that of the node of like.
 	Memory topology.Quantity `json:"memory,omitempty"`
-	// Pods is how many pods a new node with cpu and memory can hold. Default: as many as the node of like.
+	// Pods is the number of pods that a new node with cpu and memory can hold. Default: that of the node of like.
 	Pods topology.Quantity `json:"pods,omitempty"`
-	// After is how long the new nodes take to be ready, as a duration such as 2m. Default: 0s.
+	// After is how long the new nodes take to become ready, as a duration such as 2m. Default: 0s.
 	After string `json:"after,omitempty"`
 }
 
@@ -40,7 +40,7 @@ func (a *AddNodes) Type() *topology.NodeType {
 	return &topology.NodeType{CPU: a.CPU, Memory: a.Memory, Pods: a.Pods}
 }
 
-// Startup returns how long the new nodes take to be ready.
+// Startup returns how long the new nodes take to become ready.
 func (a *AddNodes) Startup() time.Duration { return duration(a.After) }
 
 func (a *AddNodes) validate(c *checks) {

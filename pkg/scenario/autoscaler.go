@@ -18,25 +18,26 @@ import (
 	"github.com/faultline/faultline/pkg/topology"
 )
 
-// Autoscaler is the Cluster Autoscaler, and the groups of nodes whose sizes it sets.
+// Autoscaler is the Cluster Autoscaler, with the groups of nodes whose sizes it sets.
 type Autoscaler struct {
-	// NodeGroups lists groups of equal nodes whose number the autoscaler may change. Groups that give neither from nor template set limits and
-	// prices of the groups that labels of the nodes name. Default: those groups, without a minimum, and up to 1000 nodes each.
+	// NodeGroups lists groups of equal nodes whose number the autoscaler may change. A group with neither from nor template sets the limits
+	// and the price of the group that a label of nodes names. Default: the groups that labels of nodes name, without a minimum, and with up
+	// to 1000 nodes each.
 	NodeGroups []AutoscaledGroup `json:"nodeGroups,omitempty"`
-	// GroupsBy is the label whose values name the groups of nodes, such as pool. Default: the one that clouds use, such as
-	// eks.amazonaws.com/nodegroup, where nodeGroups says nothing else.
+	// GroupsBy is the label whose values name the groups of nodes, such as pool. Default: the label that the cloud uses, such as
+	// eks.amazonaws.com/nodegroup, unless nodeGroups says otherwise.
 	GroupsBy string `json:"groupsBy,omitempty"`
 	// Expander chooses among groups that could help, as the flag --expander does: random, most-pods, least-waste, least-nodes, priority, or
-	// several of them in turn, with commas. Default: least-waste.
+	// several of them in turn, separated by commas. Default: least-waste.
 	Expander string `json:"expander,omitempty"`
-	// Priorities are, for the expander priority, regular expressions for names of groups, by priority, a whole number. The highest wins.
-	// Default: none.
+	// Priorities are for the expander priority: regular expressions for names of groups, by priority, which is a whole number. The highest
+	// priority wins. Default: none.
 	Priorities map[string][]string `json:"priorities,omitempty"`
-	// ScaleDown says when nodes are removed. Default: none are.
+	// ScaleDown says when nodes are removed. Default: no node is removed.
 	ScaleDown *ScaleDown `json:"scaleDown,omitempty"`
-	// ReadyAfter is how long a new node takes to be ready, as a duration such as 90s, from 0s. Default: 2m.
+	// ReadyAfter is how long a new node takes to become ready, as a duration such as 90s, from 0s. Default: 2m.
 	ReadyAfter string `json:"readyAfter,omitempty"`
-	// Flags are further flags of the autoscaler, by their names without dashes, such as max-nodes-total: "20". Default: the autoscaler's.
+	// Flags are other flags of the autoscaler, by their names without dashes, such as max-nodes-total: "20". Default: the autoscaler's.
 	Flags map[string]string `json:"flags,omitempty"`
 }
 
@@ -44,20 +45,21 @@ type Autoscaler struct {
 type AutoscaledGroup struct {
 	// Name is the group's name in the cloud.
 	Name string `json:"name"`
-	// Min is the least number of its nodes that the autoscaler leaves, from 0. Default: 0.
+	// Min is the number of nodes of the group below which the autoscaler does not go, from 0. Default: 0.
 	Min int `json:"min,omitempty" jsonschema:"minimum=0"`
-	// Max is the largest number of nodes that it makes of them, from 1. Default: 1000 for a group that labels name; others must give it.
+	// Max is the number of nodes of the group above which the autoscaler does not go, from 1. Default: 1000 for a group that a label names;
+	// other groups must give it.
 	Max int `json:"max,omitempty" jsonschema:"minimum=1"`
-	// From is a label, KEY=VALUE, which the nodes of the group have. Default: the label by which groups
-	// are known, see groupsBy; of a group with a template, only nodes that the autoscaler adds.
+	// From is a label of the nodes of the group, as KEY=VALUE. Default: the label that names the groups, see groupsBy; a group with a
+	// template has only nodes that the autoscaler adds.
 	From string `json:"from,omitempty"`
-	// Template is the name of a node of the cluster that new nodes are like while the group has none. Default: the first node of the group.
+	// Template is the name of a node of the cluster that new nodes copy while the group has none. Default: the first node of the group.
 	Template string `json:"template,omitempty"`
 	// Price is what a node costs in an hour, from 0. Default: prices are not shown.
 	Price float64 `json:"price,omitempty" jsonschema:"minimum=0"`
 }
 
-// GroupAnnotation names the group of a node that has no label for it.
+// GroupAnnotation names the group of a node that has no label for its group.
 const GroupAnnotation = "faultline.dev/node-group"
 
 // Has reports whether the node is in the group.
@@ -70,8 +72,8 @@ func (g *AutoscaledGroup) Has(node *v1.Node) bool {
 	return labelled && found && has == value
 }
 
-// Price returns what the node costs in an hour, by its group or by its annotation, and whether that is known. There may be no autoscaler: nil. It is
-// an error if the annotation is no price.
+// Price returns what the node costs an hour, by its group or else by its annotation, and whether a price is known. It returns an error if
+// the annotation is no price. The autoscaler may be nil.
 func (a *Autoscaler) Price(node *v1.Node) (price float64, known bool, err error) {
 	price, known, err = topology.Price(node)
 	if a == nil || err != nil {
@@ -85,22 +87,22 @@ func (a *Autoscaler) Price(node *v1.Node) (price float64, known bool, err error)
 
 // ScaleDown says when nodes are removed.
 type ScaleDown struct {
-	// Threshold is the largest share of a node's CPU and memory that its pods may request for it to go, as the flag
-	// --scale-down-utilization-threshold has it, from 0 to 1. Default: 0.5.
+	// Threshold is the largest share of a node's CPU and memory that its pods may request for the node to be removed, as for the flag
+	// --scale-down-utilization-threshold, from 0 to 1. Default: 0.5.
 	Threshold *float64 `json:"threshold,omitempty" jsonschema:"minimum=0,maximum=1"`
-	// Unneeded is how long a node must not have been needed, as the flag --scale-down-unneeded-time has it. Default: 10m.
+	// Unneeded is how long a node must have been unneeded, as for the flag --scale-down-unneeded-time. Default: 10m.
 	Unneeded string `json:"unneeded,omitempty"`
 }
 
-// readyAfter is how long a new node takes where the scenario does not say.
+// readyAfter is how long a new node takes to become ready if the scenario does not say.
 const readyAfter = "2m"
 
-// Startup returns how long a new node takes to be ready.
+// Startup returns how long a new node takes to become ready.
 func (a *Autoscaler) Startup() time.Duration {
 	return duration(cmp.Or(a.ReadyAfter, readyAfter))
 }
 
-// Options returns the autoscaler's options. The errors are those of the fields, by their places below the autoscaler.
+// Options returns the autoscaler's options, and the errors of fields by the fields' paths below the autoscaler.
 func (a *Autoscaler) Options() (autoscaler.Options, map[string]error) {
 	var options autoscaler.Options
 	flags, problems := options.Flags(), map[string]error{}
@@ -146,7 +148,7 @@ func (a *Autoscaler) Options() (autoscaler.Options, map[string]error) {
 	return options, problems
 }
 
-// validateAutoscaler finds what is wrong with the fields that stand alone.
+// validateAutoscaler reports problems of the autoscaler that do not depend on objects.
 func validateAutoscaler(p *Problems, path *field.Path, a *Autoscaler) {
 	known := map[string]bool{}
 	for i, group := range a.NodeGroups {

@@ -7,29 +7,29 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// CommonSteps returns how many steps two scenarios begin with alike, on the same cluster and with the same workloads before, so
-// that whatever happens in these happens in both; false where not even the cluster and those workloads are the same. Scenarios that
-// were derived from one another share the objects that are the same, and by that they are compared.
+// CommonSteps returns how many steps two scenarios have in common at their beginning, on the same cluster and after the same workloads:
+// whatever happens in these steps happens in both. It returns false if the cluster or these workloads differ. Scenarios that are derived
+// from one another share equal objects, so objects are compared by their pointers.
 func CommonSteps(a, b *Scenario) (int, bool) {
-	if !sameBegin(a, b) || !a.Begins() && (len(a.Steps) == 0) != (len(b.Steps) == 0) { // without steps and workloads, the cluster is a step of its own
+	if !sameBegin(a, b) || !a.Begins() && (len(a.Steps) == 0) != (len(b.Steps) == 0) { // without steps and workloads, the run has one step: the cluster as it is
 		return 0, false
 	}
 	n := 0
 	for n < min(len(a.Steps), len(b.Steps)) && sameStep(&a.Steps[n], &b.Steps[n]) {
 		n++
 	}
-	if n == 0 && !slices.Equal(firstObjects(a), firstObjects(b)) && !a.Empty().Now.Equal(&b.Empty().Now) { // they may be newer
+	if n == 0 && !slices.Equal(firstObjects(a), firstObjects(b)) && !a.Empty().Now.Equal(&b.Empty().Now) { // the objects may be newer, and then the clock starts later
 		return 0, false
 	}
 	return n, true
 }
 
-// Continues reports whether a begins with what is the only step of b: its cluster as it is.
+// Continues reports whether the run of a begins with the only step of b, which is b's cluster as it is.
 func Continues(a, b *Scenario) bool {
 	return sameBegin(a, b) && !a.Begins() && len(a.Steps) > 0 && len(firstObjects(a)) == 0 && len(b.Steps) == 0
 }
 
-// sameBegin reports whether two scenarios are the same before their steps.
+// sameBegin reports whether two scenarios are equal before their steps.
 func sameBegin(a, b *Scenario) bool {
 	return a.Config == b.Config && a.Ties == b.Ties && a.AsTemplate == b.AsTemplate &&
 		reflect.DeepEqual(a.APIServer, b.APIServer) && slices.Equal(a.Unread, b.Unread) && a.TerminationSeconds == b.TerminationSeconds && reflect.DeepEqual(a.Autoscaler, b.Autoscaler) &&
@@ -37,7 +37,7 @@ func sameBegin(a, b *Scenario) bool {
 		slices.EqualFunc(a.Members, b.Members, Member.same) && reflect.DeepEqual(a.Federation, b.Federation) && a.Karmada.same(&b.Karmada)
 }
 
-// firstObjects are those of the first step, by which the clock of the scenario may start; see Empty.
+// firstObjects returns the objects of the first step, by which the clock of the scenario may start; see [Scenario.Empty].
 func firstObjects(s *Scenario) []cluster.Object {
 	if len(s.Steps) == 0 {
 		return nil

@@ -1,6 +1,6 @@
 package scenario
 
-// Delete removes objects: those of files, those named, or pods by label. Give at least one of files, targets and pods.
+// Delete removes objects: the objects of files, named objects, or pods by label. Give at least one of files, targets and pods.
 type Delete struct {
 	// Files lists files, folders and globs whose objects are deleted.
 	Files []string `json:"files,omitempty"`
@@ -15,7 +15,7 @@ type Delete struct {
 	Together bool `json:"together,omitempty"`
 }
 
-// Pods selects pods. What is left out does not restrict.
+// Pods selects pods. A field that is left out does not restrict the selection.
 type Pods struct {
 	// Selector is a label selector, as for kubectl -l. Default: all pods.
 	Selector string `json:"selector,omitempty"`
@@ -32,7 +32,7 @@ func (d *Delete) validate(c *checks) {
 		if _, _, karmada := ParseKarmada(target); c.federated && (karmada || c.resources(Target{Target: target, Namespace: d.Namespace})) {
 			continue
 		}
-		if err != nil && (c.federated || !ofOtherKind(target)) { // of another kind the objects decide
+		if err != nil && (c.federated || !ofOtherKind(target)) { // the objects decide whether another kind exists
 			c.Add(c.path.Child("targets").Index(i), "%s", err)
 		}
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/faultline/faultline/pkg/simulation"
 )
 
-// The whole scenarios in the documentation do what they expect of themselves.
+// The whole scenarios in the documentation meet their own expectations.
 func TestDocsExamplesRun(t *testing.T) {
 	text, err := os.ReadFile("../../docs/scenario.md")
 	if err != nil {
@@ -72,12 +72,12 @@ func TestDocsExamplesRun(t *testing.T) {
 	}
 }
 
-// What a part of a scenario lacks to be a whole one.
+// rest is what a part of a scenario lacks to be a whole scenario.
 var rest = map[string]string{
 	"apiVersion": scenario.APIVersion, "kind": scenario.Kind, "cluster": "[{synthetic: {zones: [{count: 2}], nodeGroups: [{count: 3}]}}]", "workloads": "[{files: [web.yaml]}]",
 }
 
-// Examples are scenarios, or parts that become scenarios by what they leave out.
+// Examples are scenarios, or parts that become scenarios once they are completed.
 func TestDocsExamples(t *testing.T) {
 	text, schema := scenario.ReadDocs(t), scenario.CompileSchema(t)
 	examples := scenario.Fenced.FindAllStringSubmatchIndex(text, -1)

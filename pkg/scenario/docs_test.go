@@ -41,7 +41,7 @@ func reference(schema *jsonschema.Schema) string {
 	return out.String()
 }
 
-// prose is the text on one line, without examples on lines of their own and the sentences that announce them.
+// prose returns the text on one line, without examples on their own lines and the sentences that announce them.
 func prose(text string) string {
 	var kept []string
 	for _, line := range strings.Split(text, "\n") {
@@ -55,7 +55,7 @@ func prose(text string) string {
 	return strings.NewReplacer("|", `\|`, "<", "&lt;").Replace(strings.Join(kept, " "))
 }
 
-// value says what a field takes, and adds the names of types that were not met before.
+// value describes the values that a field takes, and adds the names of types that are new.
 func value(s *jsonschema.Schema, names *[]string) string {
 	name, isRef := strings.CutPrefix(s.Ref, "#/$defs/")
 	switch {
@@ -148,7 +148,7 @@ func TestDocsShowEveryField(t *testing.T) {
 	}
 }
 
-// The reference is looked up; what stands before it is read.
+// Readers look things up in the reference, but read all of the text before it.
 func TestDocsLength(t *testing.T) {
 	text, _, _ := strings.Cut(readDocs(t), begin)
 	if lines := strings.Count(text, "\n"); lines > 415 {

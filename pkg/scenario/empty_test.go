@@ -11,8 +11,8 @@ import (
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
-// A dump continues from the last time in it, even that of its pods in the first step: the change of a condition, or a deletion, which was
-// requested a grace period before its timestamp. Without timestamps the clock starts at the epoch.
+// A dump continues from the last time in it, including times of its pods in the first step: the change of a condition, or a deletion, which
+// was requested a grace period before its timestamp. Without timestamps the clock starts at the epoch.
 func TestADumpGoesOnFromWhenItWasMade(t *testing.T) {
 	at := func(minutes int) metav1.Time {
 		return metav1.NewTime(cluster.Epoch.Add(time.Duration(minutes) * time.Minute))

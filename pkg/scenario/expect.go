@@ -15,7 +15,7 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// Expect is what must be so after a step. Give at least one of its fields; what is left out is not checked.
+// Expect is what must hold after a step. Give at least one of its fields; a field that is left out is not checked.
 type Expect struct {
 	// Pending is the exact number of Pending pods, 0 or more.
 	Pending *int `json:"pending,omitempty" jsonschema:"minimum=0"`
@@ -34,14 +34,14 @@ type Expect struct {
 	Rollouts *bool `json:"rollouts,omitempty"`
 	// Drained is true if every drain must end, and false if one must not. It is for steps that drain nodes.
 	Drained *bool `json:"drained,omitempty"`
-	// DrainLeaves lists all pods that the drains of the step leave on their nodes, as namespace/name or as name in the namespace default; []
-	// is none. It is for steps that drain nodes.
+	// DrainLeaves lists all pods that the drains of the step leave on their nodes, as namespace/name or as name in the namespace default;
+	// [] means none. It is for steps that drain nodes.
 	DrainLeaves []string `json:"drainLeaves,omitempty"`
-	// NewlyPending says which pods must be Pending that were not before the step; {} is none.
+	// NewlyPending says which pods must be Pending that were not before the step; {} means none.
 	NewlyPending *NewlyPending `json:"newlyPending,omitempty"`
 	// Workloads bounds how many pods of workloads run, and how many are Pending.
 	Workloads []WorkloadPods `json:"workloads,omitempty"`
-	// NodesGone lists names of nodes that must not be there.
+	// NodesGone lists names of nodes that must not exist.
 	NodesGone []string `json:"nodesGone,omitempty"`
 	// NodeCounts gives exact numbers of nodes, by label selector as for kubectl -l: pool=general: 5.
 	NodeCounts map[string]int `json:"nodeCounts,omitempty"`
@@ -54,16 +54,17 @@ type Expect struct {
 	Bindings []ExpectedBinding `json:"bindings,omitempty"`
 }
 
-// NewlyPending are the pods that are Pending although nothing waited in their place before, by workload. The place of a StatefulSet's pod is its
-// name, that of a DaemonSet's its node. The pods of any other workload are alike: of them as many are newly Pending as the workload has more
-// Pending pods, or fewer pods with a node, than before. That a pod of another workload is no longer Pending makes up for none.
+// NewlyPending are the pods that are Pending although no pod was Pending in their place before, by workload. The place of a StatefulSet's
+// pod is its name, that of a DaemonSet's pod its node. The pods of any other workload are interchangeable: as many are newly Pending as the
+// workload has more Pending pods, or fewer pods with a node, than before. A pod of another workload that is no longer Pending makes up for
+// none.
 type NewlyPending struct {
-	// Since is the name of the step after which is before. Default: the step before, or the start.
+	// Since is the name of the step after which the comparison starts. Default: the step before, or the start.
 	Since string `json:"since,omitempty"`
-	// Pods are all the workloads with such pods, as kind/name or namespace/kind/name, each with the exact number. It cannot be given together
-	// with atLeast. Default: there is none.
+	// Pods are all workloads with such pods, as kind/name or namespace/kind/name, each with the exact number. It cannot be given together
+	// with atLeast. Default: there are none.
 	Pods map[string]int `json:"pods,omitempty"`
-	// AtLeast is the smallest number of such pods of all workloads, 1 or more. Default: pods says which.
+	// AtLeast is the smallest number of such pods of all workloads, 1 or more. Default: pods gives the numbers.
 	AtLeast *int `json:"atLeast,omitempty" jsonschema:"minimum=1"`
 }
 
@@ -87,15 +88,15 @@ type ExpectedBinding struct {
 	Target string `json:"target"`
 	// Namespace is the target's. Default: default.
 	Namespace string `json:"namespace,omitempty"`
-	// Clusters are all clusters that have it, each with the number of its replicas there; 0 where it has none.
+	// Clusters are all clusters that have the workload, each with the number of replicas there; 0 for a workload without replicas.
 	Clusters map[string]int `json:"clusters,omitempty"`
-	// NotScheduled is true if Karmada must find no cluster for it, or no room, and false if it must find some.
+	// NotScheduled is true if Karmada must find no cluster for the workload, or no room, and false if it must find some.
 	NotScheduled *bool `json:"notScheduled,omitempty"`
 	// Message is a text that the message of the binding's condition Scheduled contains.
 	Message string `json:"message,omitempty"`
 }
 
-// Is reports whether the binding is expected to be that of the template.
+// Is reports whether the binding is that of the template.
 func (e *ExpectedBinding) Is(t *federation.Template) bool {
 	word, name, _ := strings.Cut(e.Target, "/")
 	known, is := kinds[strings.ToLower(word)]
@@ -127,30 +128,30 @@ type Domains struct {
 type PodsOnNodes struct {
 	// Selector is a label selector for the pods, as for kubectl -l. Default: all pods.
 	Selector string `json:"selector,omitempty"`
-	// OnlyOn selects the nodes of which each pod must be on one.
+	// OnlyOn selects nodes: each pod must be on one of them.
 	OnlyOn *Nodes `json:"onlyOn,omitempty"`
 	// NotOn selects the nodes on which no pod may be.
 	NotOn *Nodes `json:"notOn,omitempty"`
 }
 
-// FailureBounds bounds what every failure of a level may take, and what may stay away after it. All failures are looked at, and
-// the recovery of all of them where stranded or unreplaced is given. Give at least one of radius, lost, stranded, unreplaced and
+// FailureBounds bounds what every failure of a level may take, and what may stay away after it. All failures of the level are simulated,
+// and the recovery of all of them if stranded or unreplaced is given. Give at least one of radius, lost, stranded, unreplaced and
 // quorumLost.
 type FailureBounds struct {
 	// Level is the topology key whose domains fail, for example rack; cluster, region, zone and node are short for the well-known keys.
 	Level string `json:"level"`
-	// Simultaneous is the number of domains of the level that fail together, 1 or more. Of very many sets of domains the worst for
-	// each workload are looked at: radius, lost and quorumLost are exact even so, and stranded and unreplaced are of those sets.
-	// Default: as failures of the scenario says it, or 1.
+	// Simultaneous is the number of domains of the level that fail together, 1 or more. If there are very many sets of domains, only the
+	// worst sets for each workload are simulated: radius, lost and quorumLost are exact even then, and stranded and unreplaced are about
+	// those sets. Default: that of failures of the scenario, or 1.
 	Simultaneous *int `json:"simultaneous,omitempty" jsonschema:"minimum=1"`
-	// Mode is how the nodes fail, as in a step that fails nodes. Default: as failures of the scenario says it, or unreachable.
+	// Mode is how the nodes fail, as in a step that fails nodes. Default: that of failures of the scenario, or unreachable.
 	Mode string `json:"mode,omitempty" jsonschema:"enum=unreachable,enum=out-of-service,enum=deleted"`
 	// Workload restricts this to one workload, as kind/name or namespace/kind/name. Default: all workloads.
 	Workload string `json:"workload,omitempty"`
 	// Kind restricts this to workloads of one kind, such as StatefulSet. Default: all kinds.
 	Kind string `json:"kind,omitempty"`
-	// MinReplicas restricts this to workloads with at least this number of running pods, 1 or more; 2 leaves out those that any failure takes
-	// whole. Default: all workloads.
+	// MinReplicas restricts this to workloads with at least this number of running pods, 1 or more; 2 leaves out the workloads that any
+	// failure takes as a whole. Default: all workloads.
 	MinReplicas *int `json:"minReplicas,omitempty" jsonschema:"minimum=1"`
 	// Radius is the largest share of a workload's running pods that a failure may take, from 0 to 1.
 	Radius *float64 `json:"radius,omitempty" jsonschema:"minimum=0,maximum=1"`
@@ -159,14 +160,14 @@ type FailureBounds struct {
 	Lost *int `json:"lost,omitempty" jsonschema:"minimum=0"`
 	// Stranded is the largest number of replacements that may stay Pending after a failure, 0 or more.
 	Stranded *int `json:"stranded,omitempty" jsonschema:"minimum=0"`
-	// Unreplaced is the largest number of lost pods of which no controller may make another, 0 or more. Without a workload, bare
-	// pods count, too, but not those of DaemonSets, which live and die with their nodes.
+	// Unreplaced is the largest number of lost pods that no controller may replace, 0 or more. Without a workload, bare pods count, too,
+	// but not pods of DaemonSets, which live and die with their nodes.
 	Unreplaced *int `json:"unreplaced,omitempty" jsonschema:"minimum=0"`
 	// QuorumLost is false if no failure may take a quorum, and true if one must.
 	QuorumLost *bool `json:"quorumLost,omitempty"`
 }
 
-// Replicated are the kinds of workloads whose losses are counted.
+// Replicated lists the kinds of workloads whose losses are counted.
 var Replicated = []string{"Deployment", "ReplicaSet", "StatefulSet", "ReplicationController", "Job", "CronJob"}
 
 // Covers reports whether the bounds are for this workload.
@@ -181,7 +182,7 @@ func (f *FailureBounds) Covers(workload cluster.Ref) bool {
 	return err == nil && IsWorkload(workload, wanted)
 }
 
-// Count is the number of domains that fail together, with the scenario's own as the default.
+// Count returns the number of domains that fail together, with the scenario's own number as the default.
 func (f *FailureBounds) Count(of *Failures) int {
 	switch {
 	case f.Simultaneous != nil:
@@ -192,7 +193,7 @@ func (f *FailureBounds) Count(of *Failures) int {
 	return 1
 }
 
-// validateExpect reports problems of an expect that do not depend on objects.
+// validateExpect reports problems of an expectation that do not depend on objects.
 func validateExpect(p *Problems, path *field.Path, expect *Expect) {
 	var names []string
 	nothing := true
@@ -235,7 +236,7 @@ func validateExpect(p *Problems, path *field.Path, expect *Expect) {
 	}
 }
 
-// ofDrain is the name of a field that is for drains, if there is one; "" otherwise.
+// ofDrain returns the name of a field that is only for drains and is given, or "" if there is none.
 func (e *Expect) ofDrain() string {
 	switch {
 	case e.Drained != nil:
@@ -246,7 +247,7 @@ func (e *Expect) ofDrain() string {
 	return ""
 }
 
-// validatePods reports problems of what is expected of pods by workload, and of nodes.
+// validatePods reports problems of the expectations about pods by workload, and about nodes.
 func validatePods(p *Problems, path *field.Path, expect *Expect) {
 	if newly := expect.NewlyPending; newly != nil {
 		path := path.Child("newlyPending")
@@ -276,7 +277,7 @@ func validatePods(p *Problems, path *field.Path, expect *Expect) {
 	}
 }
 
-// validateName reports what is no name of a workload of any kind.
+// validateName reports a name that cannot be that of a workload of any kind.
 func validateName(p *Problems, path *field.Path, name string) {
 	if _, err := ParseWorkload(name); err != nil {
 		p.Add(path, "%s", err)
@@ -339,7 +340,7 @@ func validateFailureBounds(p *Problems, path *field.Path, f *FailureBounds) {
 	if f.Workload != "" {
 		validateWorkload(p, path.Child("workload"), f.Workload, Replicated...)
 	}
-	// A kind that this does not know may be that of an operator's resource, which owns pods, too.
+	// A kind that is unknown here may be that of an operator's resource, which may own pods, too.
 	if kind, known := kinds[strings.ToLower(f.Kind)]; known && !slices.Contains(Replicated, kind) {
 		p.Add(path.Child("kind"), "%q owns no replicas; give one of %s", f.Kind, words.Or(Replicated))
 	}

@@ -1,6 +1,6 @@
 package scenario
 
-// What the tests that load scenarios use of those that look at the schema.
+// Docs and the variables below let tests that load scenarios use helpers of the tests of the schema.
 const Docs = docs
 
 var (

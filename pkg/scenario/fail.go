@@ -9,9 +9,9 @@ import (
 // Fail makes nodes fail.
 type Fail struct {
 	Nodes `json:",inline"`
-	// Mode is how they fail. With unreachable the nodes stop answering; their pods are evicted when their tolerations end and
-	// replaced, except those of StatefulSets and DaemonSets. With out-of-service an administrator has tainted them so as well,
-	// and StatefulSet pods are replaced too. With deleted the nodes are gone, and their pods with them. Default: unreachable.
+	// Mode is how they fail. With unreachable, the nodes stop answering; their pods are evicted when their tolerations end, and replaced,
+	// except pods of StatefulSets and DaemonSets. With out-of-service, an administrator has also tainted the nodes as out of service, and
+	// pods of StatefulSets are replaced, too. With deleted, the nodes are removed, and their pods with them. Default: unreachable.
 	Mode string `json:"mode,omitempty" jsonschema:"enum=unreachable,enum=out-of-service,enum=deleted"`
 }
 

@@ -19,17 +19,17 @@ import (
 	"github.com/faultline/faultline/pkg/federation"
 )
 
-// maxClusterName is how long the name of a cluster can be.
-// https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/apis/cluster/validation/validation.go, ValidateClusterName
+// maxClusterName is the largest length of a cluster's name. See ValidateClusterName in
+// https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/apis/cluster/validation/validation.go.
 const maxClusterName = 48
 
-// Between these, times can be added up.
+// Times within these bounds can be added up without overflow.
 const (
 	maxTolerationSeconds = 10 * 365 * 24 * 60 * 60
 	minEvictionRate      = 0.00001
 )
 
-// Values of Federation and Failover.
+// The values of fields of Federation and Failover.
 const (
 	EstimateKarmada   = "karmada"
 	EstimateScheduler = "scheduler"
@@ -37,18 +37,18 @@ const (
 	WorkloadAffinity = "WorkloadAffinity"
 )
 
-// karmadaGates are Karmada's other feature gates.
-// https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/features/features.go
+// karmadaGates are Karmada's other feature gates. See
+// https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/features/features.go.
 var karmadaGates = []string{
 	"ControllerPriorityQueue", "CustomizedClusterResourceModeling", "Failover", "FederatedQuotaEnforcement", "GracefulEviction", "MultiClusterService",
 	"MultiplePodTemplatesScheduling", "PriorityBasedScheduling", "PropagateDeps", "PropagationPolicyPreemption", "ResourceQuotaEstimate",
 	"SchedulingOvercommitProtection", "StatefulFailoverInjection",
 }
 
-// IsZero reports whether nothing is said.
+// IsZero reports whether no field is given.
 func (f *Federation) IsZero() bool { return reflect.ValueOf(*f).IsZero() }
 
-// ValidateFederation finds what is wrong with how Karmada is run.
+// ValidateFederation reports problems of the options of Karmada.
 func ValidateFederation(p *Problems, f *Federation) {
 	path := field.NewPath("federation")
 	for _, gate := range slices.Sorted(maps.Keys(f.FeatureGates)) {
@@ -104,7 +104,7 @@ func ValidateCluster(p *Problems, path *field.Path, c *Cluster) {
 	}
 }
 
-// invalidCluster finds what the API server refuses of a cluster's labels and taints.
+// invalidCluster returns the labels and taints of a cluster that the API server rejects.
 func invalidCluster(labels map[string]string, ofLabels *field.Path, given []v1.Taint, ofTaints *field.Path) field.ErrorList {
 	errs := metav1validation.ValidateLabels(labels, ofLabels)
 	for i, taint := range given {
@@ -118,7 +118,7 @@ func invalidCluster(labels map[string]string, ofLabels *field.Path, given []v1.T
 	return errs
 }
 
-// parseAPI splits apiVersion/kind.
+// parseAPI splits a text such as apps/v1/Deployment into apiVersion and kind.
 func parseAPI(text string) (schema.GroupVersionKind, error) {
 	i := max(strings.LastIndex(text, "/"), 0)
 	gv, err := schema.ParseGroupVersion(text[:i])
@@ -128,14 +128,14 @@ func parseAPI(text string) (schema.GroupVersionKind, error) {
 	return schema.GroupVersionKind{}, fmt.Errorf("%q is not of the form apiVersion/kind; give a kind such as apps/v1/Deployment or v1/Pod", text)
 }
 
-// validate says that only a federation takes the step; ValidateCluster finds what is wrong with the cluster.
+// validate reports a step that only a federation takes; ValidateCluster reports problems of the cluster.
 func (c *Cluster) validate(v *checks) {
 	if !v.federated {
 		v.Add(v.path, "is for a federation; give clusters in place of cluster")
 	}
 }
 
-// Karmada is the cluster as Karmada has it registered, without what it sees of the nodes.
+// Karmada returns the cluster as it is registered in Karmada, without what Karmada learns from its nodes.
 func (c *Cluster) Karmada() *federation.Cluster {
 	of := &federation.Cluster{}
 	of.APIVersion, of.Kind = federation.ClusterAPIVersion, federation.KindCluster
@@ -144,7 +144,7 @@ func (c *Cluster) Karmada() *federation.Cluster {
 	for _, text := range c.APIs {
 		kind, err := parseAPI(text)
 		if err != nil {
-			continue // which is reported already
+			continue // ValidateCluster has reported it
 		}
 		version := kind.GroupVersion().String()
 		at := slices.IndexFunc(of.Status.APIEnablements, func(api federation.APIEnablement) bool { return api.GroupVersion == version })
@@ -167,7 +167,7 @@ func NewMember(c *federation.Cluster, objects []cluster.Object) Member {
 	return Member{Cluster: c, Objects: objects, Shown: alone.Join().Objects()}
 }
 
-// Federated reports whether the scenario is of several clusters.
+// Federated reports whether the scenario has several clusters.
 func (s *Scenario) Federated() bool { return len(s.Members) > 0 }
 
 // Begins reports whether anything is applied before the first step.
@@ -186,7 +186,7 @@ func (s *Scenario) AllMembers() []Member {
 	return all
 }
 
-// made are the objects that operators make of the custom resources.
+// made returns the objects that operators make of the custom resources.
 func (k *Karmada) made() []cluster.Object {
 	var all []cluster.Object
 	for i := range k.Resources {
@@ -195,7 +195,7 @@ func (k *Karmada) made() []cluster.Object {
 	return all
 }
 
-// same reports whether both bring the same, as scenarios that were derived from one another share it.
+// same reports whether both hold the same objects; scenarios that are derived from one another share them.
 func (k *Karmada) same(other *Karmada) bool {
 	sameMade := func(a, b cluster.ResourceTemplate) bool {
 		return a.Template == b.Template && slices.Equal(a.Objects, b.Objects)

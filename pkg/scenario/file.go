@@ -13,23 +13,22 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// APIVersion and Kind head every scenario file.
+// APIVersion and Kind are the first fields of every scenario file.
 const (
 	APIVersion = "faultline/v1alpha1"
 	Kind       = "Scenario"
 )
 
-// StorageAssumed and StorageNone are what a scenario says of its storage.
+// StorageAssumed and StorageNone are the values of the field storage.
 const (
 	StorageAssumed = "assumed"
 	StorageNone    = "none"
 )
 
-// The comments of the types below are the descriptions in docs/scenario.schema.json and docs/scenario.md. Each says what the
-// field means, what is legal, and what holds if it is left out.
+// The comments of the types below are the descriptions in docs/scenario.schema.json and docs/scenario.md. Each says what the field means,
+// what is legal, and what applies if the field is left out.
 
-// File describes a cluster, what runs on it at first, and what happens then. Paths are relative to the
-// folder of the file.
+// File describes a cluster, what runs on it at first, and what happens then. Paths are relative to the folder of the file.
 type File struct {
 	// APIVersion is faultline/v1alpha1.
 	APIVersion string `json:"apiVersion"`
@@ -37,74 +36,77 @@ type File struct {
 	Kind string `json:"kind"`
 	// Metadata names the scenario.
 	Metadata Metadata `json:"metadata,omitempty"`
-	// Description says in a few sentences what the scenario shows. It is printed on the report. Default: none.
+	// Description says in a few sentences what the scenario shows. The report prints it. Default: none.
 	Description string `json:"description,omitempty"`
 	// Seed is the seed of every random choice, a whole number from 0. It has no effect unless ties or arrivals is random. Default: 1.
 	Seed *uint64 `json:"seed,omitempty"`
-	// Ties says who wins among nodes of equal score: upstream, the first in kube-scheduler's own order, which a real scheduler
-	// takes most often; or random, drawn from the seed. Default: upstream.
+	// Ties says which node wins among nodes of equal score: upstream, the first in kube-scheduler's own order, which a real scheduler takes
+	// most often; or random, drawn from the seed. Default: upstream.
 	Ties string `json:"ties,omitempty" jsonschema:"enum=upstream,enum=random"`
-	// Arrivals says in which order comes what comes at the same time: listed, as it is written; or random, drawn from the seed. That are the
-	// workloads of an apply, after its objects that make no pods; the evictions of a drain; the controllers that act at the same time; and the
-	// pods that wait and are tried again together. Default: listed.
+	// Arrivals says in which order things happen that happen at the same time: listed, as they are written; or random, drawn from the seed.
+	// These are the workloads of an apply, after its objects that make no pods; the evictions of a drain; the controllers that act at the
+	// same time; and the waiting pods that are tried again together. Default: listed.
 	Arrivals string `json:"arrivals,omitempty" jsonschema:"enum=listed,enum=random"`
-	// UnknownOwners says what becomes of pods of a dump whose controllers the input lacks, such as StrimziPodSets or, in a dump of nodes and
-	// pods, ReplicaSets: replace, they come back with the spec that they have; or gone, nobody replaces them. Default: replace.
+	// UnknownOwners says what happens to pods of a dump whose controllers the input lacks, such as StrimziPodSets or, in a dump of nodes
+	// and pods, ReplicaSets: replace, they come back with the spec that they have; or gone, nobody replaces them. Default: replace.
 	UnknownOwners string `json:"unknownOwners,omitempty" jsonschema:"enum=replace,enum=gone"`
-	// Storage says whether StorageClasses are made up that claims name, and a default one, where the scenario has none: assumed, or none.
-	// Their volumes are made for the first consumer, and all nodes reach them. Default: assumed if all nodes are synthetic, otherwise none.
+	// Storage says whether StorageClasses are assumed if claims name them and the scenario lacks them, and a default class: assumed, or
+	// none. Their volumes are made for the first consumer, and all nodes reach them. Default: assumed if all nodes are synthetic, otherwise
+	// none.
 	Storage string `json:"storage,omitempty" jsonschema:"enum=assumed,enum=none"`
-	// Prices is the path of a file that says what nodes cost an hour, by instance type or other labels: a list of prices, a catalogue of types, or
-	// OpenCost's custom pricing as JSON or CSV. A node's annotation faultline.dev/price-per-hour goes before it. Default: none.
+	// Prices is the path of a file with the prices of nodes per hour, by instance type or other labels: a list of prices, a catalogue of
+	// types, or OpenCost's custom pricing as JSON or CSV. A node's annotation faultline.dev/price-per-hour takes precedence. Default: none.
 	Prices string `json:"prices,omitempty"`
-	// TerminationSeconds is how many seconds a kubelet takes to end a pod that is deleted, from 0; a pod whose terminationGracePeriodSeconds is
-	// less takes that. Until then the pod is Terminating and keeps its room. 0: a deleted pod is gone at once. Default: 1.
+	// TerminationSeconds is the number of seconds that a kubelet takes to end a deleted pod, from 0, or the pod's
+	// terminationGracePeriodSeconds if that is less. Until then the pod is Terminating and keeps its resources. With 0, a deleted pod is
+	// gone at once. Default: 1.
 	TerminationSeconds *int64 `json:"terminationSeconds,omitempty" jsonschema:"minimum=0,maximum=3600"`
-	// MaxPods is how many pods the controllers of the scenario may ask for at any time, from 1 to 10000000. What asks for more is
-	// refused, since each takes memory and time. Default: 150000.
+	// MaxPods is the number of pods that the controllers of the scenario may ask for at any time, from 1 to 10000000. A scenario that asks
+	// for more is refused, since each pod takes memory and time. Default: 150000.
 	MaxPods *int `json:"maxPods,omitempty" jsonschema:"minimum=1,maximum=10000000"`
-	// Fresh places all pods of a workload anew that a variant, a point of the sweep, advice or --patch changes. Otherwise a Deployment,
-	// StatefulSet or DaemonSet whose pods run is changed by a rollout, as kubectl apply changes it. Default: false.
+	// Fresh places all pods of a workload anew if a variant, a point of the sweep, advice or --patch changes the workload. Otherwise a
+	// rollout changes a Deployment, StatefulSet or DaemonSet with running pods, as after kubectl apply. Default: false.
 	Fresh bool `json:"fresh,omitempty"`
-	// AsTemplate makes new pods exactly as their templates say. Otherwise new pods of a workload of a dump also get what its newest running pod
-	// has and its template lacks, such as a container that a webhook injected. Default: false.
+	// AsTemplate makes new pods exactly as their templates say. Otherwise new pods of a workload of a dump also get what its newest running
+	// pod has and its template lacks, such as a container that a webhook injected. Default: false.
 	AsTemplate bool `json:"asTemplate,omitempty"`
-	// Cluster lists the sources of the nodes and of whatever else is there at the start, at least one, in order. Default: clusters are given.
+	// Cluster lists the sources of the nodes and of all other objects at the start, at least one, in order. Default: clusters are given.
 	Cluster []Source `json:"cluster,omitempty" jsonschema:"minItems=1"`
 	// Clusters are the members of a federation under Karmada, in place of cluster. Default: a single cluster.
 	Clusters []Cluster `json:"clusters,omitempty" jsonschema:"minItems=1"`
-	// Federation says how Karmada is run over the clusters. Default: as in the release.
+	// Federation has the options of Karmada. Default: as in the release.
 	Federation Federation `json:"federation,omitempty"`
-	// Scheduler configures the scheduler. Default: as a kube-scheduler that is given no configuration.
+	// Scheduler configures the scheduler. Default: as a kube-scheduler without a configuration.
 	Scheduler Scheduler `json:"scheduler,omitempty"`
-	// APIServer configures the API server. Default: as a kube-apiserver that is given no flags.
+	// APIServer configures the API server. Default: as a kube-apiserver without flags.
 	APIServer APIServer `json:"apiServer,omitempty"`
-	// Operators says what operators are given besides their resources, which they turn into workloads wherever the scenario has them.
-	// Default: nothing.
+	// Operators has options of operators. Operators turn their resources into workloads wherever the scenario has such resources. Default:
+	// none.
 	Operators Operators `json:"operators,omitempty"`
-	// CustomResources lists kinds of custom resources, with where they hold a pod template, or with what their operators make of them. Other
-	// kinds that no operator is known for take no part in scheduling. Default: none.
+	// CustomResources lists kinds of custom resources, with the paths of their pod templates, or with what their operators make of them.
+	// Other kinds without a known operator take no part in scheduling. Default: none.
 	CustomResources []CustomResource `json:"customResources,omitempty"`
-	// Workloads lists what is applied before the first step, in order. Default: nothing.
+	// Workloads lists the sources of what is applied before the first step, in order. Default: nothing.
 	Workloads []Source `json:"workloads,omitempty"`
-	// Steps lists what happens then, one after the other. A step begins when nothing moves any more. Default: no steps.
+	// Steps lists what happens then, one step after the other. A step begins when nothing moves any more. Default: no steps.
 	Steps []Step `json:"steps,omitempty"`
-	// Autoscaler is a Cluster Autoscaler that adds nodes for pods without one, and removes nodes, whenever nothing else moves. Default: none.
+	// Autoscaler is a Cluster Autoscaler that adds nodes for pods without a node, and removes nodes, whenever nothing else moves. Default:
+	// none.
 	Autoscaler *Autoscaler `json:"autoscaler,omitempty"`
-	// Failures says which failures simulate blast looks at. Default: each domain of every level by itself.
+	// Failures says which failures simulate blast examines. Default: each domain of every level by itself.
 	Failures Failures `json:"failures,omitempty"`
-	// Variants lists named changes to the scenario, which simulate compare sets side by side. Default: none.
+	// Variants lists named changes to the scenario, which simulate compare shows side by side. Default: none.
 	Variants []Variant `json:"variants,omitempty"`
-	// Sweep is a change to the scenario for many values, which simulate sweep carries out one by one. Default: none.
+	// Sweep is a change to the scenario for many values, which simulate sweep runs one by one. Default: none.
 	Sweep *Sweep `json:"sweep,omitempty"`
-	// Expect is what must be so after every step, and after the workloads before the first one. Default: nothing is checked.
+	// Expect is what must hold after every step, and after the workloads before the first step. Default: nothing is checked.
 	Expect *Expect `json:"expect,omitempty"`
 }
 
-// mostMaxPods is the largest legal maxPods, and far from what controllers cannot count any more.
+// mostMaxPods is the largest legal maxPods. Controllers could count far more pods.
 const mostMaxPods = 10_000_000
 
-// ValidateFile finds what is wrong with the fields of the file that stand alone, wherever their values come from.
+// ValidateFile reports problems of the file's fields that do not depend on objects, whether the values come from the file or from flags.
 func ValidateFile(p *Problems, f *File) {
 	validateEither(p, field.NewPath("ties"), f.Ties, "upstream", "random")
 	if release := f.Scheduler.Kubernetes; release != "" && !slices.Contains(sched.Releases(), release) {
@@ -139,23 +141,23 @@ func ValidateFile(p *Problems, f *File) {
 
 // Metadata names a scenario.
 type Metadata struct {
-	// Name is the scenario's name on the report. Default: the name of the file without its ending, or of the folder if the
-	// file is called scenario.yaml.
+	// Name is the scenario's name on the report. Default: the name of the file without its ending, or of the folder if the file is called
+	// scenario.yaml.
 	Name string `json:"name,omitempty"`
 }
 
-// Source is where objects come from. Give exactly one of its fields.
+// Source says where objects come from. Give exactly one of its fields.
 type Source struct {
 	// Files lists files, folders (all YAML and JSON in them) and globs. They may hold Kubernetes objects, Lists and kubectl
 	// dumps, a kind cluster configuration, or a kube-scheduler-simulator snapshot.
 	Files []string `json:"files,omitempty"`
 	// Objects lists Kubernetes objects, written out.
 	Objects []runtime.RawExtension `json:"objects,omitempty"`
-	// Synthetic describes nodes by regions, zones and groups. It is legal under cluster only.
+	// Synthetic describes nodes by regions, zones and groups. It is legal only under cluster.
 	Synthetic *topology.Spec `json:"synthetic,omitempty"`
 }
 
-// validate finds nothing: whoever reads a source validates it.
+// validate reports nothing: the code that reads a source validates it.
 func (*Source) validate(*checks) {}
 
 // Scheduler configures the scheduler.
@@ -164,8 +166,8 @@ type Scheduler struct {
 	Config string `json:"config,omitempty"`
 	// Inline is a KubeSchedulerConfiguration, written out. It cannot be given together with config.
 	Inline *runtime.RawExtension `json:"inline,omitempty"`
-	// Kubernetes is the minor release that the scheduler, the API server and the controllers behave as, in quotes: "1.34", "1.35", "1.36" or
-	// "1.37". Default: the newest release of the nodes' kubelets, or "1.37".
+	// Kubernetes is the minor release as which the scheduler, the API server and the controllers behave, in quotes: "1.34", "1.35", "1.36"
+	// or "1.37". Default: the newest release of the nodes' kubelets, or "1.37".
 	Kubernetes string `json:"kubernetes,omitempty" jsonschema:"enum=1.34,enum=1.35,enum=1.36,enum=1.37"`
 	// FeatureGates switches kube-scheduler's feature gates, by name. Default: as in the release.
 	FeatureGates map[string]bool `json:"featureGates,omitempty"`
@@ -176,7 +178,7 @@ type APIServer struct {
 	// EnableAdmissionPlugins lists admission plugins to switch on that are off by default: AlwaysPullImages, ExtendedResourceToleration,
 	// LimitPodHardAntiAffinityTopology, PodNodeSelector, PodTolerationRestriction. Default: none.
 	EnableAdmissionPlugins []string `json:"enableAdmissionPlugins,omitempty"`
-	// As is the user who makes all requests that no controller makes, as kubectl's --as has it; policies can read it in request.userInfo.
+	// As is the user who makes all requests that no controller makes, as for kubectl's --as; policies can read it in request.userInfo.
 	// Default: kubernetes-admin.
 	As string `json:"as,omitempty"`
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/faultline/faultline/pkg/list"
 )
 
-// Fresh returns the state without everything that makes pods, and without all pods, except what the cluster itself came with.
+// Fresh returns the state without pods and without all objects that make pods, except the objects that the cluster itself came with.
 func (s *Scenario) Fresh(state *cluster.State) *cluster.State {
 	given := list.Set(s.Cluster, cluster.RefTo)
 	var gone []cluster.Object
@@ -33,8 +33,8 @@ func (s *Scenario) Fresh(state *cluster.State) *cluster.State {
 	return admission.DeleteAndWait(state, gone...)
 }
 
-// Empty is the cluster before anything is in it. The clock of a dump starts when it was made, so that its objects are older
-// than later ones; its pods may be in the first step.
+// Empty returns the cluster without any object. The clock of a dump starts when the dump was made, so that its objects are older than later
+// ones; the dump's pods may be in the first step.
 func (s *Scenario) Empty() *cluster.State {
 	objects := slices.Concat(s.Cluster, s.Workloads, firstObjects(s))
 	now := cluster.Epoch
@@ -44,7 +44,7 @@ func (s *Scenario) Empty() *cluster.State {
 	return &cluster.State{Now: now, TerminationSeconds: s.TerminationSeconds, AsTemplate: s.AsTemplate, APIServer: s.APIServer, Unread: s.Unread}
 }
 
-// admitted is what the API server made of the objects of a cluster in an empty state.
+// admitted is the state that results when the API server admits the objects of a cluster into an empty state.
 type admitted struct {
 	cluster []cluster.Object
 	empty   *cluster.State
@@ -52,7 +52,8 @@ type admitted struct {
 	notes   []string
 }
 
-// Admit lets the API server admit the cluster. Of what KeepAdmitted has kept, it admits only what has changed since, where it can.
+// Admit lets the API server admit the cluster, and returns the state and the server's notes. After KeepAdmitted, it admits only the objects
+// that have changed since, if that is possible.
 func (s *Scenario) Admit() (*cluster.State, []string, error) {
 	empty := s.Empty()
 	if kept := s.admitted; kept != nil && kept.empty.Now.Equal(&empty.Now) && kept.empty.TerminationSeconds == empty.TerminationSeconds {
@@ -63,7 +64,8 @@ func (s *Scenario) Admit() (*cluster.State, []string, error) {
 	return admission.Admit(empty, s.Cluster...)
 }
 
-// with returns what the API server makes of the objects, which are those that were kept or a version of each; nil where it must see all.
+// with returns the state with the given objects, which must be the kept ones or other versions of them. It returns nil if the API server
+// must admit all objects.
 func (a *admitted) with(objs []cluster.Object) *cluster.State {
 	if len(objs) != len(a.cluster) {
 		return nil
@@ -84,7 +86,8 @@ func (a *admitted) with(objs []cluster.Object) *cluster.State {
 	return admission.Replace(a.state, changed...)
 }
 
-// KeepAdmitted admits the cluster once: for the check of the scenario, for its runs, and for scenarios derived from it that have the same.
+// KeepAdmitted admits the cluster once, for the check of the scenario, for its runs, and for scenarios derived from it that have the same
+// cluster.
 func (s *Scenario) KeepAdmitted() {
 	if state, notes, err := s.Admit(); err == nil {
 		s.admitted = &admitted{cluster: s.Cluster, empty: s.Empty(), state: state, notes: notes}

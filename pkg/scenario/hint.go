@@ -14,12 +14,13 @@ import (
 	"github.com/faultline/faultline/pkg/list"
 )
 
-// NodeLabels are the labels of each node.
+// NodeLabels returns the labels of each node.
 func NodeLabels(nodes []*v1.Node) []labels.Set {
 	return list.Each(nodes, func(node *v1.Node) labels.Set { return node.Labels })
 }
 
-// Choices lists the names that exist.
+// Choices lists the names that exist, for the end of an error: "there is a", "there are a, b". Of many names it lists the eight that are
+// spelled most like the wanted one.
 func Choices(wanted string, all []string) string {
 	switch len(all) {
 	case 0:
@@ -30,7 +31,7 @@ func Choices(wanted string, all []string) string {
 	return "there are " + enumerate(wanted, all)
 }
 
-// enumerate lists names; of many, those spelled most like the wanted one.
+// enumerate lists at most eight names, those spelled most like the wanted one, and the number of the others.
 func enumerate(wanted string, all []string) string {
 	const most = 8
 	all = slices.Clone(all)
@@ -47,7 +48,7 @@ func enumerate(wanted string, all []string) string {
 	return strings.Join(all, ", ")
 }
 
-// LabelHint lists the values of a label, or the labels that exist instead of it.
+// LabelHint lists the values of a label or, if no object has the label, the labels that exist.
 func LabelHint(key, what string, sets []labels.Set) string {
 	keys, values := map[string]bool{}, map[string]bool{}
 	for _, set := range sets {
@@ -67,12 +68,13 @@ func LabelHint(key, what string, sets []labels.Set) string {
 	return fmt.Sprintf("the values of %s are %s", key, enumerate("", slices.Sorted(maps.Keys(values))))
 }
 
-// NoMatchError says why a selector of nodes or pods matches nothing.
+// NoMatchError says why a selector of nodes or pods matches none of them.
 type NoMatchError struct{ Why string }
 
 func (e *NoMatchError) Error() string { return e.Why }
 
-// Matching says why a selector matches none of these labels of nodes, or of pods; nil if it matches some.
+// Matching returns an error that says why the selector matches none of these sets of labels, or nil if it matches one. What are the objects
+// with the labels, in the singular.
 func Matching(text, what string, sets []labels.Set) error {
 	selector, err := ParseSelector(text)
 	if err != nil {

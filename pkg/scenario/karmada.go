@@ -15,7 +15,8 @@ var karmadaKinds = map[string]string{
 	"clusteroverridepolicy": federation.KindClusterOverridePolicy, "clusteroverridepolicies": federation.KindClusterOverridePolicy, "cop": federation.KindClusterOverridePolicy,
 }
 
-// ParseKarmada splits a target such as propagationpolicy/web or cluster/m1 into kind and name, if its kind is one of Karmada's.
+// ParseKarmada splits a target such as propagationpolicy/web or cluster/m1 into kind and name. It reports false if the kind is not one of
+// Karmada's.
 func ParseKarmada(target string) (kind, name string, is bool) {
 	word, name, found := strings.Cut(target, "/")
 	word, group, _ := strings.Cut(strings.ToLower(word), ".")

@@ -8,30 +8,30 @@ import (
 	"github.com/faultline/faultline/pkg/engine/controller"
 )
 
-// Limits bound the size of a scenario that somebody else wrote. Zero is no limit.
+// Limits bound the size of a scenario from an untrusted source. Zero means no limit.
 type Limits struct {
-	// Nodes limits the nodes of all clusters together, also of clusters that steps, variants and points of the sweep bring. Devices limits
+	// Nodes limits the nodes of all clusters together, including clusters that steps, variants and points of the sweep add. Devices limits
 	// the devices of synthetic nodes.
 	Nodes, Devices int
-	// Pods limits the pods at any time, also those that controllers make.
+	// Pods limits the pods at any time, including pods that controllers make.
 	Pods int
 	// Versions limits the variants and the points of the sweep.
 	Versions int
 }
 
-// LimitError says that a scenario takes more than its limits allow. What is counted goes no further than that.
+// LimitError says that a scenario needs more than its limits allow. Counting stops as soon as the limit is exceeded.
 type LimitError struct {
-	// What is counted, such as nodes; Has of them the scenario has at least, and Most it may have.
+	// What is counted, such as nodes. The scenario has at least Has of them, and may have Most.
 	What      string
 	Has, Most int
 }
 
-// Error says what there is too much of.
+// Error says what there is too much of, and how much is allowed.
 func (e *LimitError) Error() string {
 	return fmt.Sprintf("the scenario has %d %s, and may have %d", e.Has, e.What, e.Most)
 }
 
-// Exceeds returns a LimitError if there is more than the limit allows; nil if there is none.
+// Exceeds returns a LimitError if there is more than the limit allows, and nil otherwise.
 func Exceeds(what string, has, most int) error {
 	if most == 0 || has <= most {
 		return nil
@@ -39,7 +39,7 @@ func Exceeds(what string, has, most int) error {
 	return &LimitError{what, has, most}
 }
 
-// CheckPods refuses a state whose controllers ask for too many pods, and one that has more than the limits allow.
+// CheckPods returns an error if the controllers of the state ask for too many pods, or if the state has more pods than the limits allow.
 func (s *Scenario) CheckPods(state *cluster.State) error {
 	most := s.MaxPods
 	if most == 0 {

@@ -20,7 +20,7 @@ import (
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
-// Whatever stands where something else is wanted, the error is in the words of the field: it names no type of Go and no function.
+// Whatever stands in place of the right value, the error uses the words of the field: it names no Go type and no function.
 func TestMisfitsAreInWords(t *testing.T) {
 	foreign := regexp.MustCompile(`json: |\bGo\b|unmarshal|struct|interface|parsing|strconv|int32|int64|float|bool\b|reflect|nil\b`)
 	seen := map[reflect.Type]bool{}

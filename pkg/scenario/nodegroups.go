@@ -13,13 +13,13 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// groupLabels are the labels by which clouds and installers name the group of a node. Of several that a node has the first counts.
+// groupLabels are the labels by which clouds and installers name the group of a node. If a node has several, the first of this list counts.
 var groupLabels = []string{
 	"eks.amazonaws.com/nodegroup", "cloud.google.com/gke-nodepool", "kubernetes.azure.com/agentpool", "agentpool", "kops.k8s.io/instancegroup",
 	"karpenter.sh/nodepool", "alpha.eksctl.io/nodegroup-name",
 }
 
-// UnknownMax is the maximum of a group whose own is not known: as many nodes as AKS and GKE let a node pool have.
+// UnknownMax is the assumed maximum of a group whose maximum is not known: the number of nodes that AKS and GKE allow in a node pool.
 const UnknownMax = 1000
 
 // byLabels reports whether labels of the nodes name the groups.
@@ -27,8 +27,8 @@ func (a *Autoscaler) byLabels() bool {
 	return a.GroupsBy != "" || !slices.ContainsFunc(a.NodeGroups, func(g AutoscaledGroup) bool { return g.From+g.Template != "" })
 }
 
-// Grouped returns the autoscaler with the groups that the labels of the nodes name, and a note that says which these are. Groups that are
-// written out already stay. No autoscaler changes the number of control planes, which the nodes or the pods show.
+// Grouped returns the autoscaler with the groups that labels of the nodes name, and a note that lists them. Groups that are written out
+// stay. It skips control plane nodes, which it recognizes by nodes and pods, since no autoscaler changes their number.
 func (a *Autoscaler) Grouped(nodes []*v1.Node, pods []*v1.Pod) (*Autoscaler, string, error) {
 	if !a.byLabels() {
 		return a, "", nil
@@ -95,7 +95,7 @@ func (a *Autoscaler) Grouped(nodes []*v1.Node, pods []*v1.Pod) (*Autoscaler, str
 	return &found, note + ".", errors.Join(problems...)
 }
 
-// labelOf is the first of the labels that the node has, or "".
+// labelOf returns the first of the labels that the node has, or "".
 func labelOf(node *v1.Node, labels []string) string {
 	for _, key := range labels {
 		if node.Labels[key] != "" {
@@ -105,7 +105,7 @@ func labelOf(node *v1.Node, labels []string) string {
 	return ""
 }
 
-// noGroups is that no node has a label that names its group.
+// noGroups returns the error that no node has a label that names its group.
 func noGroups(a *Autoscaler, nodes []*v1.Node) error {
 	if a.GroupsBy != "" {
 		return errors.New(LabelHint(a.GroupsBy, "node", NodeLabels(nodes)))
@@ -120,8 +120,8 @@ func noGroups(a *Autoscaler, nodes []*v1.Node) error {
 		strings.Join(groupLabels, ", "), Choices("pool", slices.Sorted(maps.Keys(keys))))
 }
 
-// GroupNamed returns the selector, as KEY=VALUE, of the nodes of the group with that name: by a label that names groups, or else by the one label of
-// nodes that has this value.
+// GroupNamed returns a selector, as KEY=VALUE, of the nodes of the group with that name. The key is a label that names groups, or else the
+// one label of nodes with that value.
 func GroupNamed(nodes []*v1.Node, name string) (string, error) {
 	values, keys := map[string]bool{}, map[string]bool{}
 	for _, node := range nodes {

@@ -12,7 +12,7 @@ func labelled(name string, labels map[string]string) *v1.Node {
 	return &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}
 }
 
-// Of a node with the labels of EKS and of eksctl the first counts. A control plane is in no group, whatever its labels.
+// If a node has the labels of EKS and of eksctl, the first counts. A control plane node is in no group, whatever its labels.
 func TestGrouped(t *testing.T) {
 	const eks, karpenter = "eks.amazonaws.com/nodegroup", "karpenter.sh/nodepool"
 	control := labelled("c", map[string]string{eks: "masters"})

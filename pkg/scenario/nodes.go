@@ -10,7 +10,7 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// Nodes selects nodes: those named, those that the selector matches, and those of the clusters. Give at least one of the three.
+// Nodes selects nodes: named nodes, nodes that the selector matches, and all nodes of clusters. Give at least one of the three.
 type Nodes struct {
 	// Names lists names of nodes.
 	Names []string `json:"names,omitempty"`
@@ -20,11 +20,11 @@ type Nodes struct {
 	Clusters []string `json:"clusters,omitempty"`
 }
 
-// Selects reports whether anything is given by which nodes are selected.
+// Selects reports whether any field is given.
 func (n Nodes) Selects() bool { return len(n.Names)+len(n.Clusters) > 0 || n.Selector != "" }
 
-// Select returns those of the nodes that are named or that the selector matches, in their order. A selector that does not parse
-// matches none.
+// Select returns the nodes that are named, that the selector matches, or that are in the clusters, in their order. A selector that does not
+// parse matches none.
 func (n Nodes) Select(among []*v1.Node) []*v1.Node {
 	selector := labels.Nothing()
 	if parsed, err := labels.Parse(n.Selector); err == nil && n.Selector != "" {
@@ -39,7 +39,7 @@ func (n Nodes) Select(among []*v1.Node) []*v1.Node {
 	return selected
 }
 
-// validate is that of every action on nodes alone.
+// validate is the whole validation of actions that only select nodes.
 func (n *Nodes) validate(c *checks) { validateNodes(c.Problems, c.path, *n) }
 
 func (n *Nodes) selected() *Nodes { return n }
@@ -51,11 +51,11 @@ func validateNodes(p *Problems, path *field.Path, nodes Nodes) {
 	validateSelector(p, path.Child("selector"), nodes.Selector)
 }
 
-// NodesInTurn selects nodes, whose turns come one by one: those named, those that the selector matches, and those of the clusters. Give at
-// least one of the three.
+// NodesInTurn selects nodes that are acted on one after the other: named nodes, nodes that the selector matches, and all nodes of clusters.
+// Give at least one of the three.
 type NodesInTurn struct {
 	Nodes `json:",inline"`
-	// Together takes all nodes in one moment. Otherwise controllers and scheduler act between one node and the next, as they do while
-	// kubectl goes through its list: the first node that comes back can take all that was waiting. Default: false.
+	// Together acts on all nodes in one moment. Otherwise controllers and scheduler act between one node and the next, as they do while
+	// kubectl goes through its list: the first node that comes back can take all pods that were waiting. Default: false.
 	Together bool `json:"together,omitempty"`
 }

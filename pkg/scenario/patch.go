@@ -45,8 +45,8 @@ func (p *Patch) Action() string {
 	return fmt.Sprintf("patch %s -p '%s'", p.Target.Argument(), compact.String())
 }
 
-// ValidatePatch reports problems of a patch that do not depend on what it changes: an object, of another kind, too, if others are possible, or
-// a custom resource, which resources reports.
+// ValidatePatch reports problems of a patch that do not depend on the object that it changes. The function resources reports whether a
+// target is a custom resource. Others means that the target may have a kind that is not Kubernetes' own.
 func ValidatePatch(p *Problems, path *field.Path, patch *Patch, resources func(Target) bool, others bool) {
 	if resources == nil || !resources(patch.Target) {
 		validateTarget(p, path, patch.Target, others)
@@ -62,7 +62,7 @@ func ValidatePatch(p *Problems, path *field.Path, patch *Patch, resources func(T
 	}
 }
 
-// Misshapen says why the patch is not a list if the type is json, or not an object otherwise.
+// Misshapen returns an error if the patch is not a list although its type is json, or not an object although its type is another.
 func (p *Patch) Misshapen() error {
 	switch of := string(p.Patch.Raw); {
 	case of == "":
@@ -78,7 +78,7 @@ func (p *Patch) Misshapen() error {
 // ErrTestFailed is wrapped by the error of a patch whose test operation does not find what it expects.
 var ErrTestFailed = jsonpatch.ErrTestFailed
 
-// A patch of type json has at most as many operations, and copies at most as many bytes, as the API server lets it:
+// As in the API server, a patch of type json may have a limited number of operations, and may copy a limited number of bytes:
 //   - https://github.com/kubernetes/kubernetes/blob/v1.37.1/staging/src/k8s.io/apiserver/pkg/endpoints/handlers/patch.go
 //   - https://github.com/kubernetes/kubernetes/blob/v1.37.1/staging/src/k8s.io/apiserver/pkg/server/config.go
 const (
@@ -88,7 +88,7 @@ const (
 
 func init() { jsonpatch.AccumulatedCopySizeLimit = maxJSONPatchCopyBytes }
 
-// Apply returns the object as it is after the patch, defaulted and validated. The object given is not changed.
+// Apply returns the object after the patch, defaulted and validated. It does not change the given object.
 func (p *Patch) Apply(obj cluster.Object) (cluster.Object, error) {
 	before, err := manifest.Encode(obj)
 	if err != nil {
@@ -108,7 +108,7 @@ func (p *Patch) Apply(obj cluster.Object) (cluster.Object, error) {
 	return patched.Object, nil
 }
 
-// misfit is a patch that does not fit an object.
+// misfit is the error of a patch that does not fit an object.
 type misfit struct {
 	object string
 	err    error
@@ -116,7 +116,7 @@ type misfit struct {
 
 func (m *misfit) Unwrap() error { return m.err }
 
-// Error has a line for each problem.
+// Error has one line for each problem.
 func (m *misfit) Error() string {
 	var lines []string
 	for line := range strings.Lines(m.err.Error()) {
@@ -125,10 +125,10 @@ func (m *misfit) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// goValues finds the parts of a patch that upstream's errors hold as Go prints them, and what stands before them.
+// goValues matches the parts of upstream's errors that are Go values, with the words before them.
 var goValues = regexp.MustCompile(` in map: map\[.*|map: map\[.*\] (does not)|: \[.*`)
 
-// withoutGo words upstream's error of a patch without Go's types and values.
+// withoutGo is upstream's error about a patch, without Go's types and values in its text.
 type withoutGo struct{ error }
 
 func (e withoutGo) Unwrap() error { return e.error }
@@ -142,10 +142,10 @@ func (e withoutGo) Error() string {
 	})
 }
 
-// patchOperations are those of a patch of type json.
+// patchOperations are the operations of a patch of type json.
 var patchOperations = []string{"add", "remove", "replace", "move", "copy", "test"}
 
-// bytes returns an object as it is after the patch, JSON both. A strategic patch takes the object's type from obj.
+// bytes returns the object after the patch, both as JSON. A strategic patch reads the schema from obj's Go type.
 func (p *Patch) bytes(before []byte, obj cluster.Object) ([]byte, error) {
 	if err := p.Misshapen(); err != nil {
 		return nil, err
@@ -176,7 +176,7 @@ func (p *Patch) bytes(before []byte, obj cluster.Object) ([]byte, error) {
 		}
 		return after, nil
 	}
-	// It is of the shape of what it changes, and says where it is not.
+	// The patch must have the shape of the object; the error says where it does not.
 	if obj != nil {
 		if err := manifest.Fits(p.Patch.Raw, obj); err != nil {
 			return nil, err
@@ -195,7 +195,7 @@ func (p *Patch) bytes(before []byte, obj cluster.Object) ([]byte, error) {
 	return after, nil
 }
 
-// ApplyToResource returns the custom resource as it is after the patch.
+// ApplyToResource returns the custom resource after the patch.
 func (p *Patch) ApplyToResource(resource manifest.Ignored) (manifest.Ignored, error) {
 	after, err := p.bytes(resource.JSON, nil)
 	if err != nil {
@@ -216,7 +216,7 @@ func (p *Patch) ApplyToResource(resource manifest.Ignored) (manifest.Ignored, er
 	return patched, nil
 }
 
-// ApplyToCluster returns the member cluster of a federation as it is after the patch.
+// ApplyToCluster returns the member cluster of a federation after the patch.
 func (p *Patch) ApplyToCluster(c *federation.Cluster) (*federation.Cluster, error) {
 	before, err := json.Marshal(c)
 	if err != nil {

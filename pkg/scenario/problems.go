@@ -11,20 +11,20 @@ import (
 	"github.com/faultline/faultline/pkg/list"
 )
 
-// Problems are what is wrong with a scenario: all of it is found before any of it is reported.
+// Problems collects the problems of a scenario, so that all of them are reported at once.
 type Problems struct {
-	// File stands before each problem. It is the scenario's file, or says where else a change comes from.
+	// File is the prefix of each problem: the scenario's file, or where else a change comes from.
 	File string
-	// Flags are the names of the flags that give fields in place of the file, by the fields' paths. A problem of such a field is the flag's.
+	// Flags maps paths of fields to the flags that set them in place of the file. A problem of such a field is reported as the flag's.
 	Flags map[string]string
 	all   []error
-	// unread are the fields that could not be read. That such a field is empty is no further problem.
+	// unread has the fields that could not be read. Add ignores problems of these, which may only say that the field is empty.
 	unread map[string]bool
-	// reported are the places at which problems were added.
+	// reported has the places at which problems were added.
 	reported map[string]bool
 }
 
-// Add reports a problem at a place; nil is the file as a whole.
+// Add reports a problem at a place; nil means the file as a whole.
 func (p *Problems) Add(path *field.Path, format string, args ...any) {
 	if path != nil {
 		if p.reported == nil {
@@ -46,10 +46,10 @@ func (p *Problems) Add(path *field.Path, format string, args ...any) {
 	p.AddErrors(errors.New(manifest.Problem(where + ": " + fmt.Sprintf(format, args...))))
 }
 
-// AddAt reports a problem that names its place itself.
+// AddAt reports a problem with its own place.
 func (p *Problems) AddAt(err *field.Error) { p.Add(field.NewPath(err.Field), "%s", err.ErrorBody()) }
 
-// Reported says whether anything was wrong at exactly this place.
+// Reported reports whether a problem was added at exactly this place.
 func (p *Problems) Reported(path *field.Path) bool { return p.reported[path.String()] }
 
 // AddLines reports each line of an error as a problem at a place.
@@ -59,8 +59,8 @@ func (p *Problems) AddLines(path *field.Path, err error) {
 	}
 }
 
-// AddUnread reports the problems of fields that could not be read. The error has a line for each, which begins with the field's place. If the
-// field is unknown, the object that has it counts as unread.
+// AddUnread reports the problems of fields that could not be read. The error has one line for each, which begins with the field's place. If
+// a field is unknown, the object that has it counts as unread.
 func (p *Problems) AddUnread(err error) {
 	p.unread = map[string]bool{}
 	for line := range strings.Lines(err.Error()) {
@@ -77,7 +77,7 @@ func (p *Problems) AddUnread(err error) {
 // AddErrors reports problems that name their file themselves.
 func (p *Problems) AddErrors(errs ...error) { p.all = append(p.all, errs...) }
 
-// AddAll also reports the problems of a scenario that was derived from this file, unless the file itself has them.
+// AddAll adds the problems of a scenario that is derived from this file, without the problems that the file itself has.
 func (p *Problems) AddAll(derived *Problems) {
 	own := list.Set(p.all, func(err error) string { return strings.TrimPrefix(err.Error(), p.File) })
 	for _, err := range derived.all {
@@ -87,14 +87,14 @@ func (p *Problems) AddAll(derived *Problems) {
 	}
 }
 
-// Len is the number of problems so far.
+// Len returns the number of problems so far.
 func (p *Problems) Len() int { return len(p.all) }
 
-// maxProblems is how many problems of a file are listed.
+// maxProblems is the largest number of problems that Err lists.
 const maxProblems = 100
 
-// Err joins the problems, each once: an object that several steps apply is wrong in each of them. Without any it is nil. Of many only the
-// first are listed.
+// Err joins the problems, each once: an object that several steps apply is wrong in each of them. It lists the first 100. It returns nil if
+// there are none.
 func (p *Problems) Err() error {
 	seen := map[string]bool{}
 	var errs []error

@@ -17,24 +17,24 @@ type Question struct {
 	Number *CountedPods `json:"number,omitempty"`
 	// Nodes asks on which nodes pods are.
 	Nodes *PlacedPods `json:"nodes,omitempty"`
-	// Holds asks, for yes or no, whether all of this is so after the step.
+	// Holds asks, for yes or no, whether this expectation holds after the step.
 	Holds *Expect `json:"holds,omitempty"`
-	// Message lists texts, of which kube-scheduler's message for a Pending pod contains the right one. That no pod is Pending can always
-	// be chosen, too.
+	// Message lists texts. The right one is part of kube-scheduler's message for a Pending pod. The answer that no pod is Pending can
+	// always be chosen, too.
 	Message []string `json:"message,omitempty"`
 }
 
-// CountedPods are the pods of a question that asks for numbers.
+// CountedPods selects the pods of a question that asks for numbers.
 type CountedPods struct {
 	// Selector is a label selector for the pods, as for kubectl -l. Default: all pods.
 	Selector string `json:"selector,omitempty"`
-	// TopologyKey is a node label, for a number for each of its values. Default: one number.
+	// TopologyKey is a node label; the question then asks for one number for each of its values. Default: one number.
 	TopologyKey string `json:"topologyKey,omitempty"`
-	// Pending counts pods without a node. It cannot be given together with topologyKey. Default: false, which counts those that have one.
+	// Pending counts pods without a node. It cannot be given together with topologyKey. Default: false, which counts pods with a node.
 	Pending bool `json:"pending,omitempty"`
 }
 
-// PlacedPods are the pods of a question that asks for nodes.
+// PlacedPods selects the pods of a question that asks for nodes.
 type PlacedPods struct {
 	// Selector is a label selector for the pods, as for kubectl -l. Default: all pods.
 	Selector string `json:"selector,omitempty"`

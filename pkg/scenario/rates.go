@@ -26,21 +26,21 @@ const HoursPerYear = 8760
 //	zone: {rate: 0.1/year, recovery: 1h}
 //	karpenter.sh/capacity-type=spot+node: {rate: 1/week, recovery: 2m}
 //
-// Several labels make one level as in topology.Key: the last is each node with the label karpenter.sh/capacity-type=spot.
-// A level that is not among them does not fail.
+// Several labels make one level as in topology.Key: the last level above is each node with the label karpenter.sh/capacity-type=spot. A
+// level without a rate does not fail.
 type Rates map[string]Rate
 
-// Rate is how often each domain of a level fails and how long it then stays down.
+// Rate is how often each domain of a level fails, and how long it then stays down.
 type Rate struct {
-	// Rate is the mean number of failures of one domain in a time, as number/unit: 0.2/year, 1/month, 0.01/day. A percentage is
-	// a hundredth of it, so that of 100 nodes at 5%/year five fail in a year. The units are hour, day, week, month and year; a
-	// year has 365 days, a month is a twelfth of it. 0/year never fails.
+	// Rate is the mean number of failures of one domain in a unit of time, as number/unit: 0.2/year, 1/month, 0.01/day. A percentage is a
+	// hundredth: of 100 nodes at 5%/year, five fail in a year. The units are hour, day, week, month and year; a year has 365 days, and a
+	// month is a twelfth of it. A domain with 0/year never fails.
 	Rate string `json:"rate"`
 	// Recovery is the mean time from a failure until the pods of the domain run again: 4h, 90m, 2d, 1d12h; more than 0.
 	Recovery string `json:"recovery"`
 }
 
-// Validate finds everything that is wrong with the rates; path is where they stand.
+// Validate returns all problems of the rates. Path is the path of the rates.
 func (r Rates) Validate(path *field.Path) field.ErrorList {
 	if len(r) == 0 {
 		return field.ErrorList{field.Required(path, "give the rate of at least one level, such as node: {rate: 5%/year, recovery: 4h}")}
@@ -69,6 +69,7 @@ func (r Rates) Validate(path *field.Path) field.ErrorList {
 	return errs
 }
 
+// complaint returns the error for a field that is missing or invalid.
 func complaint(path *field.Path, value string, err error) *field.Error {
 	if value == "" {
 		return field.Required(path, err.Error())
@@ -76,7 +77,7 @@ func complaint(path *field.Path, value string, err error) *field.Error {
 	return field.Invalid(path, value, err.Error())
 }
 
-// Keys are the topology keys of the rates, widest first as far as that is known: region, zone, others by name, node.
+// Keys returns the topology keys of the rates, the widest first as far as that is known: cluster, region, zone, others by name, node.
 func (r Rates) Keys() []string {
 	order := map[string]int{topology.LabelCluster: -3, v1.LabelTopologyRegion: -2, v1.LabelTopologyZone: -1, v1.LabelHostname: 1}
 	var keys []string
@@ -89,7 +90,7 @@ func (r Rates) Keys() []string {
 	return keys
 }
 
-// ForKey returns the rate of the topology key, by whichever name it was given.
+// ForKey returns the rate of the topology key, under whichever name it was given.
 func (r Rates) ForKey(key string) Rate {
 	for name, rate := range r {
 		if topology.Key(name) == key {
@@ -105,7 +106,7 @@ var (
 	recoveryForm = regexp.MustCompile(`^(?:([0-9]{1,6})d)?([0-9.hmsuµn]*)$`)
 )
 
-// PerHour is the mean number of failures of one domain in an hour.
+// PerHour returns the mean number of failures of one domain in an hour.
 func (r Rate) PerHour() (float64, error) {
 	parts := rateForm.FindStringSubmatch(r.Rate)
 	if parts == nil {
@@ -121,7 +122,7 @@ func (r Rate) PerHour() (float64, error) {
 	return failures / hoursIn[parts[3]], nil
 }
 
-// Hours is the mean time until recovery.
+// Hours returns the mean time until recovery.
 func (r Rate) Hours() (float64, error) {
 	parts := recoveryForm.FindStringSubmatch(r.Recovery)
 	if parts == nil || r.Recovery == "" {
@@ -142,9 +143,9 @@ func (r Rate) Hours() (float64, error) {
 	return hours, nil
 }
 
-// Unavailability is the share of the time for which a domain is down in the long run; the rate is valid.
+// Unavailability returns the share of time for which a domain is down in the long run. The rate must be valid.
 func (r Rate) Unavailability() float64 {
 	failures, _ := r.PerHour()
 	hours, _ := r.Hours()
-	return 1 / (1 + 1/(failures*hours)) // λr/(1+λr), and right for 0 and for infinity
+	return 1 / (1 + 1/(failures*hours)) // λr/(1+λr), in a form that is also right for 0 and for infinity
 }

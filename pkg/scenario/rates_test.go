@@ -89,7 +89,7 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// Whatever validates is a share of the time, and never a number that spoils all others.
+// The unavailability of any valid rate is a share of time, and never a number that spoils all others.
 func FuzzRate(f *testing.F) {
 	for _, seed := range [][2]string{
 		{"5%/year", "4h"}, {"1e308/hour", "999999d2562047h"}, {"0/year", "1ns"}, {"1e-300/year", "1ns"}, {"Inf/day", "1h"}, {"1/month", "d"}, {"", ""},

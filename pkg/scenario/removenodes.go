@@ -1,10 +1,11 @@
 package scenario
 
-// RemoveNodes takes nodes away, as a failure of mode deleted does: those named, those that the selector matches, or some of them.
+// RemoveNodes removes nodes, as a failure of mode deleted does: all selected nodes, or some of them.
 type RemoveNodes struct {
 	Nodes `json:",inline"`
-	// Count is how many of the selected nodes go, or of all but control planes if none is selected: the emptiest first, by the larger of the
-	// shares of cpu and memory that pods request, and of equals in the order of their names. Default: all that are selected.
+	// Count is the number of nodes that are removed, of the selected ones, or of all but control planes if none is selected. The emptiest
+	// nodes go first, by the larger of the shares of cpu and memory that pods request, and by name among equals. Default: all selected
+	// nodes.
 	Count int `json:"count,omitempty" jsonschema:"minimum=1"`
 }
 

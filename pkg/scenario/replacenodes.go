@@ -6,20 +6,20 @@ import (
 	"github.com/faultline/faultline/pkg/topology"
 )
 
-// ReplaceNodes puts nodes of another type in the place of those that are selected, in the same regions and zones. If a node has the label of
-// the new ones, they are like it: of several, the one that has most labels in common with those that go. Otherwise they are like those that
-// go, with cpu and memory as given; what the system reserves of these is as much as before.
+// ReplaceNodes replaces the selected nodes by nodes of another type, in the same regions and zones. If nodes have the label of the new
+// nodes, the new nodes copy one of them: the one that shares most labels with the replaced nodes. Otherwise they copy the replaced nodes,
+// with the given cpu and memory; the system reserves as much of these as before.
 type ReplaceNodes struct {
 	Nodes `json:",inline"`
 	// Label is the label of the new type, as KEY=VALUE: node.kubernetes.io/instance-type=m5.4xlarge.
 	Label string `json:"label"`
-	// Count is how many new nodes there are. Default: as many as have at least the cpu and the memory of those that go.
+	// Count is the number of new nodes. Default: as many as have at least the cpu and the memory of the replaced nodes.
 	Count int `json:"count,omitempty" jsonschema:"minimum=1,maximum=10000"`
-	// CPU of a new node, whatever node has the label. It goes with memory.
+	// CPU of a new node, even if a node has the label. It goes with memory.
 	CPU topology.Quantity `json:"cpu,omitempty"`
-	// Memory of a new node, whatever node has the label. It goes with cpu.
+	// Memory of a new node, even if a node has the label. It goes with cpu.
 	Memory topology.Quantity `json:"memory,omitempty"`
-	// Pods is how many pods a new node with cpu and memory can hold. Default: as many as those that go.
+	// Pods is the number of pods that a new node with cpu and memory can hold. Default: that of the replaced nodes.
 	Pods topology.Quantity `json:"pods,omitempty"`
 }
 
@@ -47,7 +47,7 @@ func (r *ReplaceNodes) validate(c *checks) {
 	}
 }
 
-// validateSize finds whether a size of new nodes lacks a part. Without any they are like another node.
+// validateSize reports a size of new nodes that lacks a part. Without a size, the new nodes are like another node.
 func validateSize(c *checks, cpu, memory, pods topology.Quantity, like string) {
 	if (cpu == "") != (memory == "") || cpu == "" && pods != "" {
 		c.Add(c.path, "cpu and memory go together, and pods with both; give cpu and memory, or neither for nodes %s", like)

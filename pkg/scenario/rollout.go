@@ -1,6 +1,6 @@
 package scenario
 
-// Rolled are the kinds of workloads that have rollouts.
+// Rolled lists the kinds of workloads that have rollouts.
 var Rolled = []string{"Deployment", "StatefulSet", "DaemonSet"}
 
 // Rollout starts a rollout of a Deployment, StatefulSet or DaemonSet. Give either restart or images.

@@ -4,14 +4,14 @@ package scenario
 const maxFactor = 1000
 
 // ScaleBy multiplies the replicas of workloads: of every Deployment, ReplicaSet, StatefulSet and ReplicationController that nothing else
-// scales, or of those that workloads and namespace choose. What has no replicas stays so.
+// scales, or of those that workloads and namespace choose. A workload without replicas keeps none.
 type ScaleBy struct {
-	// Factor is by how much, above 0: 1.2 for 20 % more. The products are rounded up, and those of a workload with a
-	// HorizontalPodAutoscaler stay between its minReplicas and maxReplicas.
+	// Factor is by how much, above 0: 1.2 for 20 % more. Products are rounded up, and stay between minReplicas and maxReplicas for a
+	// workload with a HorizontalPodAutoscaler.
 	Factor float64 `json:"factor"`
 	// Workloads lists workloads as kind/name or namespace/kind/name. Default: all.
 	Workloads []string `json:"workloads,omitempty"`
-	// Namespace is that of the workloads. Default: default for those named kind/name, otherwise all namespaces.
+	// Namespace is the namespace of the workloads. Default: default for workloads that are given as kind/name, otherwise all namespaces.
 	Namespace string `json:"namespace,omitempty"`
 }
 

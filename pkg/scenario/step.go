@@ -10,16 +10,16 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// Step is one thing that happens, and what is expected after it. Give it a name and at most one action; fresh and expect can be given
-// with an action or alone. A federation takes none of fresh, scaleBy, trigger, removeNodes, replaceNodes and
-// drain; only a federation takes join.
+// Step is one thing that happens, and what is expected after it. Give it a name and at most one action; fresh and expect can be given with
+// an action or alone. A federation takes none of fresh, scaleBy, trigger, removeNodes, replaceNodes and drain; only a federation takes
+// join.
 type Step struct {
-	// Name is the step's name on the report. No two steps have the same.
+	// Name is the step's name on the report. No two steps have the same name.
 	Name string `json:"name"`
 	// Description says what the step shows. Default: none.
 	Description string `json:"description,omitempty"`
-	// Fresh takes away every workload and pod but those of the cluster itself, as kubectl delete would, before the action.
-	// Nodes, volumes, budgets and classes stay. Default: false.
+	// Fresh removes every workload and pod except those of the cluster itself, as kubectl delete would, before the action. Nodes, volumes,
+	// budgets and classes stay. Default: false.
 	Fresh bool `json:"fresh,omitempty"`
 	// Apply creates or changes objects, as kubectl apply does.
 	Apply *Source `json:"apply,omitempty"`
@@ -27,7 +27,7 @@ type Step struct {
 	Patch *Patch `json:"patch,omitempty"`
 	// Scale sets the number of replicas, as kubectl scale does.
 	Scale *Scale `json:"scale,omitempty"`
-	// ScaleBy multiplies the replicas of workloads, in one moment, as more traffic would.
+	// ScaleBy multiplies the replicas of workloads, in one moment, as higher load would.
 	ScaleBy *ScaleBy `json:"scaleBy,omitempty"`
 	// Delete removes objects and what they own, one after the other, as kubectl delete does.
 	Delete *Delete `json:"delete,omitempty"`
@@ -35,11 +35,11 @@ type Step struct {
 	Rollout *Rollout `json:"rollout,omitempty"`
 	// Trigger runs a CronJob once, as kubectl create job --from does.
 	Trigger *Trigger `json:"trigger,omitempty"`
-	// AddNodes adds nodes like one that is there.
+	// AddNodes adds nodes like an existing one.
 	AddNodes *AddNodes `json:"addNodes,omitempty"`
-	// RemoveNodes takes nodes away in one moment, without a drain; controllers replace their pods.
+	// RemoveNodes removes nodes in one moment, without a drain; controllers replace their pods.
 	RemoveNodes *RemoveNodes `json:"removeNodes,omitempty"`
-	// ReplaceNodes puts nodes of another type in the place of nodes, in one moment; controllers replace their pods.
+	// ReplaceNodes replaces nodes by nodes of another type, in one moment; controllers replace their pods.
 	ReplaceNodes *ReplaceNodes `json:"replaceNodes,omitempty"`
 	// Cordon keeps new pods off nodes, one after the other, as kubectl cordon does.
 	Cordon *NodesInTurn `json:"cordon,omitempty"`
@@ -51,33 +51,31 @@ type Step struct {
 	Fail *Fail `json:"fail,omitempty"`
 	// Restore brings failed nodes back, one after the other.
 	Restore *NodesInTurn `json:"restore,omitempty"`
-	// Join adds a cluster to a federation; delete with target cluster/name takes one away.
+	// Join adds a cluster to a federation; delete with target cluster/name removes one.
 	Join *Cluster `json:"join,omitempty"`
-	// Expect is what must be so after the step. If it is not, simulate run and simulate test exit with 3. Default: nothing is
-	// checked.
+	// Expect is what must hold after the step. If it does not, simulate run and simulate test exit with 3. Default: nothing is checked.
 	Expect *Expect `json:"expect,omitempty"`
-	// Questions are what the playground asks about the step before it shows it. Default: how many pods are Pending, and which nodes
-	// get new pods.
+	// Questions are asked by the playground before it shows the step. Default: how many pods are Pending, and which nodes get new pods.
 	Questions []Question `json:"questions,omitempty"`
 }
 
 // LoadedStep is a step with the objects of its files.
 type LoadedStep struct {
 	Step
-	// Objects are what apply creates or changes, or what delete's files hold, in order.
+	// Objects has what apply creates or changes, or what the files of delete have, in order.
 	Objects []cluster.Object
-	// Karmada is what the step brings of Karmada's own, or what delete's files hold of it.
+	// Karmada has the objects of Karmada that the step applies, or that the files of delete have.
 	Karmada Karmada
-	// Action says on the report what the step does, if its fields say something else: the patch of a custom resource becomes an apply of
-	// what its operator then makes. Otherwise it is empty.
+	// Action replaces the description of the step on the report, if its fields would say something else: the patch of a custom resource
+	// becomes an apply of what its operator then makes. Otherwise it is empty.
 	Action string
-	// Edits are further changes to the object that the step patches. Only a scenario that was derived from another has them.
+	// Edits are further changes to the object that the step patches. Only a derived scenario has them.
 	Edits []*PatchEdit `json:"-"`
-	// Expects says where in the file the expectations of the step are.
+	// Expects has the lines of the step's expectations in the file.
 	Expects Places
 }
 
-// Named returns the workloads, or other objects, whose pods the step's action is about: the target of a patch, a scale, a rollout or a trigger.
+// Named returns the target of the step's action, if it is a patch, a scale, a rollout or a trigger.
 func (s *Step) Named() []Target {
 	switch {
 	case s.Patch != nil:
@@ -92,12 +90,12 @@ func (s *Step) Named() []Target {
 	return nil
 }
 
-// PatchEdit is a further change to what a patch makes. Like objects, two are the same if they are one.
+// PatchEdit is a further change to the result of a patch. Two edits are equal only if they are the same pointer.
 type PatchEdit struct {
 	Edit func(cluster.Object) (cluster.Object, error)
 }
 
-// Patched returns the object as it is after the patch of the step.
+// Patched returns the object after the step's patch and edits.
 func (s *LoadedStep) Patched(obj cluster.Object) (cluster.Object, error) {
 	patched, err := s.Patch.Apply(obj)
 	for i := 0; i < len(s.Edits) && err == nil; i++ {
@@ -106,7 +104,7 @@ func (s *LoadedStep) Patched(obj cluster.Object) (cluster.Object, error) {
 	return patched, err
 }
 
-// Action is a kind of step: a field of Step whose type knows what is legal. What it does to a world is in package world.
+// Action is a kind of step: a field of Step whose type knows what is legal. Package world has its effects.
 type Action interface {
 	// validate reports problems that do not depend on objects.
 	validate(c *checks)
@@ -114,11 +112,11 @@ type Action interface {
 
 // single is an action that a federation does not take.
 type single interface {
-	// instead says what to do there.
+	// instead says what to do in a federation.
 	instead() string
 }
 
-// checks are what the validation of an action needs besides the action.
+// checks has what the validation of an action needs besides the action.
 type checks struct {
 	*Problems
 	path      *field.Path // of the action
@@ -137,7 +135,7 @@ func (s *Step) Actions() []NamedAction {
 	return slices.DeleteFunc(s.fields(), func(a NamedAction) bool { return reflect.ValueOf(a.Action).IsNil() })
 }
 
-// fields returns all kinds of actions. Those that the step does not have are nil pointers.
+// fields returns all kinds of actions, in the order of the fields. Actions that the step does not have are nil pointers.
 func (s *Step) fields() []NamedAction {
 	var all []NamedAction
 	for field, value := range reflect.ValueOf(*s).Fields() {
@@ -160,7 +158,7 @@ func (s *Step) Selected() []*Nodes {
 	return all
 }
 
-// ActionNames returns the names of the actions that a federation, or a single cluster, takes.
+// ActionNames returns the names of the actions that a federation takes, or that a single cluster takes.
 func ActionNames(federated bool) []string {
 	var names []string
 	for _, action := range new(Step).fields() {
@@ -174,7 +172,8 @@ func ActionNames(federated bool) []string {
 }
 
 // ValidateSteps reports problems of the steps, failures and expectations that do not depend on objects: a step without an action or with
-// two, numbers out of range, selectors that do not parse. A patch can be of a custom resource, which resources reports.
+// two, numbers out of range, selectors that do not parse. The function resources reports whether the target of a patch is a custom
+// resource.
 func ValidateSteps(p *Problems, s *Scenario, resources func(Target) bool) {
 	validateFailures(p, &s.Failures)
 	if s.Expect != nil {
@@ -186,7 +185,7 @@ func ValidateSteps(p *Problems, s *Scenario, resources func(Target) bool) {
 	validateSteps(p, s, 0, resources)
 }
 
-// ValidateAsked reports problems of the steps that ask, as ValidateSteps does. They have no files.
+// ValidateAsked reports problems of the steps of the question, as ValidateSteps does. These steps have no files.
 func ValidateAsked(p *Problems, s *Scenario) {
 	first := len(s.Steps) - s.Asked
 	for i := first; i < len(s.Steps); i++ {
@@ -204,7 +203,7 @@ func ValidateAsked(p *Problems, s *Scenario) {
 	validateSteps(p, s, first, func(Target) bool { return false })
 }
 
-// validateSteps reports problems of the steps from one on; those before are right.
+// validateSteps reports problems of the steps from that index on; earlier steps are known to be right.
 func validateSteps(p *Problems, s *Scenario, from int, resources func(Target) bool) {
 	names := map[string]bool{}
 	for i := range s.Steps {

@@ -18,32 +18,32 @@ import (
 
 // Sweep is a change to the scenario for many values. Give either parameters or points.
 type Sweep struct {
-	// Parameters make a grid: each combination of their values is a point. The last parameter varies first.
+	// Parameters make a grid: each combination of their values is a point. The last parameter varies fastest.
 	Parameters []Parameter `json:"parameters,omitempty"`
 	// Points lists points one by one, each with a value for every name. All have the same names.
 	Points []map[string]Scalar `json:"points,omitempty"`
-	// Variant is a variant without a name, in which $(NAME) stands for the point's value of that name: by itself for the value as it
-	// is, and within a text for the value as text. $$(NAME) stays $(NAME).
+	// Variant is a variant without a name, in which $(NAME) stands for the point's value of that name: by itself it becomes the value, and
+	// within a text the value as text. $$(NAME) stays $(NAME).
 	Variant runtime.RawExtension `json:"variant"`
 }
 
 // Parameter is a name and its values. Give either values or range.
 type Parameter struct {
-	// Name is for $(NAME) in the variant, and on the report.
+	// Name is the name in $(NAME) in the variant, and on the report.
 	Name string `json:"name"`
 	// Values lists the values, no two of them equal.
 	Values []Scalar `json:"values,omitempty"`
-	// Range counts up.
+	// Range gives whole numbers that count up.
 	Range *Range `json:"range,omitempty"`
 }
 
-// Range is whole numbers that count up.
+// Range is a series of whole numbers that count up.
 type Range struct {
 	// From is the first number.
 	From int `json:"from"`
-	// To is the number that none exceeds.
+	// To is the upper bound of the numbers.
 	To int `json:"to"`
-	// Step is the difference of one number and the next, 1 or more. Default: 1.
+	// Step is the difference between one number and the next, 1 or more. Default: 1.
 	Step *int `json:"step,omitempty" jsonschema:"minimum=1"`
 }
 
@@ -64,16 +64,16 @@ func (s *Scalar) UnmarshalJSON(data []byte) error {
 	return fmt.Errorf("not %s", s.Wanted())
 }
 
-// Wanted is what a scalar is, in words.
+// Wanted describes the values that a scalar can have.
 func (*Scalar) Wanted() string { return "a text, a number, or true or false" }
 
-// MarshalJSON writes it as it was read.
+// MarshalJSON writes the value as it was read.
 func (s Scalar) MarshalJSON() ([]byte, error) { return json.Marshal(s.Value) }
 
-// String is the scalar as text.
+// String returns the value as text.
 func (s Scalar) String() string { return fmt.Sprint(s.Value) }
 
-// Float is its value if it is a number.
+// Float returns the value if it is a number.
 func (s Scalar) Float() (float64, bool) {
 	n, ok := s.Value.(json.Number)
 	if !ok {
@@ -85,17 +85,17 @@ func (s Scalar) Float() (float64, bool) {
 
 // Point is one point of a sweep.
 type Point struct {
-	// Values are the point's, in the order of Scenario.Parameters.
+	// Values are the values of the point, in the order of Scenario.Parameters.
 	Values []Scalar
 	LoadedVariant
-	// Change is the variant with the values in it, as JSON.
+	// Change is the sweep's variant with the values filled in, as JSON.
 	Change []byte
 }
 
 // MaxPoints is the largest number of points of a sweep.
 const MaxPoints = 100_000
 
-// parameterName is what $(NAME) takes, as in the environment of a container.
+// parameterName matches the names that $(NAME) takes, as in the environment of a container.
 var parameterName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.-]*$`)
 
 // ValidateSweep reports problems of the sweep that do not depend on objects.
@@ -152,7 +152,7 @@ func validateParameterName(p *Problems, path *field.Path, name string) {
 	}
 }
 
-// len is the number of values.
+// len returns the number of values.
 func (p *Parameter) len() int {
 	if p.Range == nil {
 		return len(p.Values)
@@ -160,12 +160,12 @@ func (p *Parameter) len() int {
 	return p.Range.len()
 }
 
-// len is how many numbers there are, or more than a sweep may have points; 0 if the range is none.
+// len returns the number of numbers, or MaxPoints + 1 if there are more; 0 if the range is empty.
 func (r *Range) len() int {
 	if r.To < r.From || r.step() < 1 {
 		return 0
 	}
-	// The difference of two numbers fits into an unsigned one, and not always into one with a sign.
+	// The difference of two ints always fits into a uint64, but not into an int.
 	return int(min((uint64(r.To)-uint64(r.From))/uint64(r.step()), MaxPoints)) + 1
 }
 
@@ -182,7 +182,7 @@ func (p *Parameter) values() []Scalar {
 	return all
 }
 
-// Grid returns the names, and the values of each point.
+// Grid returns the names, and the values of each point in the same order.
 func (s *Sweep) Grid() (names []string, points [][]Scalar) {
 	if len(s.Points) > 0 {
 		names = slices.Sorted(maps.Keys(s.Points[0]))

@@ -16,17 +16,17 @@ import (
 
 // Target names one object.
 type Target struct {
-	// Target is kind/name as for kubectl, for example deployment/web; short names such as deploy/web are legal. A patch can be of a custom
-	// resource of an operator that is known, too, for example kafkacluster/main; and in a federation of cluster/name or a policy.
+	// Target is kind/name as for kubectl, for example deployment/web; short names such as deploy/web are legal. A patch can also change a
+	// custom resource of a known operator, for example kafkacluster/main, and in a federation cluster/name or a policy.
 	Target string `json:"target"`
 	// Namespace is the object's namespace, if its kind has one. Default: default.
 	Namespace string `json:"namespace,omitempty"`
 }
 
-// Argument is the target as a command takes it.
+// Argument returns the target as an argument of kubectl.
 func (t Target) Argument() string { return cluster.Argument(t.Namespace, t.Target) }
 
-// kinds are the kinds that a target can name, by every name that kubectl knows them by.
+// kinds maps every name that kubectl knows for a kind to the kind, for all kinds that a target can name.
 var kinds = map[string]string{}
 
 func init() {
@@ -52,8 +52,8 @@ func init() {
 	}
 }
 
-// ParseTarget splits a target such as deploy/web into the kind Deployment and the name web. The name of what a member of a federation has of its
-// own is cluster/name: pod/member1/web-0.
+// ParseTarget splits a target such as deploy/web into the kind Deployment and the name web. An object that a member of a federation has by
+// itself is named cluster/name: pod/member1/web-0.
 func ParseTarget(target string) (kind, name string, err error) {
 	word, name, found := strings.Cut(target, "/")
 	kind = kinds[strings.ToLower(word)]
@@ -66,11 +66,12 @@ func ParseTarget(target string) (kind, name string, err error) {
 	return kind, name, nil
 }
 
+// otherKind returns the error for a target whose kind is not known.
 func otherKind(target string) error {
 	return fmt.Errorf("%q has a kind that takes no part in scheduling, or whose template only its operator knows; give an object such as deployment/web or node/worker-1", target)
 }
 
-// Ref is the object that the target names.
+// Ref returns the name of the object.
 func (t *Target) Ref() (cluster.Ref, error) {
 	kind, name, err := ParseTarget(t.Target)
 	if err != nil {
@@ -83,7 +84,7 @@ func (t *Target) Ref() (cluster.Ref, error) {
 	return ref, nil
 }
 
-// Of is the object that the target names, which is of one of the kinds, or of any if none is given.
+// Of returns the name of the object, which must have one of the kinds. Without kinds, any kind is legal.
 func (t *Target) Of(kinds ...string) (cluster.Ref, error) {
 	if t.Target == "" {
 		return cluster.Ref{}, errors.New("is missing; give kind/name, such as deployment/web")
@@ -95,15 +96,16 @@ func (t *Target) Of(kinds ...string) (cluster.Ref, error) {
 	return ref, err
 }
 
-// validateTarget finds what is wrong with the name of an object that is of one of the kinds. If other kinds are possible, the objects decide.
+// validateTarget reports a target that does not name an object of one of the kinds. If others is true, any other kind is legal, too, since
+// only the objects can decide.
 func validateTarget(p *Problems, path *field.Path, target Target, others bool, kinds ...string) {
 	if _, err := target.Of(kinds...); err != nil && !(others && ofOtherKind(target.Target)) {
 		p.Add(path.Child("target"), "%s", err)
 	}
 }
 
-// ParseWorkload splits kind/name or namespace/kind/name. Of kind/name the namespace is empty, and can be any. A kind that is none of Kubernetes'
-// own is as it is written, since it may be that of a controller whose pods alone are in the input.
+// ParseWorkload splits kind/name or namespace/kind/name. For kind/name the namespace is empty, which means any. A kind that is not
+// Kubernetes' own stays as it is written, since it may be that of a controller of which only the pods are in the input.
 func ParseWorkload(text string) (cluster.Ref, error) {
 	var ref cluster.Ref
 	target := text
@@ -121,12 +123,12 @@ func ParseWorkload(text string) (cluster.Ref, error) {
 	return ref, nil
 }
 
-// IsWorkload reports whether the object is one that ParseWorkload has found a name of.
+// IsWorkload reports whether the object has a name that ParseWorkload returned.
 func IsWorkload(object, name cluster.Ref) bool {
 	return strings.EqualFold(object.Kind, name.Kind) && object.Name == name.Name && (name.Namespace == "" || object.Namespace == name.Namespace)
 }
 
-// ofOtherKind reports whether a target is kind/name of a kind that is none of Kubernetes' own. A controller of such a kind may be among the
+// ofOtherKind reports whether a target is kind/name with a kind that is not Kubernetes' own. A controller of such a kind may be among the
 // objects, if the input has its pods.
 func ofOtherKind(target string) bool {
 	kind, name, _ := strings.Cut(target, "/")

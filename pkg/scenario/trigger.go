@@ -55,7 +55,7 @@ func (s *Scenario) CronJobs(flag string, names []string) ([]cluster.Ref, error) 
 	return found, errors.Join(problems...)
 }
 
-// Triggered returns the scenario with a further step at its end for each of the CronJobs, which runs it.
+// Triggered returns the scenario with a step added for each CronJob, which runs it.
 func (s *Scenario) Triggered(cronJobs ...cluster.Ref) *Scenario {
 	for _, ref := range cronJobs {
 		s = s.Then(Step{Name: "trigger " + ref.Qualified(), Trigger: &Trigger{Target{Target: ref.String(), Namespace: ref.Namespace}}})
@@ -63,7 +63,7 @@ func (s *Scenario) Triggered(cronJobs ...cluster.Ref) *Scenario {
 	return s
 }
 
-// Running returns the scenario with further steps at its end, after which a run of each of the CronJobs is under way: its pods run on.
+// Running returns the scenario with steps added, after which a run of each CronJob has pods that do not complete.
 func (s *Scenario) Running(cronJobs ...cluster.Ref) *Scenario {
 	runsOn := runtime.RawExtension{Raw: []byte(`{"spec":{"jobTemplate":{"spec":{"template":{"metadata":{"annotations":{"` + cluster.CompletesAfterAnnotation + `":null}}}}}}}`)}
 	for _, ref := range cronJobs {

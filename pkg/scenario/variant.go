@@ -16,59 +16,61 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// Variant is a named change to the scenario: what it would be, had something been otherwise from the start.
+// Variant is a named change to the scenario: the scenario as it would be if something had been different from the start.
 type Variant struct {
-	// Name is the variant's name on the report. No two variants have the same, and none is called baseline.
+	// Name is the variant's name on the report. No two variants have the same name, and none is called baseline.
 	Name string `json:"name"`
 	// Description says what the variant is about. Default: none.
 	Description string `json:"description,omitempty"`
-	// Cluster lists the sources of another cluster, which takes the place of the scenario's. Default: the scenario's.
+	// Cluster lists the sources of another cluster, which replaces the scenario's. Default: the scenario's.
 	Cluster []Source `json:"cluster,omitempty"`
-	// Nodes are the nodes of the cluster in place of its own, in order. Then every pod is placed anew, and those of DaemonSets come with the
-	// nodes, as for simulate size. Default: the cluster's own, with the pods where they are.
+	// Nodes replace the nodes of the cluster, in order. Every pod is then placed anew, and pods of DaemonSets come with the nodes, as for
+	// simulate size. Default: the cluster's own nodes, with the pods where they are.
 	Nodes []NodesLike `json:"nodes,omitempty"`
 	// Scheduler is another configuration of the scheduler, in place of the scenario's; feature gates cannot vary. Default: the scenario's.
 	Scheduler *Scheduler `json:"scheduler,omitempty"`
 	// Autoscaler is another Cluster Autoscaler, in place of the scenario's. Default: the scenario's.
 	Autoscaler *Autoscaler `json:"autoscaler,omitempty"`
 	// Patches change objects wherever the scenario has them: in the cluster, in the workloads and in every step that applies them. In a
-	// federation they change policies, too, and cluster/NAME as it is when it joins. Default: none.
+	// federation they also change policies, and cluster/NAME as it is when it joins. Default: none.
 	Patches []Patch `json:"patches,omitempty"`
-	// Replicas sets numbers of replicas by workload, kind/name or namespace/kind/name, in place of what sets them last. Default: none.
+	// Replicas sets numbers of replicas by workload, kind/name or namespace/kind/name. Each replaces the last number that the scenario
+	// sets. Default: none.
 	Replicas map[string]int32 `json:"replicas,omitempty"`
-	// Rules set by which rules the pods of workloads keep apart. Default: the rules that they have.
+	// Rules set the rules by which the pods of workloads keep apart. Default: the rules that they have.
 	Rules []RuleChange `json:"rules,omitempty"`
-	// Steps lists what happens besides, after the last step or that of --step. They take no files, and a federation takes no join. Default:
-	// nothing.
+	// Steps lists what happens in addition, after the last step or after the step of --step. They take no files, and a federation takes no
+	// join. Default: nothing.
 	Steps []Step `json:"steps,omitempty"`
 }
 
-// NodesLike are nodes of a cluster of another size: the first of those that it has, then others like them.
+// NodesLike are nodes of a cluster of another size: first nodes that the cluster has, then new ones like them.
 type NodesLike struct {
-	// Count is how many nodes, from 0 to 10000.
+	// Count is the number of nodes, from 0 to 10000.
 	Count int `json:"count" jsonschema:"minimum=0,maximum=10000"`
-	// Like lists names of nodes of the cluster, of which the first stay. Any more nodes are new, and like each of these in turn.
+	// Like lists names of nodes of the cluster. The first of them stay. If there are not enough, the other nodes are new, and copy each of
+	// these in turn.
 	Like []string `json:"like" jsonschema:"minItems=1"`
-	// Name is what new nodes are called, followed by -new- and a number. Default: the first name of like.
+	// Name is the prefix of the names of new nodes, followed by -new- and a number. Default: the first name of like.
 	Name string `json:"name,omitempty"`
-	// Type is a type of nodes, as in a catalogue: then all nodes are new, and differ from those of like in their size and instance type.
+	// Type is a type of nodes, as in a catalogue: all nodes are then new, and differ from those of like in their size and instance type.
 	// Default: none.
 	Type *topology.NodeType `json:"type,omitempty"`
 }
 
-// RuleChange sets by which rule the pods of workloads keep apart from each other. It takes the place of every anti-affinity term and
-// spread constraint of theirs that is about their own pods; other rules stay.
+// RuleChange sets by which rule the pods of workloads keep apart from each other. It replaces every anti-affinity term and spread
+// constraint of the workloads that is about their own pods; other rules stay.
 type RuleChange struct {
 	// Workload is a Deployment, ReplicaSet, StatefulSet, ReplicationController or Job as kind/name or namespace/kind/name. Default: all of these.
 	Workload string `json:"workload,omitempty"`
 	// Rule is none; soft, preferred anti-affinity; hard, required anti-affinity; or spread, topology spread constraints.
 	Rule string `json:"rule" jsonschema:"enum=none,enum=soft,enum=hard,enum=spread"`
-	// Over lists the topology keys over whose domains the pods keep apart, a term for each. Default: those of the rules whose place
-	// it takes, or kubernetes.io/hostname if there are none.
+	// Over lists the topology keys over whose domains the pods keep apart, a term for each. Default: the keys of the replaced rules, or
+	// kubernetes.io/hostname if there are none.
 	Over []Term `json:"over,omitempty"`
-	// MaxSkew is that of spread constraints, 1 or more. Default: 1.
+	// MaxSkew is the maxSkew of spread constraints, 1 or more. Default: 1.
 	MaxSkew int32 `json:"maxSkew,omitempty" jsonschema:"minimum=1"`
-	// WhenUnsatisfiable is that of spread constraints. Default: DoNotSchedule.
+	// WhenUnsatisfiable is the whenUnsatisfiable of spread constraints. Default: DoNotSchedule.
 	WhenUnsatisfiable string `json:"whenUnsatisfiable,omitempty" jsonschema:"enum=DoNotSchedule,enum=ScheduleAnyway"`
 	// MatchLabelKeys lists pod labels whose values must be equal for the rule to hold between two pods, such as pod-template-hash.
 	// Default: none.
@@ -79,14 +81,14 @@ type RuleChange struct {
 type Term struct {
 	// TopologyKey is a node label; cluster, region, zone and node are short for the well-known ones.
 	TopologyKey string `json:"topologyKey"`
-	// Weight is that of a soft rule's term, 1 to 100. Default: 100.
+	// Weight is the weight of a soft rule's term, 1 to 100. Default: 100.
 	Weight int32 `json:"weight,omitempty" jsonschema:"minimum=1,maximum=100"`
 }
 
-// Baseline is the name of the scenario as it is, among its variants.
+// Baseline is the name of the unchanged scenario among its variants.
 const Baseline = "baseline"
 
-// LoadedVariant is the scenario with a change to it.
+// LoadedVariant is a changed version of the scenario.
 type LoadedVariant struct {
 	Name, Description string
 	Scenario          *Scenario
@@ -94,7 +96,8 @@ type LoadedVariant struct {
 	Workloads []cluster.Ref
 }
 
-// ValidateVariants reports problems of the variants that do not depend on objects. A patch can be of a custom resource, which resources reports.
+// ValidateVariants reports problems of the variants that do not depend on objects. The function resources reports whether the target of a
+// patch is a custom resource.
 func ValidateVariants(p *Problems, variants []Variant, resources func(Target) bool) {
 	names := map[string]bool{}
 	for i := range variants {
@@ -112,7 +115,7 @@ func ValidateVariants(p *Problems, variants []Variant, resources func(Target) bo
 	}
 }
 
-// ValidateVariant is ValidateVariants for one of them.
+// ValidateVariant does the same for one variant.
 func ValidateVariant(p *Problems, path *field.Path, v *Variant, resources func(Target) bool) {
 	if s := v.Scheduler; s != nil && len(s.FeatureGates) > 0 {
 		p.Add(path.Child("scheduler", "featureGates"), "cannot vary, since they hold for everything that is read; give them under scheduler of the scenario")
@@ -142,7 +145,7 @@ func ValidateVariant(p *Problems, path *field.Path, v *Variant, resources func(T
 	}
 }
 
-// The kinds of workloads that are scaled, and whose pods can be kept apart.
+// Scalable lists the kinds of workloads that can be scaled, and Apart the kinds whose pods can be kept apart.
 var (
 	Scalable = []string{"Deployment", "ReplicaSet", "StatefulSet", "ReplicationController"}
 	Apart    = []string{"Deployment", "ReplicaSet", "StatefulSet", "ReplicationController", "Job"}
@@ -199,15 +202,15 @@ func validateRule(p *Problems, path *field.Path, change *RuleChange) {
 	}
 }
 
-// NewVariant returns the scenario as a variant of that name, in which nothing is changed yet.
+// NewVariant returns the scenario as a variant with the name and description of v, in which nothing is changed yet.
 func NewVariant(base *Scenario, v *Variant) *LoadedVariant {
 	s := *base
 	s.Variants, s.Points = nil, nil
 	return &LoadedVariant{Name: v.Name, Description: strings.TrimSpace(v.Description), Scenario: &s}
 }
 
-// HowChanged says how the changes of the scenario reach pods that run: by a rollout, or by placing them anew. It says nothing of
-// workloads of which no pod runs before, which have their rules from the start.
+// HowChanged says how the changes of the scenario reach running pods: by a rollout, or because all pods are placed anew. It says nothing
+// about workloads without running pods, which have their new rules from the start.
 func (s *Scenario) HowChanged() []string {
 	var said []string
 	if n := len(s.RolledOut); n > 0 {
@@ -223,6 +226,7 @@ func (s *Scenario) HowChanged() []string {
 	return said
 }
 
+// manyOf returns the names of up to three workloads, or the number of more.
 func manyOf(owners []cluster.Ref) string {
 	if len(owners) > 3 {
 		return words.Count(len(owners), "workload")
@@ -231,7 +235,7 @@ func manyOf(owners []cluster.Ref) string {
 	return words.And(names)
 }
 
-// About notes a workload that the change names, if it is one.
+// About adds a workload that the change names, if it is of a kind in [Apart].
 func (v *LoadedVariant) About(owner cluster.Ref) {
 	if slices.Contains(Apart, owner.Kind) && !slices.Contains(v.Workloads, owner) {
 		v.Workloads = append(v.Workloads, owner)

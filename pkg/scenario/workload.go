@@ -11,8 +11,8 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// Workload finds the workload of one of these kinds, or of a kind whose controller is not in the input, that is named as kind/name or
-// namespace/kind/name. The error lists the workloads that exist.
+// Workload finds the workload that is named as kind/name or namespace/kind/name, if it has one of the kinds, or a kind whose controller is
+// not in the input. The error lists the workloads that exist.
 func (s *Scenario) Workload(target string, kinds ...string) (cluster.Ref, error) {
 	p := &Problems{File: target}
 	var found cluster.Ref
@@ -22,7 +22,8 @@ func (s *Scenario) Workload(target string, kinds ...string) (cluster.Ref, error)
 	return found, p.Err()
 }
 
-// FindWorkload finds the workload that is named as kind/name or namespace/kind/name, of several the one in the namespace default.
+// FindWorkload finds the workload that is named as kind/name or namespace/kind/name. If several have the name, it returns the one in the
+// namespace default, and reports a problem if there is none there.
 func (s *Scenario) FindWorkload(p *Problems, path *field.Path, target string) (cluster.Ref, bool) {
 	wanted, err := ParseWorkload(target)
 	if err != nil {
@@ -67,7 +68,7 @@ func (s *Scenario) FindObject(p *Problems, path *field.Path, target Target) (clu
 	return cluster.Ref{}, false
 }
 
-// NotFound reports that the scenario never has the object, and which of its kind it has, those of other namespaces as namespace/name.
+// NotFound reports that the scenario never has the object. It lists the objects of the same kind, with the namespace if it is another.
 func (s *Scenario) NotFound(p *Problems, path *field.Path, wanted cluster.Ref) {
 	if ofOtherKind(wanted.String()) {
 		p.Add(path, "%s", otherKind(cluster.Qualify(wanted.Namespace, wanted.String())))
