@@ -6,12 +6,12 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// Nodes of a kubelet before 1.17 have the labels failure-domain.beta.kubernetes.io/zone and /region alone. The zones of reports are then the
-// values of these, as they are for the node lifecycle controller, which reads both: see GetZoneKey in
-// https://github.com/kubernetes/kubernetes/blob/v1.37.1/staging/src/k8s.io/component-helpers/node/topology/helpers.go. The scheduler does not:
-// a rule with the new key finds no label on such nodes, as in their cluster.
+// Nodes of a kubelet before 1.17 have only the labels failure-domain.beta.kubernetes.io/zone and /region. Reports take zones from these
+// labels, as the node lifecycle controller does, which reads both: see GetZoneKey in
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/staging/src/k8s.io/component-helpers/node/topology/helpers.go. The scheduler reads
+// only the new labels: a rule with the new key finds no label on such nodes, as in their cluster.
 
-// older maps the keys of zones and regions to those before Kubernetes 1.17.
+// older maps the label keys of zones and regions to their keys before Kubernetes 1.17.
 var older = map[string]string{
 	v1.LabelTopologyZone:   v1.LabelFailureDomainBetaZone,
 	v1.LabelTopologyRegion: v1.LabelFailureDomainBetaRegion,
@@ -20,10 +20,10 @@ var older = map[string]string{
 // PlaceKeys are the label keys of zones and regions, new and old.
 var PlaceKeys = []string{v1.LabelTopologyZone, v1.LabelTopologyRegion, v1.LabelFailureDomainBetaZone, v1.LabelFailureDomainBetaRegion}
 
-// ZoneKey returns the label key by which the nodes are in zones: topology.kubernetes.io/zone, or the older key if only that is on them.
+// ZoneKey returns the label key of the nodes' zones: topology.kubernetes.io/zone, or the older key if the nodes have only that.
 func ZoneKey(nodes []*v1.Node) string { return keyOn(nodes, v1.LabelTopologyZone) }
 
-// keyOn returns the key, or the older one if nodes have only that.
+// keyOn returns the key, or the older one if the nodes have only that.
 func keyOn(nodes []*v1.Node, key string) string {
 	has := func(key string) bool {
 		return slices.ContainsFunc(nodes, func(node *v1.Node) bool { _, found := node.Labels[key]; return found })
@@ -34,12 +34,13 @@ func keyOn(nodes []*v1.Node, key string) string {
 	return key
 }
 
-// ZoneOf returns the zone of a node with the labels, and "" if it is in none.
+// ZoneOf returns the zone of a node with the labels, or "" if it has none.
 func ZoneOf(labels map[string]string) string { return placeOf(labels, v1.LabelTopologyZone) }
 
-// RegionOf returns the region of a node with the labels, and "" if it is in none.
+// RegionOf returns the region of a node with the labels, or "" if it has none.
 func RegionOf(labels map[string]string) string { return placeOf(labels, v1.LabelTopologyRegion) }
 
+// placeOf returns the value of the key or, if there is no such label, of the older key.
 func placeOf(labels map[string]string, key string) string {
 	if value, found := labels[key]; found {
 		return value
@@ -47,8 +48,8 @@ func placeOf(labels map[string]string, key string) string {
 	return labels[older[key]]
 }
 
-// OlderKeys returns the older keys by which the nodes are in zones and regions, and the nodes that have an older key although others have
-// the new one, so that they are in no zone.
+// OlderKeys returns the older keys by which the nodes are in zones and regions. It also returns the nodes that have only an older key while
+// other nodes have the new one: these are in no zone or region.
 func OlderKeys(nodes []*v1.Node) (keys []string, apart []*v1.Node) {
 	for _, key := range []string{v1.LabelTopologyZone, v1.LabelTopologyRegion} {
 		if on := keyOn(nodes, key); on != key {

@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// The level of zones is that of the older label where no node has the new one. Where some have, the others are in no zone.
+// The level of zones is that of the older label if no node has the new one. If some nodes have the new one, the others are in no zone.
 func TestOlderKeys(t *testing.T) {
 	const oldZone, oldRegion = v1.LabelFailureDomainBetaZone, v1.LabelFailureDomainBetaRegion
 	labelled := func(labels ...string) *v1.Node {

@@ -28,8 +28,7 @@ func Build(spec Spec) ([]*v1.Node, error) {
 	return b.nodes, nil
 }
 
-// Planned returns how many nodes and devices Make would create, if the spec is valid. It stops counting soon after it
-// exceeds most nodes.
+// Planned returns how many nodes and devices Make would create, if the spec is valid. It stops counting soon after the nodes exceed most.
 func (s *Spec) Planned(most int) (nodes, devices int) {
 	b := newBuilder(MaxNodes)
 	b.enough = most
@@ -38,8 +37,8 @@ func (s *Spec) Planned(most int) (nodes, devices int) {
 	return max(b.planned, len(b.innermost)), b.plannedDevices
 }
 
-// Validate returns all problems of the spec; path is the spec's path in its file, nil for a file of its own. Each field is reported once,
-// with its first problem.
+// Validate returns all problems of the spec. The path is the spec's path in its file, or nil if the spec is the whole file. Each field is
+// reported once, with its first problem.
 func (s *Spec) Validate(path *field.Path) field.ErrorList {
 	_, errs := build(s, path, MaxNodes)
 	return errs
@@ -58,6 +57,7 @@ func build(spec *Spec, path *field.Path, limit int) (*builder, field.ErrorList) 
 	return b, nil
 }
 
+// newBuilder returns a builder that creates at most limit nodes.
 func newBuilder(limit int) *builder {
 	return &builder{
 		limit:     limit,
@@ -71,6 +71,7 @@ func newBuilder(limit int) *builder {
 	}
 }
 
+// builder checks a spec and creates its nodes. It collects the problems in errs.
 type builder struct {
 	limit     int
 	enough    int // the number at which counting stops
@@ -78,7 +79,7 @@ type builder struct {
 	failed    map[string]bool // fields that already have an error
 	full      bool            // the limit was reached: stop adding
 	prototype map[*NodeGroup]*v1.Node
-	devices   map[*Devices]resourcev1.Device // a prototype of each
+	devices   map[*Devices]resourcev1.Device // a prototype of each entry
 	innermost []place
 	domains   map[*NodeGroup]int // number of innermost domains that have the group
 	planned   int                // number of nodes to create
@@ -93,7 +94,7 @@ type builder struct {
 // name is the value of a label, or the name of a node under the key kubernetes.io/hostname.
 type name struct{ key, value string }
 
-// place is a failure domain in the making. The whole cluster is the outermost one.
+// place is a failure domain that is being built. The whole cluster is the outermost one.
 type place struct {
 	path   *field.Path // path of the entry that declares it
 	names  []string    // placeholders and their values, alternating, outermost first: {region}, eu, {zone}, eu-1
@@ -119,7 +120,7 @@ func (outer declared[T]) or(path *field.Path, inner []T) declared[T] {
 	return declared[T]{path, inner}
 }
 
-// inner returns the domain with that name inside this one.
+// inner returns the domain with that name inside p.
 func (p place) inner(path *field.Path, n name, placeholder string, labels map[string]string) place {
 	p.path = path
 	p.names = append(slices.Clip(p.names), placeholder, n.value)
@@ -129,7 +130,7 @@ func (p place) inner(path *field.Path, n name, placeholder string, labels map[st
 	return p
 }
 
-// nested returns a pattern for names that begin with the name of this domain.
+// nested returns a pattern for names that begin with the name of the domain.
 func (p place) nested(rest string) string {
 	if len(p.names) == 0 {
 		return rest
@@ -137,6 +138,7 @@ func (p place) nested(rest string) string {
 	return p.names[len(p.names)-2] + "-" + rest
 }
 
+// regions creates the domains of the regions, and all domains inside them.
 func (b *builder) regions(spec *Spec, path *field.Path) {
 	cluster := place{
 		path:       path,
@@ -161,6 +163,7 @@ func (b *builder) regions(spec *Spec, path *field.Path) {
 	}
 }
 
+// zones creates the domains of the zones in the outer domain, and all domains inside them.
 func (b *builder) zones(outer place) {
 	if len(outer.zones.items) == 0 {
 		b.levels(outer, 0)
@@ -180,7 +183,7 @@ func (b *builder) zones(outer place) {
 	}
 }
 
-// levels creates the domains of the further levels, from the given depth inwards.
+// levels creates the domains of the additional levels, from the given depth inwards.
 func (b *builder) levels(outer place, depth int) {
 	if depth < len(outer.levels.items) {
 		l, path := &outer.levels.items[depth], outer.levels.path.Index(depth)
@@ -221,7 +224,7 @@ func (b *builder) levels(outer place, depth int) {
 	b.full = b.full || max(b.planned, len(b.innermost)) > b.enough
 }
 
-// names returns the names of the domains that an entry declares, without the invalid ones.
+// names returns the names of the domains that an entry declares. It stops at the first invalid name, which it reports.
 func (b *builder) names(outer place, key, pattern string, count *int, path *field.Path) []name {
 	path = path.Child("name")
 	pattern, err := expand(pattern, outer.names)
@@ -260,7 +263,8 @@ func (b *builder) groups() {
 			g := &p.nodeGroups.items[i]
 			count := times(g.Count, b.limit)
 			if g.Total != nil {
-				// Differences of the rounded-up running share are even at every level, not only over all domains.
+				// The group gets total/n nodes per domain, rounded. The differences of a running sum that is rounded up are even at every
+				// level, not only over all domains: 7 nodes over 4 domains make the sums 2, 4, 6 and 7, so the domains get 2, 2, 2 and 1.
 				total, n := times(g.Total, b.limit), b.domains[g]
 				count = (total*(done[g]+1)+n-1)/n - (total*done[g]+n-1)/n
 			}
@@ -307,8 +311,8 @@ func (b *builder) group(p place, g *NodeGroup, count int, path *field.Path) {
 	}
 }
 
-// number puts the next index into the pattern. It counts separately for each rest of the name, so that names are unique even if domains and
-// groups share a pattern.
+// number puts the next index into the pattern. It counts separately for each pattern, so names are unique even if domains and groups share
+// a pattern.
 func (b *builder) number(pattern name) name {
 	if !strings.Contains(pattern.value, "{index}") {
 		return pattern
@@ -317,6 +321,7 @@ func (b *builder) number(pattern name) name {
 	return name{pattern.key, strings.ReplaceAll(pattern.value, "{index}", strconv.Itoa(b.next[pattern]))}
 }
 
+// overflow reports that the cluster has too many nodes or domains, once.
 func (b *builder) overflow(path *field.Path, what string) {
 	if !b.full {
 		b.errs = append(b.errs, field.Forbidden(path, fmt.Sprintf("the cluster has more than %d %s; reduce the counts", b.limit, what)))
@@ -324,6 +329,7 @@ func (b *builder) overflow(path *field.Path, what string) {
 	b.full = true
 }
 
+// fail reports an error, if it is the first one of its field.
 func (b *builder) fail(err *field.Error) {
 	if !b.failed[err.Field] {
 		b.failed[err.Field] = true
@@ -333,7 +339,7 @@ func (b *builder) fail(err *field.Error) {
 
 var placeholders = regexp.MustCompile(`\{[^{}]*\}`)
 
-// expand replaces the placeholders of a pattern with their values, given alternating, and leaves {index} in place.
+// expand replaces the placeholders of a pattern by their values, and leaves {index} in place. Names alternates placeholders and values.
 func expand(pattern string, names []string) (string, error) {
 	var unknown string
 	expanded := placeholders.ReplaceAllStringFunc(pattern, func(placeholder string) string {
@@ -357,13 +363,14 @@ func expand(pattern string, names []string) (string, error) {
 	return pattern, fmt.Errorf("unknown placeholder %s: use %s", unknown, strings.Join(append(legal, "{index}"), ", "))
 }
 
+// duplicate returns the error that a name is already taken.
 func duplicate(path *field.Path, value string) *field.Error {
 	err := field.Duplicate(path, value)
 	err.Detail = "the name is already taken; add {index} or the name of an outer domain, such as {region}"
 	return err
 }
 
-// times returns a count or total, which may be missing. It may also be invalid, which declarations reports.
+// times returns a count or total, or 1 if it is missing or invalid. An invalid one is reported by [builder.declarations].
 func times(count *int, limit int) int {
 	if count == nil || *count < 1 || *count > limit {
 		return 1

@@ -14,10 +14,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Devices are a number of devices on a node that are alike.
+// Devices are a number of equal devices on a node.
 type Devices struct {
-	// Class is the name of their driver, and of the DeviceClass of all its devices, such as gpu.example.com. The class is made unless one
-	// of this name is given.
+	// Class is the name of the devices' driver, and of the DeviceClass of all its devices, such as gpu.example.com. The class is made
+	// unless the input has one of this name.
 	Class string `json:"class"`
 	// Count is the number of these devices on each node. The default is 1.
 	Count *int `json:"count,omitempty"`
@@ -30,19 +30,19 @@ type Devices struct {
 // Attribute is the value of an attribute: a string, a whole number, true or false.
 type Attribute any
 
-// maxDevices bounds the number of devices on a node. No known driver has that many.
+// maxDevices bounds the number of devices in a group on a node. No known driver has that many.
 const maxDevices = 1024
 
-// Made is a synthetic cluster: its nodes, a class of devices for each driver, and the slices that the drivers publish: a pool for each node
-// and driver, named after the node, in as many slices as necessary. The name of a device is the first part of its driver's name and a number
-// from 0.
+// Made is a synthetic cluster: its nodes, a device class for each driver, and the ResourceSlices that the drivers publish. Each node and
+// driver has one pool, named after the node, in as many slices as necessary. The name of a device is the first part of its driver's name,
+// and a number from 0.
 type Made struct {
 	Nodes   []*v1.Node
 	Classes []*resourcev1.DeviceClass
 	Slices  []*resourcev1.ResourceSlice
 }
 
-// Make builds the whole cluster, or returns all problems of the spec; path is the spec's path in its file.
+// Make builds the whole cluster, or returns all problems of the spec. The path is the spec's path in its file.
 func Make(spec *Spec, path *field.Path) (*Made, field.ErrorList) {
 	b, errs := build(spec, path, MaxNodes)
 	if len(errs) > 0 {
@@ -59,6 +59,7 @@ func Make(spec *Spec, path *field.Path) (*Made, field.ErrorList) {
 	return made, nil
 }
 
+// classOf returns the class of all devices of the driver.
 func classOf(driver string) *resourcev1.DeviceClass {
 	return &resourcev1.DeviceClass{
 		TypeMeta:   metav1.TypeMeta{APIVersion: resourcev1.SchemeGroupVersion.String(), Kind: "DeviceClass"},
@@ -106,7 +107,7 @@ func (b *builder) publish(g *NodeGroup, node *v1.Node) {
 	}
 }
 
-// deviceDeclarations checks the devices of a group, and prepares one of each.
+// deviceDeclarations checks the devices of a group, and prepares one of each kind.
 func (b *builder) deviceDeclarations(all []Devices, path *field.Path) {
 	for i := range all {
 		d, path := &all[i], path.Index(i)
@@ -179,7 +180,7 @@ func (b *builder) capacity(given map[string]Quantity, path *field.Path) map[reso
 	return made
 }
 
-// deviceKey checks the name of an attribute or a capacity, as validateQualifiedName in
+// deviceKey checks the name of an attribute or a capacity, as validateQualifiedName does in
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/apis/resource/validation/validation.go.
 func (b *builder) deviceKey(name string, path *field.Path) {
 	domain, id, qualified := strings.Cut(name, "/")

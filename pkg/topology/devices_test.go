@@ -10,7 +10,7 @@ import (
 	"github.com/faultline/faultline/pkg/internal/golden"
 )
 
-// The devices of a node are a pool for each driver, in slices of at most 128, numbered over all entries of the driver.
+// The devices of a node form one pool for each driver, in slices of at most 128, numbered over all entries of the driver.
 func TestMakeDevices(t *testing.T) {
 	var spec Spec
 	if err := yaml.Unmarshal([]byte(`

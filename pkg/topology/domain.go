@@ -1,7 +1,7 @@
 // Package topology builds nodes and names their failure domains.
 //
-// Nodes come from a short description of regions, zones, further levels such as racks, and node groups (Spec, Build), or from a
-// kind configuration (FromKind). Domains groups any nodes by the value of a label key, as the scheduler does.
+// Nodes come from a short description of regions, zones, additional levels such as racks, and node groups (Spec, Build), or from a kind
+// configuration (FromKind). Domains groups any nodes by the value of a label key, as the scheduler does.
 package topology
 
 import (
@@ -14,7 +14,7 @@ import (
 
 // Domain is a failure domain: the nodes that share a value of a label key, and so fail together.
 type Domain struct {
-	// Key is the label key, such as topology.kubernetes.io/zone, or several joined by +.
+	// Key is the label key, such as topology.kubernetes.io/zone, or several keys joined by +.
 	Key string
 	// Value is the shared value. It is empty if the label's value is empty, which the scheduler counts as a domain like any other.
 	Value string
@@ -22,7 +22,7 @@ type Domain struct {
 	Nodes []*v1.Node
 }
 
-// LabelCluster is the label with the cluster's name on the nodes of a federation.
+// LabelCluster is the label of a federation's nodes that names their cluster.
 const LabelCluster = "faultline.dev/cluster"
 
 // words maps short names to the well-known topology keys.
@@ -34,15 +34,15 @@ var words = map[string]string{
 	"hostname": v1.LabelHostname,
 }
 
-// together joins the label keys of a level whose domains are the nodes that share a value of each, and only the nodes that have a value are
-// in one if with joins it to its key. No label key contains them.
+// A key of several labels, such as zone+rack, has one domain for each combination of values. A key with a value, such as
+// capacity-type=spot, has only the nodes with that value. No label key contains these characters.
 const (
 	together = "+"
 	with     = "="
 )
 
-// Key returns the topology key that a short name stands for: cluster, region, zone, node or hostname. Any other word is already a key. Keys
-// of one level are joined by +, as in zone+rack, and one that has a value by =, as in capacity-type=spot+zone.
+// Key returns the topology key that a short name stands for: cluster, region, zone, node or hostname. Any other word is already a key.
+// Several keys are joined by +, as in zone+rack, and a key is restricted to one value by =, as in capacity-type=spot+zone.
 func Key(word string) string {
 	parts := strings.Split(word, together)
 	for i, part := range parts {
@@ -64,8 +64,9 @@ func ShortKey(key string) string {
 	return key
 }
 
-// KeyAmong returns the topology key that a word stands for among the nodes: as Key does, or the one label key that is called so after its
-// domain, such as node.kubernetes.io/instance-type for instance-type. A zone or region is that of the older label if no node has the new one.
+// KeyAmong returns the topology key that a word stands for among the nodes. It does as Key does, and also finds the one label key that has
+// the word after its domain, such as node.kubernetes.io/instance-type for instance-type. For zone and region, it returns the older label if
+// no node has the new one.
 func KeyAmong(nodes []*v1.Node, word string) string {
 	parts := strings.Split(Key(word), together)
 	for i, short := range strings.Split(word, together) {
@@ -92,8 +93,8 @@ func KeyAmong(nodes []*v1.Node, word string) string {
 	return strings.Join(parts, together)
 }
 
-// Value returns the value of the key among a node's labels, or the values of the keys of one level, joined by +. It is false if one is
-// missing, or is not the value that the key has.
+// Value returns the value of the key among a node's labels. For several keys, it returns their values, joined by +. It reports false if a
+// label is missing, or does not have the value that the key requires.
 func Value(labels map[string]string, key string) (string, bool) {
 	first, rest, several := strings.Cut(key, together)
 	first, wanted, chosen := strings.Cut(first, with)
@@ -106,7 +107,7 @@ func Value(labels map[string]string, key string) (string, bool) {
 	return value + together + more, labelled
 }
 
-// Chosen returns the key and the value of a level of one domain, such as zone=b, which is one of the domains of zone.
+// Chosen splits a level such as zone=b, which is one domain of the level zone, into key and value. It reports false for other levels.
 func Chosen(level string) (key, value string, is bool) {
 	if strings.Contains(level, together) {
 		return "", "", false
@@ -114,7 +115,7 @@ func Chosen(level string) (key, value string, is bool) {
 	return strings.Cut(level, with)
 }
 
-// IsPlace reports whether a label says where a node is, as topology.kubernetes.io/zone and topology.ebs.csi.aws.com/zone do.
+// IsPlace reports whether a label says where a node is, such as topology.kubernetes.io/zone and topology.ebs.csi.aws.com/zone.
 func IsPlace(key string) bool {
 	return strings.Contains(key, "topology.") || strings.HasPrefix(key, "failure-domain.")
 }
@@ -141,7 +142,7 @@ func Domains(nodes []*v1.Node, key string) (domains []Domain, unlabelled []*v1.N
 	return domains, unlabelled
 }
 
-// Levels returns the topology keys that at least one node carries, widest first: cluster, region, zone, the further keys in the order given
+// Levels returns the topology keys that at least one node has, the widest first: cluster, region, zone, the further keys in the given order
 // (see Spec.LevelKeys), hostname. Further keys must be named, because a label alone does not show whether its nodes fail together.
 func Levels(nodes []*v1.Node, further ...string) []string {
 	keys := slices.Concat([]string{LabelCluster, keyOn(nodes, v1.LabelTopologyRegion), ZoneKey(nodes)}, further, []string{v1.LabelHostname})
@@ -155,7 +156,7 @@ func Levels(nodes []*v1.Node, further ...string) []string {
 	return levels
 }
 
-// LevelsOfSeveral returns those of Levels that have more than one domain: the failure of one leaves something.
+// LevelsOfSeveral returns the levels that have more than one domain, so that the failure of one leaves nodes.
 func LevelsOfSeveral(nodes []*v1.Node, further ...string) (keys []string) {
 	for _, key := range Levels(nodes, further...) {
 		if domains, _ := Domains(nodes, key); len(domains) > 1 {
@@ -165,7 +166,7 @@ func LevelsOfSeveral(nodes []*v1.Node, further ...string) (keys []string) {
 	return keys
 }
 
-// compareNatural compares texts with runs of digits taken as numbers. Only identical texts are equal.
+// compareNatural compares texts, with runs of digits compared as numbers. Only identical texts are equal.
 func compareNatural(a, b string) int {
 	for x, y := a, b; x != "" && y != ""; {
 		i, j := leadingDigits(x), leadingDigits(y)
@@ -185,6 +186,7 @@ func compareNatural(a, b string) int {
 	return cmp.Or(cmp.Compare(len(a), len(b)), strings.Compare(a, b))
 }
 
+// leadingDigits returns the number of digits at the beginning of the text.
 func leadingDigits(s string) int {
 	return len(s) - len(strings.TrimLeft(s, "0123456789"))
 }

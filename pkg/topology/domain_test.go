@@ -117,7 +117,8 @@ func TestKey(t *testing.T) {
 	}
 }
 
-// A level of several labels has a domain for each of their values that nodes share. Nodes that lack one are in none.
+// A level of several labels has a domain for each combination of values that a node has. Nodes that lack one of the labels are in no
+// domain.
 func TestDomainsOfSeveralLabels(t *testing.T) {
 	nodes := []*v1.Node{
 		labelled("a", map[string]string{"example.com/kind": "spot", v1.LabelTopologyZone: "west"}),

@@ -21,8 +21,8 @@ import (
 	"github.com/faultline/faultline/pkg/list"
 )
 
-// Resources of a node of a kind cluster. In reality each node reports the resources of the whole machine; fixed values make results the
-// same everywhere.
+// The resources of a node of a kind cluster. In reality each node reports the resources of the whole machine; fixed values make results the
+// same on every machine.
 const (
 	KindCPU              = "8"
 	KindMemory           = "16Gi"
@@ -106,6 +106,7 @@ func oneLine(err error) error {
 // kindName is the pattern for cluster names from https://github.com/kubernetes-sigs/kind/blob/v0.33.0/pkg/internal/apis/config/validate.go.
 var kindName = regexp.MustCompile(`^[a-z0-9.-]+$`)
 
+// kindNodes returns the nodes of the cluster, and all problems of its configuration.
 func kindNodes(cluster *v1alpha4.Cluster) ([]*v1.Node, field.ErrorList) {
 	var errs field.ErrorList
 	if !kindName.MatchString(cluster.Name) {
@@ -149,7 +150,7 @@ func containerName(cluster string, role v1alpha4.NodeRole, nth int) string {
 	return fmt.Sprintf("%s-%s%d", cluster, role, nth)
 }
 
-// kindNode returns the node as it is after kind has created the cluster; single means that it is the only node.
+// kindNode returns the node after kind has created the cluster; single means that it is the only node.
 func kindNode(r registration, role v1alpha4.NodeRole, single bool) *v1.Node {
 	// The kubelet's own labels, which --node-labels may override; see initialNode in
 	// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/kubelet/kubelet_node_status.go.

@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// registration is how kubeadm and the kubelet register a node when it joins its cluster.
+// registration is the data with which kubeadm and the kubelet register a node when it joins its cluster.
 type registration struct {
 	name          string            // overrides the container's name if not empty
 	labels        map[string]string // the kubelet's --node-labels
@@ -27,9 +27,9 @@ type registration struct {
 	kubeletTaints []v1.Taint        // the kubelet's --register-with-taints
 }
 
-// register returns the registration of the nth node of its role: the node's labels, then the cluster's patches, then the node's, as kind
-// does in https://github.com/kubernetes-sigs/kind/blob/v0.33.0/pkg/cluster/internal/create/actions/config/config.go. kind passes labels in
-// --node-labels, so a patch that sets this flag replaces them.
+// register returns the registration of the nth node of its role. It applies the node's labels, then the cluster's patches, then the node's
+// patches, as kind does in https://github.com/kubernetes-sigs/kind/blob/v0.33.0/pkg/cluster/internal/create/actions/config/config.go. kind
+// passes labels in --node-labels, so a patch that sets this flag replaces them.
 func register(cluster *v1alpha4.Cluster, node *v1alpha4.Node, nth int, path *field.Path) (registration, field.ErrorList) {
 	kind := "JoinConfiguration"
 	if node.Role == v1alpha4.ControlPlaneRole && nth == 1 {
@@ -135,7 +135,7 @@ func (r *registration) flags(args kubeletArgs, path *field.Path) field.ErrorList
 	return errs
 }
 
-// parseTaint parses key=value:effect or key:effect and leaves rejecting anything else to validateTaints; see
+// parseTaint parses key=value:effect or key:effect. It does not reject other texts, since validateTaints does; see
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/util/taints/taints.go.
 func parseTaint(text string) v1.Taint {
 	rest, effect, _ := strings.Cut(text, ":")
@@ -165,7 +165,7 @@ func (a *kubeletArgs) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// validateNodeLabels rejects what the kubelet rejects in --node-labels, since the node would never join its cluster; see
+// validateNodeLabels reports labels that the kubelet rejects in --node-labels, since the node would never join its cluster; see
 // ValidateKubeletFlags in https://github.com/kubernetes/kubernetes/blob/v1.37.1/cmd/kubelet/app/options/options.go.
 func validateNodeLabels(labels map[string]string, path *field.Path) field.ErrorList {
 	errs := validateLabels(labels, path)

@@ -16,25 +16,25 @@ const MaxNodes = 100_000
 // PriceAnnotation on a node is its price per hour, a decimal number of at least 0 in any currency.
 const PriceAnnotation = "faultline.dev/price-per-hour"
 
-// Spec describes a synthetic cluster: regions hold zones, zones hold further levels such as racks, and the innermost of these
-// hold node groups. Every level may be left out. 5,000 nodes in the racks of nine zones take four lines:
+// Spec describes a synthetic cluster: regions hold zones, zones hold additional levels such as racks, and the innermost of these hold node
+// groups. Every level may be left out. 5,000 nodes in the racks of nine zones take four lines:
 //
 //	regions: [{name: eu}, {name: us}, {name: ap}]
 //	zones: [{count: 3}]
 //	levels: [{key: rack, count: 8}]
 //	nodeGroups: [{name: worker, total: 5000, cpu: 16, memory: 64Gi}]
 //
-// Zones, levels and node groups that are listed at an outer place hold in every inner place that lists none of its own. Labels
-// add up from the outside in, and the inner value wins, also over the topology labels that names give.
+// Zones, levels and node groups that are listed at an outer place apply to every inner place that lists none of its own. Labels add up from
+// the outside in. The inner value wins, even over the topology labels that come from names.
 //
 // A name may hold placeholders in braces: {region}, {zone} and {<level>} stand for the names around it, {group} for the
 // name of the node group, and {index} counts up from 1 among names that would otherwise be equal.
 type Spec struct {
 	// Regions are the regions of the cluster. A cluster without regions has its zones, or its node groups, at the top.
 	Regions []Region `json:"regions,omitempty"`
-	// Zones are the zones of every region that lists none, or of the cluster where there are no regions.
+	// Zones are the zones of every region that lists none, or of the cluster if it has no regions.
 	Zones []Zone `json:"zones,omitempty"`
-	// Levels are the further levels, outermost first, in every zone that lists none.
+	// Levels are the additional levels, outermost first, in every zone that lists none.
 	Levels []Level `json:"levels,omitempty"`
 	// NodeGroups are the node groups in every innermost domain that lists none.
 	NodeGroups []NodeGroup `json:"nodeGroups,omitempty"`
@@ -42,40 +42,40 @@ type Spec struct {
 	Labels map[string]string `json:"labels,omitempty"`
 }
 
-// Region is one region, or several alike.
+// Region is one region, or several equal ones.
 type Region struct {
 	// Name is the value of the label topology.kubernetes.io/region. It may hold {index}; the default is region-{index}.
 	Name string `json:"name,omitempty"`
 	// Count makes that many regions, whose names differ by {index}. The default is 1.
 	Count *int `json:"count,omitempty"`
-	// Zones are the zones of the region, instead of those listed further out.
+	// Zones are the zones of the region, which replace the zones listed further out.
 	Zones []Zone `json:"zones,omitempty"`
-	// Levels are the further levels in each zone of the region, instead of those listed further out.
+	// Levels are the additional levels in each zone of the region, which replace the levels listed further out.
 	Levels []Level `json:"levels,omitempty"`
-	// NodeGroups are the node groups in each innermost domain of the region, instead of those listed further out.
+	// NodeGroups are the node groups in each innermost domain of the region, which replace the groups listed further out.
 	NodeGroups []NodeGroup `json:"nodeGroups,omitempty"`
 	// Labels are set on every node of the region.
 	Labels map[string]string `json:"labels,omitempty"`
 }
 
-// Zone is one zone, or several alike.
+// Zone is one zone, or several equal ones.
 type Zone struct {
 	// Name is the value of the label topology.kubernetes.io/zone, unique in the cluster. It may hold {region} and {index};
 	// the default is {region}-{index}, or zone-{index} without regions.
 	Name string `json:"name,omitempty"`
 	// Count makes that many zones, whose names differ by {index}. The default is 1.
 	Count *int `json:"count,omitempty"`
-	// Levels are the further levels in the zone, instead of those listed further out.
+	// Levels are the additional levels in the zone, which replace the levels listed further out.
 	Levels []Level `json:"levels,omitempty"`
-	// NodeGroups are the node groups in each innermost domain of the zone, instead of those listed further out.
+	// NodeGroups are the node groups in each innermost domain of the zone, which replace the groups listed further out.
 	NodeGroups []NodeGroup `json:"nodeGroups,omitempty"`
 	// Labels are set on every node of the zone.
 	Labels map[string]string `json:"labels,omitempty"`
 }
 
-// Level is a further kind of failure domain between zone and node, such as racks or power feeds.
+// Level is an additional kind of failure domain between zone and node, such as racks or power feeds.
 type Level struct {
-	// Key is the label key, such as rack or example.com/rack. What follows the slash is its placeholder: {rack}.
+	// Key is the label key, such as rack or example.com/rack. The part after the slash is its placeholder: {rack}.
 	Key string `json:"key"`
 	// Count is the number of these domains in each domain around them. The default is 1.
 	Count *int `json:"count,omitempty"`
@@ -84,7 +84,7 @@ type Level struct {
 	Name string `json:"name,omitempty"`
 }
 
-// NodeGroup is a number of nodes that are alike. Either count or total says how many.
+// NodeGroup is a number of equal nodes. Give their number as either count or total.
 type NodeGroup struct {
 	// Name is the name of the group, for the names of its nodes. The default is node.
 	Name string `json:"name,omitempty"`
@@ -103,12 +103,12 @@ type NodeGroup struct {
 	Pods Quantity `json:"pods,omitempty"`
 	// EphemeralStorage of a node; the default is 100Gi.
 	EphemeralStorage Quantity `json:"ephemeralStorage,omitempty"`
-	// Resources are further resources of a node, such as nvidia.com/gpu or hugepages-2Mi.
+	// Resources are additional resources of a node, such as nvidia.com/gpu or hugepages-2Mi.
 	Resources map[string]Quantity `json:"resources,omitempty"`
-	// Devices are those of each node that pods get by ResourceClaims; what a device plugin offers are resources instead. For each driver a
-	// node publishes a pool of its own name.
+	// Devices are devices of each node that pods get by ResourceClaims; what a device plugin offers belongs under resources. For each
+	// driver, a node publishes a pool with the node's name.
 	Devices []Devices `json:"devices,omitempty"`
-	// PricePerHour is what a node costs in an hour, in any currency; reports add it up. The default is that it is not known.
+	// PricePerHour is the price of a node per hour, in any currency; reports add it up. By default it is not known.
 	PricePerHour *float64 `json:"pricePerHour,omitempty"`
 	// Labels are set on the nodes of the group. Every node also has kubernetes.io/hostname, which is its name and cannot be
 	// changed, kubernetes.io/os (linux) and kubernetes.io/arch (amd64).
@@ -120,8 +120,8 @@ type NodeGroup struct {
 	Taints []v1.Taint `json:"taints,omitempty"`
 }
 
-// Quantity is a resource quantity as written, such as 4, 500m or 16Gi, with or without quotes. Validate checks it, not the decoder, so that
-// an error has its path.
+// Quantity is a resource quantity as written, such as 4, 500m or 16Gi, with or without quotes. The decoder accepts any text; Validate
+// checks it, so that an error has its path.
 type Quantity string
 
 // Wanted describes the values of a Quantity for errors.
@@ -137,7 +137,7 @@ func (q *Quantity) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, (*string)(q))
 }
 
-// LevelKeys returns the label keys of the further levels in the spec, in order of first appearance.
+// LevelKeys returns the label keys of the additional levels in the spec, in order of first appearance.
 func (s *Spec) LevelKeys() []string {
 	var keys []string
 	add := func(levels []Level) {
@@ -161,8 +161,8 @@ func (s *Spec) LevelKeys() []string {
 	return keys
 }
 
-// Price returns the node's price per hour from its annotation, or false if it has none. It is an error if the annotation is not a decimal
-// number of at least 0.
+// Price returns the node's price per hour from its annotation, or false if it has none. It returns an error if the annotation is not a
+// decimal number of at least 0.
 func Price(node *v1.Node) (float64, bool, error) {
 	given, found := node.Annotations[PriceAnnotation]
 	if !found {

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Catalogue lists types of nodes that can be had, to find the cheapest mix of them.
+// Catalogue lists the available types of nodes, from which the cheapest mix is found.
 type Catalogue struct {
 	// Types are the types, at least one.
 	Types []NodeType `json:"types"`
@@ -23,15 +23,15 @@ type NodeType struct {
 	CPU Quantity `json:"cpu"`
 	// Memory of a node.
 	Memory Quantity `json:"memory"`
-	// Pods is how many pods a node can hold. Default: as many as the nodes in whose place it comes.
+	// Pods is the number of pods that a node can hold. Default: that of the nodes that it replaces.
 	Pods Quantity `json:"pods,omitempty"`
-	// Zones are those in which it can be had. Default: all.
+	// Zones are the zones in which the type is available. Default: all.
 	Zones []string `json:"zones,omitempty"`
-	// PricePerHour is what a node costs in an hour, in any currency, 0 or more.
+	// PricePerHour is the price of a node per hour, in any currency, 0 or more.
 	PricePerHour *float64 `json:"pricePerHour"`
 }
 
-// Named returns the type of that name; nil if there is none.
+// Named returns the type with that name, or nil if there is none.
 func (c *Catalogue) Named(name string) *NodeType {
 	if c == nil {
 		return nil
@@ -44,7 +44,7 @@ func (c *Catalogue) Named(name string) *NodeType {
 	return nil
 }
 
-// Size returns the cpu, the memory and, if it is given, the number of pods of a node. The errors name fields below the path.
+// Size returns the cpu, the memory and, if it is given, the number of pods of a node. The errors have fields below the path.
 func (t *NodeType) Size(path *field.Path) (v1.ResourceList, field.ErrorList) {
 	b := newBuilder(1)
 	size := b.resources(&NodeGroup{CPU: t.CPU, Memory: t.Memory, Pods: t.Pods}, path)
@@ -85,7 +85,8 @@ func (c *Catalogue) Validate() field.ErrorList {
 	return errs
 }
 
-// Resize gives a node another size. What is reserved of its capacity, and so not allocatable, stays reserved.
+// Resize gives a node another size. The part of its capacity that is reserved, and so not allocatable, stays reserved: a node with 4 CPUs,
+// of which 3.5 are allocatable, has 7.5 allocatable CPUs of 8.
 func Resize(node *v1.Node, size v1.ResourceList) {
 	for name, quantity := range size {
 		left := quantity.DeepCopy()

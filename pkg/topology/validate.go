@@ -32,6 +32,7 @@ func (b *builder) declarations(spec *Spec, path *field.Path) {
 	b.labels(spec.Labels, path.Child("labels"))
 }
 
+// zoneDeclarations checks the entries of a list of zones.
 func (b *builder) zoneDeclarations(zones []Zone, path *field.Path) {
 	for i := range zones {
 		z, path := &zones[i], path.Index(i)
@@ -42,6 +43,7 @@ func (b *builder) zoneDeclarations(zones []Zone, path *field.Path) {
 	}
 }
 
+// levelDeclarations checks the entries of a list of additional levels.
 func (b *builder) levelDeclarations(levels []Level, path *field.Path) {
 	taken := []string{"region", "zone", "group", "index"}
 	for i, l := range levels {
@@ -63,6 +65,7 @@ func (l *Level) short() string {
 	return l.Key[strings.LastIndex(l.Key, "/")+1:]
 }
 
+// The resources of a node if its group does not give them.
 const (
 	defaultCPU              = "4"
 	defaultMemory           = "16Gi"
@@ -70,6 +73,7 @@ const (
 	defaultEphemeralStorage = "100Gi"
 )
 
+// groupDeclarations checks the entries of a list of node groups, and prepares a node of each.
 func (b *builder) groupDeclarations(groups []NodeGroup, path *field.Path) {
 	var taken []string
 	for i := range groups {
@@ -111,6 +115,7 @@ func (b *builder) groupDeclarations(groups []NodeGroup, path *field.Path) {
 // astronomic matches exponents that resource.Quantity takes minutes to print.
 var astronomic = regexp.MustCompile(`[eE][+-]?[0-9]{3,}$`)
 
+// resources returns the resources of a node of the group, without the invalid ones, which it reports.
 func (b *builder) resources(g *NodeGroup, path *field.Path) v1.ResourceList {
 	list := v1.ResourceList{}
 	set := func(name v1.ResourceName, q Quantity, path *field.Path) {
@@ -149,6 +154,7 @@ func (b *builder) resources(g *NodeGroup, path *field.Path) v1.ResourceList {
 	return list
 }
 
+// count checks a count or total, which may be missing.
 func (b *builder) count(count *int, path *field.Path) {
 	if count != nil && *count < 1 {
 		b.fail(field.Invalid(path, *count, "must be at least 1"))
@@ -157,6 +163,7 @@ func (b *builder) count(count *int, path *field.Path) {
 	}
 }
 
+// labels checks the labels of an entry.
 func (b *builder) labels(labels map[string]string, path *field.Path) {
 	for _, err := range validateLabels(labels, path) {
 		b.fail(err)
@@ -166,7 +173,8 @@ func (b *builder) labels(labels map[string]string, path *field.Path) {
 	}
 }
 
-// validateLabels is ValidateLabels of k8s.io/apimachinery/pkg/apis/meta/v1/validation, in a stable order and with the key in the path.
+// validateLabels does what ValidateLabels of k8s.io/apimachinery/pkg/apis/meta/v1/validation does, in a stable order and with the key in
+// the path.
 func validateLabels(labels map[string]string, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	for _, key := range slices.Sorted(maps.Keys(labels)) {
@@ -181,7 +189,7 @@ func validateLabels(labels map[string]string, path *field.Path) field.ErrorList 
 
 var taintEffects = []v1.TaintEffect{v1.TaintEffectNoExecute, v1.TaintEffectNoSchedule, v1.TaintEffectPreferNoSchedule}
 
-// validateTaints is validateNodeTaints of the API server; see
+// validateTaints does what validateNodeTaints of the API server does; see
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/apis/core/validation/validation.go.
 func validateTaints(taints []v1.Taint, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
