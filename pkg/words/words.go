@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Count returns "1 pod" or "2 pods".
+// Count returns "1 pod" or "2 pods": the number and the noun, with an s unless the number is 1.
 func Count(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
@@ -42,7 +42,7 @@ func And(names []string) string {
 	return strings.Join(names[:last], ", ") + " and " + names[last]
 }
 
-// Few returns a list of names. It counts the last ones of a long list: "a, b, c, d, e, f and 2 more".
+// Few returns the list as And does. Of more than six names it counts the last ones: "a, b, c, d, e, f and 2 more".
 func Few(names []string) string {
 	const most = 6
 	if len(names) <= most {
@@ -51,7 +51,7 @@ func Few(names []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
 }
 
-// Or returns "a", "a or b", or "a, b or c".
+// Or returns "a", "a or b", or "a, b or c". The list must not be empty.
 func Or(names []string) string {
 	last := len(names) - 1
 	if last == 0 {
@@ -68,7 +68,7 @@ func Pick(n int, one, several string) string {
 	return several
 }
 
-// Ordinal returns 1st, 2nd, 3rd, 4th, 11th and so on.
+// Ordinal returns 1st, 2nd, 3rd, 4th, 11th and so on. The number must not be negative.
 func Ordinal(n int) string {
 	suffix := "th"
 	if tens := n / 10 % 10; tens != 1 {
@@ -84,13 +84,14 @@ func Ordinal(n int) string {
 	return fmt.Sprintf("%d%s", n, suffix)
 }
 
-// Short returns the text if it has at most that many characters. Otherwise it replaces the middle by the length of the text.
+// Short returns the text if it has at most that many characters. Otherwise it keeps the beginning and the end of the text, and puts the length
+// of the text between them. The result then has at most that many characters, or 80 if that is more. A limit below 20 is not allowed.
 func Short(text string, most int) string {
 	runes := []rune(text)
 	if len(runes) <= most {
 		return text
 	}
-	const marked = 40 // more than the length of the marks and the number
+	const marked = 40 // more than the marks and the number take
 	kept := max(most-marked, marked) / 2
 	return fmt.Sprintf("%s… (%d characters) …%s", string(runes[:kept]), len(runes), string(runes[len(runes)-kept:]))
 }
@@ -101,7 +102,7 @@ const longest = 200
 // values matches the values that an error may repeat from its input: quoted strings and words.
 var values = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|[^\s"]+`)
 
-// ShortValues returns the line with each long value shortened by Short.
+// ShortValues returns the line. If the line is long, each long value in it is shortened by [Short].
 func ShortValues(line string) string {
 	if len(line) <= longest {
 		return line
@@ -114,10 +115,10 @@ func ShortValues(line string) string {
 	})
 }
 
-// UpperFirst returns the line with its first letter in upper case.
+// UpperFirst returns the line with its first letter in upper case. The line must begin with an ASCII letter.
 func UpperFirst(line string) string { return strings.ToUpper(line[:1]) + line[1:] }
 
-// Span is a time to the second: "50 s", "5 min 50 s", "2 h 5 min".
+// Span returns a duration to the second, or to the minute from one hour on: "50 s", "5 min 50 s", "2 h 5 min".
 func Span(d time.Duration) string {
 	d = d.Round(time.Second)
 	hours, minutes, seconds := int(d.Hours()), int(d.Minutes())%60, int(d.Seconds())%60

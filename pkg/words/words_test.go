@@ -44,7 +44,7 @@ func TestShortValues(t *testing.T) {
 	}
 }
 
-// What is cut of a text in quotes is in quotes, and its length is that of the text.
+// If a text in quotes is cut, the result is in quotes, and the length in it is that of the text.
 func TestShortValuesKeepQuotes(t *testing.T) {
 	got := ShortValues(strconv.Quote(strings.Repeat("\"\n", 500)))
 	if text, err := strconv.Unquote(got); err != nil || !strings.Contains(text, " (1000 characters) ") {
