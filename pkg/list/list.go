@@ -1,10 +1,9 @@
-// Package list has what the slices package lacks: lists of what becomes of each item, of the items that satisfy a function, in groups, and
-// items by a key.
+// Package list has functions on slices that the slices package lacks: they map, filter, count, group and index items.
 package list
 
 import "slices"
 
-// Each returns what becomes of each item, in order; nil where there is none.
+// Each returns the results of the function for each item, in order, or nil if there are no items.
 func Each[T, U any](items []T, of func(T) U) []U {
 	if len(items) == 0 {
 		return nil
@@ -32,7 +31,7 @@ func Without[S ~[]T, T any](items S, holds func(T) bool) S {
 	return slices.DeleteFunc(slices.Clone(items), holds)
 }
 
-// Once returns a new list of the items without repetitions: of equal ones the first.
+// Once returns a new list of the items without repetitions: the first of equal items stays.
 func Once[S ~[]T, T comparable](items S) S {
 	seen := make(map[T]bool, len(items))
 	return Where(items, func(item T) bool {
@@ -42,7 +41,7 @@ func Once[S ~[]T, T comparable](items S) S {
 	})
 }
 
-// Count returns how many items satisfy the function.
+// Count returns the number of items that satisfy the function.
 func Count[T any](items []T, holds func(T) bool) int {
 	n := 0
 	for _, item := range items {
@@ -53,7 +52,7 @@ func Count[T any](items []T, holds func(T) bool) int {
 	return n
 }
 
-// Group puts items with the same key together, in the order in which the keys first occur.
+// Group puts items with the same key together. Groups are in the order in which their keys first occur, and items keep their order.
 func Group[T any, K comparable](items []T, key func(T) K) [][]T {
 	var groups [][]T
 	position := map[K]int{}
@@ -69,7 +68,7 @@ func Group[T any, K comparable](items []T, key func(T) K) [][]T {
 	return groups
 }
 
-// By returns the items by their keys: of several with the same key the last.
+// By returns the items by their keys. If several have the same key, the last one stays.
 func By[T any, K comparable](items []T, key func(T) K) map[K]T {
 	by := make(map[K]T, len(items))
 	for _, item := range items {
@@ -78,7 +77,7 @@ func By[T any, K comparable](items []T, key func(T) K) map[K]T {
 	return by
 }
 
-// Set returns the keys of the items.
+// Set returns the set of the items' keys.
 func Set[T any, K comparable](items []T, key func(T) K) map[K]bool {
 	set := make(map[K]bool, len(items))
 	for _, item := range items {
