@@ -8,14 +8,14 @@ import (
 	"sync/atomic"
 )
 
-// Options determines how the work is distributed. It changes no result.
+// Options determines how the work is distributed. No option changes a result.
 type Options struct {
-	// Workers is the number of goroutines. Below 1 means one per core.
+	// Workers is the number of goroutines. A number below 1 means one per core.
 	Workers int
-	// Block is how many neighbouring pieces a worker takes at a time. Below 1 means 1.
+	// Block is the number of neighbouring pieces that a worker takes at a time. A number below 1 means 1.
 	Block int
-	// Progress, if set, is called before and after each piece with the piece begun last and the number of finished pieces. Calls never
-	// overlap.
+	// Progress, if set, is called before and after each piece, with the last piece that was begun and the number of finished pieces. Calls
+	// never overlap.
 	Progress func(last, done int)
 }
 
@@ -30,7 +30,7 @@ func (o Options) Count(n int) int {
 
 // Each calls f for the pieces 0 to n-1 on several goroutines. Workers are numbered from 0 to Count(n)-1. Calls with the same worker never
 // overlap, so a worker can have its own state, which must not affect the results. If several pieces fail, Each returns the error of the
-// first one: it still runs the pieces before it, and starts none after it. If the context ends, Each returns its error.
+// first one: it still runs the pieces before that one, and starts none after it. If the context ends, Each returns the context's cause.
 func Each(ctx context.Context, n int, opts Options, f func(ctx context.Context, worker, i int) error) error {
 	s := &share{block: max(opts.Block, 1), progress: opts.Progress}
 	s.end.Store(int64(n))
@@ -74,6 +74,7 @@ func (s *share) take() (from, to int) {
 	return from, s.taken
 }
 
+// begin reports that a worker begins a piece.
 func (s *share) begin(i int) {
 	if s.progress == nil {
 		return

@@ -13,7 +13,8 @@ import (
 	"github.com/faultline/faultline/pkg/parallel"
 )
 
-// Every piece is done once, by a worker that does nothing else meanwhile, and each is named when it is begun and counted when it is done.
+// Every piece is done once, by a worker that does nothing else meanwhile. Each piece is reported when it begins and counted when it is
+// done.
 func TestEach(t *testing.T) {
 	for _, opts := range []parallel.Options{{}, {Workers: 1}, {Workers: 3}, {Workers: 100}, {Workers: 3, Block: 7}, {Workers: 2, Block: 1000}} {
 		const n = 100
@@ -64,7 +65,7 @@ func TestNothingToDo(t *testing.T) {
 	}
 }
 
-// Pieces 3 and 5 fail, 5 always before 3 has: the error is that of 3, and everything before 3 is done.
+// Pieces 3 and 5 fail, and 5 always fails before 3: the error is that of 3, and everything before 3 is done.
 func TestFirstErrorByPlace(t *testing.T) {
 	for _, block := range []int{1, 2, 4} {
 		failed := make(chan struct{})
@@ -89,7 +90,7 @@ func TestFirstErrorByPlace(t *testing.T) {
 	}
 }
 
-// After an error nothing further is begun.
+// After an error, no further piece begins.
 func TestStopsAtError(t *testing.T) {
 	begun := 0
 	err := parallel.Each(t.Context(), 10, parallel.Options{Workers: 1, Block: 4}, func(_ context.Context, _, i int) error {
@@ -104,7 +105,7 @@ func TestStopsAtError(t *testing.T) {
 	}
 }
 
-// A context that ends is the error, with its cause, and ends the work.
+// If the context ends, its cause is the error, and the work ends.
 func TestContext(t *testing.T) {
 	cause := errors.New("enough")
 	ctx, cancel := context.WithCancelCause(t.Context())
