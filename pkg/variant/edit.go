@@ -1,5 +1,5 @@
-// Package variant derives other scenarios from one: what it would be, had something been otherwise from the start. What changes is copied,
-// and the rest is shared, so that the scenario itself stays as it is.
+// Package variant derives scenarios from one: the scenario as it would be if something had been different from the start. A derived
+// scenario copies what changes and shares the rest, so the original scenario stays as it is.
 package variant
 
 import (
@@ -18,19 +18,19 @@ import (
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
-// change returns an object as it would be: a copy, or the object itself where nothing changes.
+// change returns a changed copy of an object, or the object itself if nothing changes.
 type change func(cluster.Object) cluster.Object
 
-// Edit returns the scenario as it would be had the pods of the owner always had another spec. The function changes a pod's spec in
-// place. It is given a copy of every one that the scenario holds: the template of the owner in the cluster and in each step that
-// applies or patches it; those of the ReplicaSets, Jobs and ControllerRevisions that it controls, as dumps have them; and those of
-// its pods, bound ones included. It may be given a spec that it has changed already.
+// Edit returns the scenario as it would be if the pods of the owner had always had another spec. The function edits a pod's spec in place.
+// It gets a copy of every such spec in the scenario: the template of the owner in the cluster, and in each step that applies or patches the
+// owner; the templates of the ReplicaSets, Jobs and ControllerRevisions that the owner controls, as dumps have them; and the specs of its
+// pods, bound ones included. It may get a spec that it has edited already.
 func Edit(s *scenario.Scenario, owner cluster.Ref, edit func(*v1.PodSpec)) *scenario.Scenario {
 	f := editPods(s, owner, edit)
 	return changeAll(s, f, f.ofPatched)
 }
 
-// Change returns the scenario with a change of the pods of the owner: by a rollout if they run (see Rolled), or as Edit does.
+// Change returns the scenario with a change of the pods of the owner: by a rollout if they run (see [Rolled]), or else as [Edit] does.
 func Change(s *scenario.Scenario, owner cluster.Ref, edit func(*v1.PodSpec)) *scenario.Scenario {
 	if !Rolled(s, owner) {
 		return Edit(s, owner, edit)
@@ -41,6 +41,7 @@ func Change(s *scenario.Scenario, owner cluster.Ref, edit func(*v1.PodSpec)) *sc
 	return next
 }
 
+// editPods returns the change that edits the pod specs of the owner and of what it controls.
 func editPods(s *scenario.Scenario, owner cluster.Ref, edit func(*v1.PodSpec)) change {
 	owned := ownedBy(s, owner)
 	return func(obj cluster.Object) cluster.Object {
@@ -57,7 +58,7 @@ func editPods(s *scenario.Scenario, owner cluster.Ref, edit func(*v1.PodSpec)) c
 	}
 }
 
-// changeAll returns the scenario with a change to every object that it holds, and to whatever its patches make of one.
+// changeAll returns the scenario with every object changed, and with a change of what its patches make of an object.
 func changeAll(s *scenario.Scenario, f change, patched func(cluster.Object) (cluster.Object, error)) *scenario.Scenario {
 	next := *s
 	next.Cluster, next.Workloads = f.each(s.Cluster), f.each(s.Workloads)
@@ -75,12 +76,12 @@ func changeAll(s *scenario.Scenario, f change, patched func(cluster.Object) (clu
 	return &next
 }
 
-// each returns the objects, each changed.
+// each returns the objects after the change.
 func (f change) each(objects []cluster.Object) []cluster.Object {
 	return list.Each(objects, func(obj cluster.Object) cluster.Object { return f(obj) })
 }
 
-// eachMade returns the custom resources of a federation, with each object changed that is made of them.
+// eachMade returns the custom resources of a federation, with the objects that are made of them changed.
 func (f change) eachMade(resources []cluster.ResourceTemplate) []cluster.ResourceTemplate {
 	all := slices.Clone(resources)
 	for i := range all {
@@ -89,7 +90,7 @@ func (f change) eachMade(resources []cluster.ResourceTemplate) []cluster.Resourc
 	return all
 }
 
-// changeMembers returns the clusters of a federation after a change of their objects. A cluster without a change is the same.
+// changeMembers returns the clusters of a federation with their objects changed. A cluster without a change stays the same.
 func changeMembers(members []scenario.Member, of func([]cluster.Object) []cluster.Object) []scenario.Member {
 	all := slices.Clone(members)
 	for i, m := range all {
@@ -100,10 +101,10 @@ func changeMembers(members []scenario.Member, of func([]cluster.Object) []cluste
 	return all
 }
 
-// ofPatched is the change of an object that a step has patched, which always fits.
+// ofPatched changes an object that a step has patched. It never fails.
 func (f change) ofPatched(obj cluster.Object) (cluster.Object, error) { return f(obj), nil }
 
-// ofOwner returns the change to the owner alone, whose controller then rolls it out to the pods that run.
+// ofOwner returns the change restricted to the owner itself, whose controller then rolls the change out to running pods.
 func (f change) ofOwner(owner cluster.Ref) change {
 	return func(obj cluster.Object) cluster.Object {
 		if cluster.RefTo(obj) != owner {
@@ -113,7 +114,8 @@ func (f change) ofOwner(owner cluster.Ref) change {
 	}
 }
 
-// updated raises the generation of a workload whose template has changed, as the API server does: the pods that run are not of this one.
+// updated raises the generation of a workload whose template has changed, as the API server does: running pods are not of the new
+// generation.
 func updated(was, is cluster.Object) cluster.Object {
 	before, _ := cluster.Template(was)
 	after, _ := cluster.Template(is)
@@ -123,13 +125,13 @@ func updated(was, is cluster.Object) cluster.Object {
 	return is
 }
 
-// Rolled reports whether a change of the owner's pods is a rollout: pods of it run, it is of a kind that is rolled out, and the scenario does
-// not say that all pods are placed anew. A workload that no pod runs of yet has the change from the start.
+// Rolled reports whether a change of the owner's pods is a rollout: the owner has running pods and a kind that is rolled out, and the
+// scenario does not place all pods anew. A workload without running pods has the change from the start.
 func Rolled(s *scenario.Scenario, owner cluster.Ref) bool {
 	return !s.PlaceAnew && !s.Federated() && slices.Contains(scenario.Rolled, owner.Kind) && runs(s, owner)
 }
 
-// runs reports whether pods of the owner are on nodes where the scenario begins, or are applied there.
+// runs reports whether pods of the owner are on nodes, in the cluster at the start or in what the scenario applies.
 func runs(s *scenario.Scenario, owner cluster.Ref) bool {
 	owned := ownedBy(s, owner)
 	return slices.ContainsFunc(s.Objects(), func(obj cluster.Object) bool {
@@ -138,8 +140,8 @@ func runs(s *scenario.Scenario, owner cluster.Ref) bool {
 	})
 }
 
-// begin prepares the scenario for a change of the owner's pods, and reports whether it is a rollout. If it is none, the pods that run are
-// gone, to be placed anew. The scenario remembers which it was.
+// begin prepares the scenario for a change of the owner's pods, and reports whether the change is a rollout. If it is not, begin removes
+// the running pods, so that they are placed anew. The scenario records which of the two it was.
 func begin(s *scenario.Scenario, owner cluster.Ref) (*scenario.Scenario, bool) {
 	next := *s
 	switch {
@@ -152,6 +154,7 @@ func begin(s *scenario.Scenario, owner cluster.Ref) (*scenario.Scenario, bool) {
 	return Unplace(&next, owner), false
 }
 
+// with returns the owners with one more, unless it is among them.
 func with(owners []cluster.Ref, owner cluster.Ref) []cluster.Ref {
 	if slices.Contains(owners, owner) {
 		return owners
@@ -159,8 +162,8 @@ func with(owners []cluster.Ref, owner cluster.Ref) []cluster.Ref {
 	return append(slices.Clip(owners), owner)
 }
 
-// Unplace returns the scenario without the pods of the owner that it has on nodes, and without the ReplicaSets, Jobs and
-// ControllerRevisions that it controls, so that all of its pods are made and placed anew.
+// Unplace returns the scenario without the pods of the owner that are on nodes, and without the ReplicaSets, Jobs and ControllerRevisions
+// that the owner controls, so that all of its pods are made and placed anew.
 func Unplace(s *scenario.Scenario, owner cluster.Ref) *scenario.Scenario {
 	owned := ownedBy(s, owner)
 	without := func(objects []cluster.Object) []cluster.Object {
@@ -177,13 +180,14 @@ func Unplace(s *scenario.Scenario, owner cluster.Ref) *scenario.Scenario {
 	return &next
 }
 
-// Scale returns the scenario with so many replicas of the owner, a Deployment, ReplicaSet, StatefulSet or ReplicationController, at the named step:
-// what sets the number last by then sets this one. Earlier steps have the replicas that they had.
+// Scale returns the scenario with that number of replicas of the owner, a Deployment, ReplicaSet, StatefulSet or ReplicationController, at
+// the named step. It changes whatever sets the number last by then; before that, the replicas stay as they are.
 func Scale(s *scenario.Scenario, owner cluster.Ref, step string, replicas int32) *scenario.Scenario {
 	f := setReplicas(owner, replicas)
 	return scale(s, owner, step, replicas, f, f)
 }
 
+// setReplicas returns the change that sets the number of replicas of the owner.
 func setReplicas(owner cluster.Ref, replicas int32) change {
 	return func(obj cluster.Object) cluster.Object {
 		if cluster.RefTo(obj) != owner || cluster.ReplicasOf(obj) == nil {
@@ -195,7 +199,7 @@ func setReplicas(owner cluster.Ref, replicas int32) change {
 	}
 }
 
-// scale is ScaleTo with one change for the objects that the scenario holds, and one for the objects that its patches make.
+// scale does what [Scale] does, with one change for the objects that the scenario has, and one for the objects that its patches make.
 func scale(s *scenario.Scenario, owner cluster.Ref, step string, replicas int32, held, patched change) *scenario.Scenario {
 	sets := func(objects []cluster.Object) bool { return cluster.Find(objects, owner) != nil }
 	next := *s
@@ -212,7 +216,7 @@ func scale(s *scenario.Scenario, owner cluster.Ref, step string, replicas int32,
 			step.Objects = held.each(step.Objects)
 			return &next
 		case step.Patch != nil && isTarget(step.Patch.Target, owner):
-			// The patch may set the number, or leave it to what was before.
+			// The patch may set the number, or leave the number that an earlier step has set.
 			step.Edits = append(slices.Clip(step.Edits), &scenario.PatchEdit{Edit: patched.ofPatched})
 		}
 	}
@@ -225,7 +229,7 @@ func scale(s *scenario.Scenario, owner cluster.Ref, step string, replicas int32,
 	return &next
 }
 
-// ownedBy returns a function that reports whether an object is the owner or, directly or not, controlled by it.
+// ownedBy returns a function that reports whether an object is the owner, or is controlled by the owner directly or indirectly.
 func ownedBy(s *scenario.Scenario, owner cluster.Ref) func(cluster.Object) bool {
 	controlledBy := func(obj cluster.Object, above cluster.Ref) bool {
 		ref := metav1.GetControllerOfNoCopy(obj)
@@ -256,13 +260,14 @@ func ownedBy(s *scenario.Scenario, owner cluster.Ref) func(cluster.Object) bool 
 	}
 }
 
+// isTarget reports whether the target names the owner.
 func isTarget(target scenario.Target, owner cluster.Ref) bool {
 	wanted, err := scenario.ParseWorkload(target.Target)
 	wanted.Namespace = cmp.Or(target.Namespace, v1.NamespaceDefault)
 	return err == nil && scenario.IsWorkload(owner, wanted)
 }
 
-// editRevision changes the pod's spec in the template that the ControllerRevision of a StatefulSet or a DaemonSet holds.
+// editRevision edits the pod spec in the template of the ControllerRevision of a StatefulSet or a DaemonSet.
 func editRevision(revision *appsv1.ControllerRevision, edit func(*v1.PodSpec)) {
 	var data struct {
 		Spec struct {
@@ -270,7 +275,7 @@ func editRevision(revision *appsv1.ControllerRevision, edit func(*v1.PodSpec)) {
 		} `json:"spec"`
 	}
 	if err := json.Unmarshal(revision.Data.Raw, &data); err != nil {
-		return // which is an error when the revision is admitted
+		return // admission reports the error
 	}
 	edit(&data.Spec.Template.Spec)
 	if raw, err := json.Marshal(data); err == nil {

@@ -18,15 +18,15 @@ import (
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
-// Maker derives variants of one scenario. What several of them have in common is made once, so that they share it: their runs share
-// the steps whose objects are the same.
+// Maker derives variants of one scenario. If several variants change an object in the same way, the Maker changes it once and they share
+// the result: their runs then share the steps whose objects are the same.
 type Maker struct {
 	base    *scenario.Scenario
 	changed map[changed]cluster.Object
 	sized   []sized
 }
 
-// changed is an object together with the change to it, by a key.
+// changed is the key of a changed object: the key of the change, and the object before it.
 type changed struct {
 	key string
 	obj cluster.Object
@@ -37,18 +37,18 @@ func NewMaker(base *scenario.Scenario) *Maker {
 	return &Maker{base: base, changed: map[changed]cluster.Object{}}
 }
 
-// Vary returns the scenario as it would be with a change of objects: patches, replicas or rules. The error lists all that is wrong with
-// it, and names what the change is from: a flag, for one.
+// Vary returns the scenario with a change of objects: nodes, patches, replicas, rules or steps. The error lists all problems of the change.
+// Each begins with from, which says where the change comes from, such as a flag.
 func (m *Maker) Vary(v *scenario.Variant, from string) (*scenario.LoadedVariant, error) {
 	return m.VaryContext(context.Background(), v, from)
 }
 
-// VaryUnchecked is Vary without the check of the scenario that comes of it. The check admits all of its objects, as its run does.
+// VaryUnchecked does the same without checking the resulting scenario. The check admits all of its objects, as a run does anyway.
 func (m *Maker) VaryUnchecked(v *scenario.Variant, from string) (*scenario.LoadedVariant, error) {
 	return m.vary(context.Background(), v, from, false)
 }
 
-// VaryContext is Vary until the context ends, whose cause is then the error.
+// VaryContext does what [Maker.Vary] does until the context ends. It then returns the context's cause as the error.
 func (m *Maker) VaryContext(ctx context.Context, v *scenario.Variant, from string) (*scenario.LoadedVariant, error) {
 	return m.vary(ctx, v, from, true)
 }
@@ -79,15 +79,15 @@ func (m *Maker) vary(ctx context.Context, v *scenario.Variant, from string, chec
 	return varied, p.Err()
 }
 
-// Change makes the change of objects, but for the patches that are to be left out, and checks the scenario that comes of it. If the context
-// ends, the change is not whole.
+// Change changes the objects of varied, without the patches for which leaveOut is true, and checks the resulting scenario. If the context
+// ends, the change is incomplete.
 func (m *Maker) Change(ctx context.Context, p *scenario.Problems, varied *scenario.LoadedVariant, v *scenario.Variant, leaveOut func(*scenario.Patch) bool) {
 	if m.change(ctx, p, varied, v, leaveOut); p.Len() == 0 && ctx.Err() == nil {
 		check.Check(ctx, p, varied.Scenario)
 	}
 }
 
-// change is Change without the check.
+// change does the same without the check.
 func (m *Maker) change(ctx context.Context, p *scenario.Problems, varied *scenario.LoadedVariant, v *scenario.Variant, leaveOut func(*scenario.Patch) bool) {
 	if len(v.Nodes) > 0 {
 		m.size(p, varied, v.Nodes)
@@ -112,7 +112,7 @@ func (m *Maker) change(ctx context.Context, p *scenario.Problems, varied *scenar
 	}
 }
 
-// once returns a change that is made of each object once for all changes of the key.
+// once returns a change that is applied to each object only once for all changes with the key.
 func (m *Maker) once(key string, f change) change {
 	return func(obj cluster.Object) cluster.Object {
 		after, found := m.changed[changed{key, obj}]
@@ -146,7 +146,7 @@ func (m *Maker) patch(p *scenario.Problems, varied *scenario.LoadedVariant, path
 	varied.About(wanted)
 }
 
-// patchOwn patches what a member of a federation has of its own, a node for one.
+// patchOwn patches an object that only one member of a federation has, such as a node.
 func (m *Maker) patchOwn(p *scenario.Problems, s *scenario.Scenario, path *field.Path, patch *scenario.Patch, in string, wanted cluster.Ref) {
 	i := slices.IndexFunc(s.Members, func(m scenario.Member) bool { return m.Name == in })
 	if i < 0 {
@@ -159,6 +159,7 @@ func (m *Maker) patchOwn(p *scenario.Problems, s *scenario.Scenario, path *field
 	s.Members[i] = scenario.NewMember(s.Members[i].Cluster, alone.Cluster)
 }
 
+// patchObject patches the object in the scenario, and prepares the pods of the object if the patch changes its template.
 func (m *Maker) patchObject(p *scenario.Problems, s *scenario.Scenario, path *field.Path, patch *scenario.Patch, wanted cluster.Ref) {
 	rolled := Rolled(s, wanted)
 	apply := func(obj cluster.Object) (cluster.Object, error) {
@@ -190,7 +191,7 @@ func (m *Maker) patchObject(p *scenario.Problems, s *scenario.Scenario, path *fi
 	*s = *patched
 }
 
-// patchCluster patches a member of a federation as it is when it joins.
+// patchCluster patches a member of a federation, as the member is when it joins.
 func patchCluster(p *scenario.Problems, s *scenario.Scenario, path *field.Path, patch *scenario.Patch, name string) {
 	var names []string
 	patched := func(m scenario.Member) scenario.Member {
@@ -219,7 +220,7 @@ func patchCluster(p *scenario.Problems, s *scenario.Scenario, path *field.Path, 
 	}
 }
 
-// setReplicas sets the number of replicas of a workload after the last step.
+// setReplicas sets the number of replicas that a workload has after the last step.
 func (m *Maker) setReplicas(p *scenario.Problems, varied *scenario.LoadedVariant, target string, replicas int32) {
 	s := varied.Scenario
 	owner, found := s.FindWorkload(p, field.NewPath("replicas").Key(target), target)
@@ -235,7 +236,7 @@ func (m *Maker) setReplicas(p *scenario.Problems, varied *scenario.LoadedVariant
 	varied.About(owner)
 }
 
-// template is that of the owner's pods, as the scenario has it first.
+// template returns the spec of the owner's pods where the scenario first has the owner, or nil.
 func template(s *scenario.Scenario, owner cluster.Ref) *v1.PodSpec {
 	obj := cluster.Find(s.Objects(), owner)
 	if obj == nil {

@@ -20,14 +20,14 @@ import (
 	"github.com/faultline/faultline/pkg/world"
 )
 
-// Nodes makes the nodes of a cluster of another size.
+// Nodes makes the nodes for a cluster of another size.
 type Nodes struct {
-	// state has the nodes that are there, and what kubelets and drivers publish of them.
+	// state has the existing nodes, and what kubelets and drivers publish about them.
 	state  *cluster.State
 	byName map[string]*v1.Node
 }
 
-// NodesOf returns the nodes of the scenario's cluster.
+// NodesOf returns a maker of nodes like those of the scenario's cluster.
 func NodesOf(s *scenario.Scenario) *Nodes {
 	var all []cluster.Object
 	for _, obj := range s.Objects() {
@@ -40,7 +40,8 @@ func NodesOf(s *scenario.Scenario) *Nodes {
 	return &Nodes{state, state.NodesByName()}
 }
 
-// Make returns so many nodes: of those that are there the first, then new ones, with what kubelets and drivers publish of these.
+// Make returns as many nodes as of asks for: first existing ones, then new ones, with what kubelets and drivers publish about the new ones.
+// With two nodes to copy and a count of 5, these are the two existing nodes, then copies of the first, the second and the first.
 func (n *Nodes) Make(of scenario.NodesLike) []cluster.Object {
 	var all []cluster.Object
 	for i := range of.Count {
@@ -58,25 +59,25 @@ func (n *Nodes) Make(of scenario.NodesLike) []cluster.Object {
 	return all
 }
 
-// newNode is the name of the i-th node.
+// newNode returns the name of the i-th node.
 func newNode(of *scenario.NodesLike, i int) string {
 	name := strings.ReplaceAll(cmp.Or(of.Name, of.Like[0]), " ", "-")
 	return strings.ToLower(strings.Trim(fmt.Sprintf("%s-new-%d", name, i+1), "-"))
 }
 
-// resize makes the node one of the type.
+// resize turns the node into one of the type.
 func resize(node *v1.Node, t *topology.NodeType) {
 	metav1.SetMetaDataLabel(&node.ObjectMeta, v1.LabelInstanceTypeStable, t.Name)
 	if _, labelled := node.Labels[v1.LabelInstanceType]; labelled {
 		node.Labels[v1.LabelInstanceType] = t.Name
 	}
-	size, _ := t.Size(nil) // which is valid
+	size, _ := t.Size(nil) // variants with an invalid type are rejected before
 	topology.Resize(node, size)
 }
 
-// Afresh returns the scenario without nodes, and with all pods unbound, to be placed again, since a dump can be the cluster or a step. Pods of
-// DaemonSets and static pods follow the nodes. Those of another scheduler are left out, since nothing here could place them. It counts the pods
-// that had a node, and those of others.
+// Afresh returns the scenario without nodes and with all pods unbound, to be placed again; it unbinds the pods of steps, too, since a dump
+// can be a step. It removes pods that follow nodes (DaemonSets, static pods), and pods of another scheduler, since nothing here could place
+// them. It returns how many pods had a node, and how many pods belong to other schedulers.
 func Afresh(s *scenario.Scenario) (next *scenario.Scenario, unbound, foreign int) {
 	rest := func(objects []cluster.Object) (rest []cluster.Object) {
 		for _, obj := range objects {
@@ -116,12 +117,12 @@ func Afresh(s *scenario.Scenario) (next *scenario.Scenario, unbound, foreign int
 	return &afresh, unbound, foreign
 }
 
-// FollowsNodes reports whether the pod comes and goes with its node: that of a DaemonSet, and a static one.
+// FollowsNodes reports whether the pod comes and goes with its node, as a pod of a DaemonSet and a static pod do.
 func FollowsNodes(pod *v1.Pod) bool {
 	return slices.ContainsFunc(pod.OwnerReferences, func(ref metav1.OwnerReference) bool { return ref.Kind == "DaemonSet" || ref.Kind == "Node" })
 }
 
-// size gives the scenario other nodes, on which every pod is placed anew. What several variants have in common is the same for all of them.
+// size gives the scenario other nodes, on which every pod is placed anew. Variants with the same nodes share the result.
 func (m *Maker) size(p *scenario.Problems, varied *scenario.LoadedVariant, nodes []scenario.NodesLike) {
 	s := varied.Scenario
 	if s.Federated() {
@@ -157,7 +158,7 @@ func (m *Maker) size(p *scenario.Problems, varied *scenario.LoadedVariant, nodes
 	*s = *to
 }
 
-// sized is a scenario with other nodes.
+// sized is a scenario before and after it got other nodes.
 type sized struct {
 	from  []cluster.Object
 	nodes []scenario.NodesLike

@@ -24,8 +24,7 @@ func pod(name, kind, node string, phase v1.PodPhase) *v1.Pod {
 	return p
 }
 
-// What is placed again: the bound and the Pending pod, neither the ended one nor those that follow their node, nor that of another
-// scheduler.
+// The bound and the Pending pod are placed again, but not the ended pod, nor pods that follow their node, nor a pod of another scheduler.
 func TestAfresh(t *testing.T) {
 	config, err := sched.DefaultConfig()
 	if err != nil {
@@ -61,7 +60,8 @@ cluster:
   - {apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {nodeName: a, containers: [{name: c, image: i}]}}
 `
 
-// New nodes are like those that are there, in turn, or of a type; the pods are placed anew, and variants of the same nodes share all objects.
+// New nodes copy the existing nodes in turn, or have a given type. The pods are placed anew, and variants with the same nodes share all
+// objects.
 func TestNodes(t *testing.T) {
 	base := runtest.Run(t, sized).Scenario
 	large := &topology.NodeType{Name: "large", CPU: "8", Memory: "16Gi", PricePerHour: new(1.0)}

@@ -18,7 +18,7 @@ import (
 	"github.com/faultline/faultline/pkg/topology"
 )
 
-// keepApart sets the rules of the workloads that the change is about.
+// keepApart sets the rules of the workloads that the change names, or of all workloads.
 func (m *Maker) keepApart(ctx context.Context, p *scenario.Problems, varied *scenario.LoadedVariant, path *field.Path, change *scenario.RuleChange) {
 	nodes, keys := scenario.NodeLabels(varied.Scenario.Nodes()), map[string]bool{}
 	for _, set := range nodes {
@@ -64,7 +64,7 @@ func (m *Maker) keepApart(ctx context.Context, p *scenario.Problems, varied *sce
 	}
 }
 
-// keepOwnerApart returns the scenario with that rule for the pods of the owner: by a rollout if they run, from the start otherwise.
+// keepOwnerApart returns the scenario with the rule for the pods of the owner: by a rollout if they run, and otherwise from the start.
 func (m *Maker) keepOwnerApart(s *scenario.Scenario, owner cluster.Ref, change *scenario.RuleChange) *scenario.Scenario {
 	var selector *metav1.LabelSelector
 	var own map[string]string
@@ -94,7 +94,7 @@ func (m *Maker) keepOwnerApart(s *scenario.Scenario, owner cluster.Ref, change *
 	return changeAll(s, m.once(fmt.Sprint(owner, *change, rolled), f), f.ofPatched)
 }
 
-// keysOf are the topology keys of the rules, each once; the hostname if there are none.
+// keysOf returns the topology keys of the rules, each once, or the hostname if there are none.
 func keysOf(rules []rule.Rule) []rule.Over {
 	var over []rule.Over
 	for _, r := range rules {
@@ -108,7 +108,8 @@ func keysOf(rules []rule.Rule) []rule.Over {
 	return over
 }
 
-// selectorOf is what the rules of the object's pods shall select: its own pods. The selector of a Job names the Job itself.
+// selectorOf returns a selector of the object's own pods, for rules between them. The object's own selector serves, except for a Job, whose
+// selector has labels of the Job itself.
 func selectorOf(obj cluster.Object) *metav1.LabelSelector {
 	if job, ok := obj.(*batchv1.Job); ok {
 		return &metav1.LabelSelector{MatchLabels: job.Spec.Template.Labels}
