@@ -10,7 +10,7 @@ import (
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
-// autoscaler reports node groups whose nodes nobody knows, and nodes of several groups.
+// autoscaler reports node groups whose nodes are unknown, and nodes that are in several groups.
 func (w *walk) autoscaler(a *scenario.Autoscaler) {
 	nodes := w.scenario.Nodes()
 	var names []string

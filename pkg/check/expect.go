@@ -13,7 +13,8 @@ import (
 	"github.com/faultline/faultline/pkg/world"
 )
 
-// expect reports expectations that name labels, nodes or workloads that do not exist. The nodes are all that can exist at the time.
+// expect reports expectations that name labels, nodes or workloads that do not exist. The nodes must be all nodes that can exist at that
+// time.
 func (w *walk) expect(path *field.Path, expect *scenario.Expect, nodes []*v1.Node) {
 	for i := range expect.Domains {
 		w.domains(path.Child("domains").Index(i), &expect.Domains[i], nodes)
@@ -42,14 +43,14 @@ func (w *walk) expect(path *field.Path, expect *scenario.Expect, nodes []*v1.Nod
 	}
 }
 
-// workloadOrPod reports a workload that is not there, unless a controller may make it.
+// workloadOrPod reports a workload that does not exist, unless a controller may make it.
 func (w *walk) workloadOrPod(path *field.Path, target string) {
 	if wanted, err := scenario.ParseWorkload(target); err == nil && !w.known.mayBeMade(wanted) {
 		w.workload(path, target)
 	}
 }
 
-// selectNodes reports what selects no node.
+// selectNodes reports a selection that selects no node.
 func (w *walk) selectNodes(path *field.Path, on scenario.Nodes, nodes []*v1.Node) {
 	among := *w.state
 	among.Nodes = nodes
@@ -57,6 +58,7 @@ func (w *walk) selectNodes(path *field.Path, on scenario.Nodes, nodes []*v1.Node
 	w.report(nil, err)
 }
 
+// domains reports labels, domains and numbers of domains that no nodes have.
 func (w *walk) domains(path *field.Path, domains *scenario.Domains, nodes []*v1.Node) {
 	w.selectPods(path.Child("selector"), domains.Selector)
 	sets := scenario.NodeLabels(nodes)
@@ -82,7 +84,7 @@ func (w *walk) domains(path *field.Path, domains *scenario.Domains, nodes []*v1.
 	}
 }
 
-// binding reports clusters that never are there.
+// binding reports clusters that never exist.
 func (w *walk) binding(path *field.Path, b *scenario.ExpectedBinding) {
 	var names []string
 	for _, m := range w.scenario.AllMembers() {
@@ -99,6 +101,7 @@ func (w *walk) binding(path *field.Path, b *scenario.ExpectedBinding) {
 	}
 }
 
+// failureBounds reports workloads and levels that do not exist, and more domains than the level has.
 func (w *walk) failureBounds(path *field.Path, f *scenario.FailureBounds, nodes []*v1.Node) {
 	if f.Workload != "" {
 		w.workload(path.Child("workload"), f.Workload)

@@ -12,7 +12,7 @@ import (
 	"github.com/faultline/faultline/pkg/topology"
 )
 
-// failures reports levels and workloads that the scenario never has.
+// failures reports levels and workloads that never exist.
 func (w *walk) failures(f *scenario.Failures) {
 	path := field.NewPath("failures")
 	nodes := scenario.NodeLabels(w.scenario.Nodes())
@@ -31,17 +31,17 @@ func (w *walk) failures(f *scenario.Failures) {
 		w.workload(path.Child("quorum").Index(i), target)
 	}
 	for _, key := range slices.Sorted(maps.Keys(f.Rates)) {
-		if topology.Key(key) != topology.Key("node") && !carried(topology.Key(key)) { // a node is a node without any label, too
+		if topology.Key(key) != topology.Key("node") && !carried(topology.Key(key)) { // even a node without labels is a domain of the level node
 			w.Add(path.Child("rates").Key(key), "%s", scenario.LabelHint(key, "node", nodes))
 		}
 	}
 }
 
-// workload reports a workload that the scenario never has.
+// workload reports a workload that never exists.
 func (w *walk) workload(path *field.Path, target string) {
 	wanted, err := scenario.ParseWorkload(target)
 	if err != nil || w.Reported(path) || w.partial {
-		return // which is reported already, or not known
+		return // the problem is reported already, or the objects are not all known
 	}
 	for _, names := range []map[cluster.Ref]bool{w.known.objects, w.known.owners} {
 		for known := range names {

@@ -11,15 +11,17 @@ import (
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
-// names is everything that the scenario holds at some time, by name.
+// names has the names of all objects that the scenario has at some time.
 type names struct {
+	// objects has all names. The next two maps have some of them.
 	objects map[cluster.Ref]bool
-	applied map[cluster.Ref]bool // of them what the workloads and the steps bring
-	unknown map[cluster.Ref]bool // of them controllers whose pods alone are in the input
+	applied map[cluster.Ref]bool // what the workloads and the steps apply
+	unknown map[cluster.Ref]bool // controllers of which the input has only the pods
 	owners  map[cluster.Ref]bool // controllers that own objects and are not in the input, such as the Rollout of a ReplicaSet
 	pods    []labels.Set         // the labels of pods and of templates of pods
 }
 
+// newNames returns the names of the scenario's objects.
 func newNames(s *scenario.Scenario) *names {
 	n := &names{objects: map[cluster.Ref]bool{}, applied: map[cluster.Ref]bool{}, unknown: map[cluster.Ref]bool{}, owners: map[cluster.Ref]bool{}}
 	for _, obj := range s.Objects() {
@@ -36,17 +38,18 @@ func newNames(s *scenario.Scenario) *names {
 	return n
 }
 
-// addPods adds the labels of the pods of the target.
+// addPods adds the labels of the target's pods, after a patch has changed them.
 func (n *names) addPods(state *cluster.State, target scenario.Target) {
 	wanted, err := target.Ref()
 	if err != nil {
-		return // which is reported already
+		return // the problem is reported already
 	}
 	if obj := cluster.Find(state.Objects(), wanted); obj != nil {
 		n.add(obj)
 	}
 }
 
+// add adds the object, its controller, and the labels of its pods.
 func (n *names) add(obj cluster.Object) {
 	n.objects[cluster.RefTo(obj)] = true
 	if by := metav1.GetControllerOfNoCopy(obj); by != nil {
@@ -60,8 +63,8 @@ func (n *names) add(obj cluster.Object) {
 	}
 }
 
-// mayBeMade reports whether a controller of the scenario may make an object of that name. Such names are on the report and are
-// the same in every run, so that a later step can use them.
+// mayBeMade reports whether a controller of the scenario may make an object with that name. Reports show such names, and they are the same
+// in every run, so a later step can use them.
 func (n *names) mayBeMade(wanted cluster.Ref) bool {
 	for owner := range n.objects {
 		if wanted.Kind != "PersistentVolume" && owner.Namespace != wanted.Namespace {
@@ -91,7 +94,8 @@ func (n *names) mayBeMade(wanted cluster.Ref) bool {
 	return false
 }
 
-// comesBack reports whether a StatefulSet, or a controller that may keep names, makes a pod of that name again once it is gone.
+// comesBack reports whether a pod with that name is made again once it is deleted: by a StatefulSet, or by an unknown controller, which may
+// reuse names.
 func (n *names) comesBack(wanted cluster.Ref) bool {
 	for owner := range n.objects {
 		if wanted.Kind == "Pod" && (owner.Kind == "StatefulSet" || n.unknown[owner]) && owner.Namespace == wanted.Namespace && strings.HasPrefix(wanted.Name, owner.Name+"-") {

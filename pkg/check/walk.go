@@ -1,4 +1,4 @@
-// Package check does the steps of a scenario in a world in which nothing acts, to find what would stop it on its way.
+// Package check does the steps of a scenario in a world in which nothing acts, to find the problems that would stop a run.
 package check
 
 import (
@@ -25,8 +25,8 @@ import (
 	"github.com/faultline/faultline/pkg/world/fleet"
 )
 
-// walk does a scenario step by step where nothing acts, and reports all that cannot be done. It knows what the files bring, and of what
-// controllers make of it only the names.
+// walk does the steps of a scenario in a world in which nothing acts, and reports everything that cannot be done. It knows all objects of
+// the files, but only the names of the objects that controllers make.
 type walk struct {
 	*scenario.Problems
 	ctx      context.Context // ends the walk
@@ -35,11 +35,11 @@ type walk struct {
 	state    *cluster.State
 	known    *names
 
-	tooMany bool // pods that controllers would make
-	partial bool // some objects could not be read, so that only nodes are known
+	tooMany bool // whether too many pods have been reported
+	partial bool // whether some objects could not be read, so that only nodes are known
 }
 
-// newWalk begins a walk before the first step.
+// newWalk starts a walk before the first step.
 func newWalk(ctx context.Context, p *scenario.Problems, s *scenario.Scenario, partial bool) *walk {
 	w := &walk{Problems: p, ctx: ctx, scenario: s, known: newNames(s), partial: partial}
 	if s.Federated() {
@@ -48,21 +48,21 @@ func newWalk(ctx context.Context, p *scenario.Problems, s *scenario.Scenario, pa
 		w.world, _ = world.NewCluster(nil, sched.Ties{}) // without a scheduler nothing can be wrong with it
 	}
 	var err error
-	if w.state, _, err = w.world.Start(s); len(w.state.Nodes) > 0 || s.Federated() { // else all pods lack their nodes, and that is said once
+	if w.state, _, err = w.world.Start(s); len(w.state.Nodes) > 0 || s.Federated() { // without nodes, all pods lack their nodes, which Check reports once
 		w.report(nil, err)
 	}
 	return w
 }
 
-// Nodes is Check for a scenario with objects that could not be read. It only reports names and labels of nodes that no node has, since the
-// rest could be in the objects that are missing. If there are no nodes, it reports nothing.
+// Nodes does what [Check] does for a scenario with objects that could not be read. It reports only names and labels of nodes that no node
+// has, since all other names could belong to the missing objects. If there are no nodes, it reports nothing.
 func Nodes(ctx context.Context, p *scenario.Problems, s *scenario.Scenario) {
 	if w := newWalk(ctx, p, s, true); len(w.state.Nodes) > 0 {
 		w.steps()
 	}
 }
 
-// Check adds what would stop the scenario to the problems; not all of it if the context ends.
+// Check adds the problems that would stop the scenario. If the context ends, some of them may be missing.
 func Check(ctx context.Context, p *scenario.Problems, s *scenario.Scenario) {
 	w := newWalk(ctx, p, s, false)
 	for i := range s.Members {
@@ -88,7 +88,7 @@ func Check(ctx context.Context, p *scenario.Problems, s *scenario.Scenario) {
 	w.steps()
 }
 
-// steps goes through the steps, and what is asked about the scenario as a whole.
+// steps checks the steps, and then what applies to the scenario as a whole.
 func (w *walk) steps() {
 	s := w.scenario
 	w.workloads()
@@ -106,7 +106,7 @@ func (w *walk) steps() {
 	}
 }
 
-// ended reports whether nobody waits for what is found any more.
+// ended reports whether the context has ended, so that nobody waits for the problems.
 func (w *walk) ended() bool { return w.ctx.Err() != nil }
 
 // noNodes reports that the scenario has no nodes, and how to give some.
@@ -115,7 +115,7 @@ func (w *walk) noNodes() {
 	if w.scenario.File == scenario.CommandLine {
 		where, besides = "there are no nodes", " (--cluster or -f)"
 	}
-	if w.scenario.Dump { // by a command that has no flags for them
+	if w.scenario.Dump { // the command of a dump has no flags for nodes
 		besides = ""
 	}
 	w.Add(nil, "%s, so nothing can be placed; give Node objects, a kind configuration, a kubectl dump%s", where, besides)
@@ -142,7 +142,7 @@ func (w *walk) noWorkload() {
 		words.And(custom))
 }
 
-// workloads applies what is there before the first step.
+// workloads applies the workloads before the first step.
 func (w *walk) workloads() {
 	s := w.scenario
 	if !s.Begins() {
@@ -157,7 +157,7 @@ func (w *walk) workloads() {
 	w.report(nil, err)
 }
 
-// step does a step, as far as it can be done.
+// step does a step as far as possible, and reports its problems.
 func (w *walk) step(path *field.Path, step *scenario.LoadedStep) {
 	if step.Fresh && !w.scenario.Federated() {
 		w.state = w.scenario.Fresh(w.state)
@@ -179,7 +179,7 @@ func (w *walk) step(path *field.Path, step *scenario.LoadedStep) {
 	}
 }
 
-// stored is what users have applied: to the cluster or, in a federation, to Karmada.
+// stored returns the objects that users have applied: to the cluster or, in a federation, to Karmada.
 func (w *walk) stored() *cluster.State {
 	if w.scenario.Federated() {
 		return fleet.Stored(w.state)
@@ -187,7 +187,7 @@ func (w *walk) stored() *cluster.State {
 	return w.state
 }
 
-// report adds the problems that an error joins, but for those of fields that are reported already, and for what controllers may have made.
+// report adds the problems that an error joins. It skips fields with a reported problem, and names that a controller may have made.
 func (w *walk) report(path *field.Path, err error) {
 	type problem struct {
 		path *field.Path
@@ -212,14 +212,14 @@ func (w *walk) report(path *field.Path, err error) {
 		case isMissing:
 			w.missing(p.path, missing)
 		case w.partial && !errors.As(p.err, new(*scenario.NoMatchError)): // the objects are not all known
-		case errors.Is(p.err, scenario.ErrTestFailed): // it may be a controller that makes it true
+		case errors.Is(p.err, scenario.ErrTestFailed): // a controller may make the test pass
 		default:
 			w.AddLines(p.path, p.err)
 		}
 	}
 }
 
-// missing reports a name that nothing has by then, unless a controller may have made it.
+// missing reports a name that no object has at that step, unless a controller may have made the object.
 func (w *walk) missing(path *field.Path, missing *world.Missing) {
 	switch wanted := missing.Ref; {
 	case wanted.Kind == federation.KindCluster:
@@ -233,14 +233,14 @@ func (w *walk) missing(path *field.Path, missing *world.Missing) {
 		w.Add(path, "%s is in a member alone; a step of a federation changes what is applied to Karmada", wanted.Describe())
 	case w.known.objects[wanted] && !w.known.comesBack(wanted):
 		w.Add(path, "%s does not exist at this step; it is applied later, or was deleted before", wanted.Describe())
-	case missing.Argument == "": // a node, which nobody else makes
+	case missing.Argument == "": // a node, which no controller makes
 		w.Add(path, "%s", missing)
 	case !w.known.mayBeMade(wanted):
 		w.scenario.NotFound(w.Problems, path, wanted)
 	}
 }
 
-// limit reports what would make too many pods. What it reports of one step it does not report of the next ones.
+// limit reports a step that makes too many pods. It reports only the first such step.
 func (w *walk) limit(path *field.Path) {
 	if w.tooMany || w.partial {
 		return
@@ -263,7 +263,7 @@ func (w *walk) hasNodes(path *field.Path, m *scenario.Member) {
 	}
 }
 
-// selectPods reports a selector that matches no pod, as far as its keys are not labels that controllers give to pods.
+// selectPods reports a selector that matches no pod. It ignores keys of labels that controllers give to pods.
 func (w *walk) selectPods(path *field.Path, text string) {
 	selector, err := labels.Parse(text)
 	if err != nil || w.partial {
@@ -281,8 +281,8 @@ func (w *walk) selectPods(path *field.Path, text string) {
 	}
 }
 
-// schedulerName reports pods, and templates of pods, that no profile of the scheduler serves. Those that name another scheduler wait for it,
-// but with --strict. Those of manifests that name none are not meant to.
+// schedulerName reports a pod, or a pod template, whose scheduler name is no profile of the scheduler. A pod that names another scheduler
+// waits for that scheduler and is not reported, except with --strict. Pods of a dump are also reported only with --strict.
 func (w *walk) schedulerName(obj cluster.Object) {
 	spec, path := cluster.PodSpec(obj)
 	config := w.scenario.Config
