@@ -1,4 +1,4 @@
-// Package gate runs many scenarios at once, and checks the expectations of each.
+// Package gate runs many scenarios at once, and judges the expectations of each.
 package gate
 
 import (
@@ -15,12 +15,12 @@ import (
 // Case is a scenario to test. Load all cases before you run any, because loading one sets the process's feature gates.
 type Case struct {
 	Scenario *scenario.Scenario
-	// Golden has the placements to compare with, and GoldenFile is its file; nil for no comparison.
+	// Golden has the placements to compare with, or is nil. GoldenFile is the file of Golden.
 	Golden     *expect.Golden
 	GoldenFile string
 }
 
-// Outcome is the result of a case with the judged expectations of each step, or the error that prevented it.
+// Outcome is the result of a case with the judged expectations of each step, or the error that prevented the result.
 type Outcome struct {
 	Result *simulation.Result
 	Judged [][]expect.Judged
@@ -87,6 +87,7 @@ func byRelease(cases []Case) [][]int {
 	return groups
 }
 
+// run runs and judges one case.
 func (c *Case) run(ctx context.Context) Outcome {
 	result, err := simulation.Run(ctx, c.Scenario, simulation.Options{})
 	if err != nil {

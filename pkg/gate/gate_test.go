@@ -34,7 +34,7 @@ func load(t *testing.T, text string) *scenario.Scenario {
 	return s
 }
 
-// Scenarios of the same gates run together, and the outcomes are in the order of the cases.
+// Scenarios with the same gates run together, and the outcomes are in the order of the cases.
 func TestTest(t *testing.T) {
 	const gate = "scheduler: {featureGates: {InterPodAffinityHostnameFastPath: true}}\n"
 	var cases []Case
