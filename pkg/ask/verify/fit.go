@@ -280,7 +280,7 @@ func (f *fit) agrees(i int) bool {
 	if agrees, known := f.memo[key.String()]; known {
 		return agrees
 	}
-	f.timeline.bound = boundPods{} // the cached pods may have other forms
+	f.timeline.bound = nil // the cached pods may have other forms
 	state, err := f.cluster(when{l.moment(), ends}, bound, l.pod)
 	var seen *look
 	if err == nil {

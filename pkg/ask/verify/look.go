@@ -54,7 +54,7 @@ func (r *replay) lookBy(engine *sched.Engine, state *cluster.State, pod *v1.Pod)
 	waiting.Status = v1.PodStatus{Phase: v1.PodPending, QOSClass: pod.Status.QOSClass, ResourceClaimStatuses: pod.Status.ResourceClaimStatuses}
 	with := *state
 	with.ResourceClaims = controller.ClaimsInUse(state)
-	with.Pods = append(slices.Clip(state.Pods), &waiting)
+	with.Pods = r.listsOf(engine).append(state.Pods, &waiting)
 	seen := &look{}
 	engine.Record = func(*v1.Pod) *placement.Depth { return &placement.Depth{Points: true} }
 	defer func() { engine.Record = nil }()
@@ -84,6 +84,37 @@ func (r *replay) lookBy(engine *sched.Engine, state *cluster.State, pod *v1.Pod)
 	}
 	slices.Sort(seen.best)
 	return seen, nil
+}
+
+// listsOf returns the lists of pods of the engine.
+func (e *eyes) listsOf(engine *sched.Engine) *podLists {
+	if e.lists[engine] == nil {
+		e.lists[engine] = &podLists{}
+	}
+	return e.lists[engine]
+}
+
+// podLists are the lists of pods of an engine's last two states. An engine compares the pods of its next state with the last state's, so a
+// list is free again after two. Without them, each of 100,000 looks at a cluster of 17,000 pods copies all pointers into new memory, which
+// takes a third of the time.
+type podLists struct {
+	lists [2]podList
+	next  int
+}
+
+type podList struct{ of, pods []*v1.Pod }
+
+// append returns a list of the pods and one more. The list stays as it is until the second call after this one. Nobody may change the pods
+// that were passed; a longer slice of the same memory may follow.
+func (l *podLists) append(pods []*v1.Pod, pod *v1.Pod) []*v1.Pod {
+	list := &l.lists[l.next]
+	l.next = 1 - l.next
+	same := 0
+	if len(pods) > 0 && len(list.of) > 0 && &pods[0] == &list.of[0] {
+		same = min(len(pods), len(list.of))
+	}
+	list.of, list.pods = pods, append(append(list.pods[:same], pods[same:]...), pod)
+	return list.pods
 }
 
 // candidate returns the node's index among the feasible nodes, or -1.

@@ -75,7 +75,7 @@ func (r *replay) stretches(groups [][]*life) []stretch {
 
 // judge schedules the pods of a stretch, group by group, and appends their placements.
 func (r *replay) judge(s *stretch, to *[]Placement) error {
-	r.timeline.bound = boundPods{}
+	r.timeline.bound = nil
 	bound, ends := s.bound, s.ends
 	for _, group := range s.groups {
 		r.progress(r.opts, group[0].name)

@@ -24,7 +24,7 @@ type timeline struct {
 	// lastNodes caches the latest list.
 	nodes map[string][]*v1.Node
 	last  nodesAt
-	bound boundPods
+	bound []boundPods // the latest ones, the last call's at the end
 	// serviceArrivals are the times at which services were created, in order. lastServices caches the services that existed at the time of the
 	// latest call.
 	offered  []time.Time
@@ -85,7 +85,7 @@ func newTimeline(dump *cluster.State, lives []*life, facts []fact) *timeline {
 // another returns a timeline of the same cluster for another worker.
 func (t *timeline) another() *timeline {
 	other := *t
-	other.nodes, other.last, other.bound = map[string][]*v1.Node{}, nodesAt{}, boundPods{}
+	other.nodes, other.last, other.bound = map[string][]*v1.Node{}, nodesAt{}, nil
 	return &other
 }
 
@@ -95,25 +95,40 @@ func (t *timeline) before(m moment, bound []*life, ends int) *cluster.State {
 	state := *t.dump
 	_, state.Nodes = t.nodesAt(m)
 	state.Services = t.servicesAt(m.at)
-	// Usually bound has the pods of the last call, and perhaps some more.
-	last := &t.bound
-	if last.ends != ends || len(bound) < len(last.lives) || !slices.Equal(bound[:len(last.lives)], last.lives) {
-		*last = boundPods{ends: ends}
+	state.Pods = t.pods(bound, ends)
+	return &state
+}
+
+// pods returns the pods of these lives after that number of ends. Lists may share memory: pods only writes behind the end of a shorter one.
+func (t *timeline) pods(bound []*life, ends int) []*v1.Pod {
+	// Usually bound has the pods of one of the last calls, and perhaps some more: a search asks for the same lives after 3, 4 and 2 ends.
+	at := slices.IndexFunc(t.bound, func(last boundPods) bool {
+		return last.ends == ends && len(last.lives) <= len(bound) && slices.Equal(bound[:len(last.lives)], last.lives)
+	})
+	last := boundPods{ends: ends, pods: make([]*v1.Pod, 0, len(bound)+64)}
+	switch {
+	case at >= 0:
+		last = t.bound[at]
+		t.bound = slices.Delete(t.bound, at, at+1)
+	case len(t.bound) == maxBoundPods:
+		t.bound = t.bound[1:]
 	}
-	pods := last.pods // lists may share memory: append only writes behind the end of last.pods
 	for _, l := range bound[len(last.lives):] {
 		switch {
 		case l.ends < ends:
 		case l.terminates < ends:
-			pods = append(pods, l.ending)
+			last.pods = append(last.pods, l.ending)
 		default:
-			pods = append(pods, l.running)
+			last.pods = append(last.pods, l.running)
 		}
 	}
-	last.lives, last.pods = bound, pods
-	state.Pods = pods
-	return &state
+	last.lives = bound
+	t.bound = append(t.bound, last)
+	return last.pods
 }
+
+// maxBoundPods is how many lists of bound pods a timeline keeps: the numbers of ends between which a search goes back and forth.
+const maxBoundPods = 8
 
 // boundPods caches the pods of these lives after that number of ends.
 type boundPods struct {

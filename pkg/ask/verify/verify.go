@@ -374,6 +374,7 @@ type replay struct {
 type eyes struct {
 	filled  map[*v1.Node]*v1.Node // each node's copy without room; see [replay.full]
 	engines map[string]*sched.Engine
+	lists   map[*sched.Engine]*podLists
 	// nodePlaces has the position of each node of nodePlacesOf in the scheduler's order, by the node's name.
 	place   map[string]int
 	orderOf []*v1.Node
@@ -382,7 +383,7 @@ type eyes struct {
 }
 
 func newEyes() eyes {
-	return eyes{filled: map[*v1.Node]*v1.Node{}, engines: map[string]*sched.Engine{}, enough: map[sampled]int{}}
+	return eyes{filled: map[*v1.Node]*v1.Node{}, engines: map[string]*sched.Engine{}, lists: map[*sched.Engine]*podLists{}, enough: map[sampled]int{}}
 }
 
 func (e *eyes) close() {

@@ -78,14 +78,15 @@ type Engine struct {
 	started int                           // number of start times given to pods
 	decided map[types.NamespacedName]bool // bound pods that the engine has placed or preempted since the last sync
 	unsure  bool                          // whether bound may differ from the state's pods in more than the decided ones
-	changed bool                          // whether the engine has changed the cluster since the last sync
-	changes int                           // number of changes so far; a rejection holds until the next change
-	plain   int                           // number of cycles without a memo
-	stale   bool                          // whether the snapshot differs from the cache
-	images  bool                          // whether nodes list images; the cache then updates the number of nodes with an image whenever a node changes
-	domains domains                       // for the parts of scores
-	guards  guards                        // of the state's pods
-	lowest  lowest
+	// volumesWritten reports whether the engine has written volumes, claims or capacities into the listers since the last sync.
+	volumesWritten bool
+	changes        int     // number of changes so far; a rejection holds until the next change
+	plain          int     // number of cycles without a memo
+	stale          bool    // whether the snapshot differs from the cache
+	images         bool    // whether nodes list images; the cache then updates the number of nodes with an image whenever a node changes
+	domains        domains // for the parts of scores
+	guards         guards  // of the state's pods
+	lowest         lowest
 
 	release   Release
 	own       bool        // whether there are additional plugins
@@ -370,7 +371,6 @@ func scheduledMessage(pod *v1.Pod) string {
 
 // change counts an event that can make room for a rejected pod: a placement, a preemption, or a cleared nomination.
 func (e *Engine) change() {
-	e.changed = true
 	e.changes++
 }
 

@@ -60,21 +60,20 @@ func (e *Engine) sync(next *cluster.State) error {
 	if e.devices.Sync(next) {
 		e.changes++
 	}
-	bindings := e.changed // the engine may have bound volumes since the last sync
-	e.changed = false
-	return e.fillListers(before, next, bindings)
+	written := e.volumesWritten
+	e.volumesWritten = false
+	return e.fillListers(before, next, written)
 }
 
-// fillListers updates the listers of all kinds but pods. If the engine may have bound volumes since, it replaces the contents of the
-// listers of volumes.
-func (e *Engine) fillListers(before cluster.State, next *cluster.State, bindings bool) error {
+// fillListers brings the listers of all kinds but pods up to date. If the engine has written volumes since, their listers are filled anew.
+func (e *Engine) fillListers(before cluster.State, next *cluster.State, volumesWritten bool) error {
 	core, apps := e.informers.Core().V1(), e.informers.Apps().V1()
 	for _, replaced := range []error{
 		refill(core.Namespaces(), before.Namespaces, next.Namespaces, false),
 		refill(core.Nodes(), before.Nodes, next.Nodes, false),
 		refill(core.Services(), before.Services, next.Services, false),
-		refill(core.PersistentVolumes(), before.PersistentVolumes, next.PersistentVolumes, bindings),
-		refill(core.PersistentVolumeClaims(), before.PersistentVolumeClaims, next.PersistentVolumeClaims, bindings),
+		refill(core.PersistentVolumes(), before.PersistentVolumes, next.PersistentVolumes, volumesWritten),
+		refill(core.PersistentVolumeClaims(), before.PersistentVolumeClaims, next.PersistentVolumeClaims, volumesWritten),
 		refill(core.ReplicationControllers(), before.ReplicationControllers, next.ReplicationControllers, false),
 		refill(apps.ReplicaSets(), before.ReplicaSets, next.ReplicaSets, false),
 		refill(apps.StatefulSets(), before.StatefulSets, next.StatefulSets, false),
@@ -82,7 +81,7 @@ func (e *Engine) fillListers(before cluster.State, next *cluster.State, bindings
 		refill(e.informers.Storage().V1().StorageClasses(), before.StorageClasses, next.StorageClasses, false),
 		refill(e.informers.Storage().V1().CSINodes(), before.CSINodes, next.CSINodes, false),
 		refill(e.informers.Storage().V1().CSIDrivers(), before.CSIDrivers, next.CSIDrivers, false),
-		refill(e.informers.Storage().V1().CSIStorageCapacities(), before.CSIStorageCapacities, next.CSIStorageCapacities, bindings),
+		refill(e.informers.Storage().V1().CSIStorageCapacities(), before.CSIStorageCapacities, next.CSIStorageCapacities, volumesWritten),
 	} {
 		if replaced != nil {
 			return fmt.Errorf("filling the scheduler's listers: %w", replaced)

@@ -80,6 +80,7 @@ func (e *Engine) bindVolumes(profile *profile, pod *v1.Pod, volumes *placement.V
 			refused = e.noRoom(refused, pod, update.GetObject().(*v1.PersistentVolumeClaim))
 			continue
 		}
+		e.volumesWritten = true
 		core := e.informers.Core().V1()
 		if err := core.PersistentVolumes().Informer().GetIndexer().Update(pv); err != nil {
 			return nil, err
@@ -147,6 +148,7 @@ func (e *Engine) provision(claim *v1.PersistentVolumeClaim, nodeName string, vol
 	}
 	volume, claim := capacities.Provision(claim, class, node)
 	for _, capacity := range capacities.Changed() {
+		e.volumesWritten = true
 		if err := informer.Informer().GetIndexer().Update(capacity); err != nil {
 			return nil, nil, err
 		}
