@@ -135,61 +135,66 @@ func TestScenarios(t *testing.T) {
 	golden.Compare(t, "testdata/scenarios.txt", all.String())
 }
 
-// Every check has a page, which begins with its ID, and a line in the table of the pages.
+// Every check has a page and a row in the index. Only the prose of a page is written by hand; -update writes its head, from the table of
+// checks, and its example, from the file that TestChecks runs, so that users who copy the example get the finding.
 func TestPages(t *testing.T) {
 	table := "| check | severity | finds |\n|---|---|---|\n"
 	for _, check := range lint.Checks() {
 		table += fmt.Sprintf("| [%s](%s.md) | %s | %s |\n", check.ID, check.ID, check.Severity, check.Title)
 		file := filepath.Join("../../../docs/lint", check.ID+".md")
-		page, err := os.ReadFile(file)
-		if err != nil {
-			t.Error(err)
-			continue
-		}
-		if want := fmt.Sprintf("# %s\n\n%s. Severity: %s.\n", check.ID, check.Title, check.Severity); !strings.HasPrefix(string(page), want) {
-			t.Errorf("%s does not begin with\n%s", file, want)
-		}
-		for _, part := range []string{"**Why it matters.**", "**Example.**", "**Fix.**", "**Considered.**"} {
-			if !strings.Contains(string(page), part) {
-				t.Errorf("%s has no part %s", file, part)
-			}
-		}
-		example(t, check, file, string(page))
+		golden.Compare(t, file, withHead(t, check, file, withExample(t, check, file, read(t, file))))
 	}
 	const index = "../../../docs/lint/README.md"
-	page, err := os.ReadFile(index)
-	if err != nil {
-		t.Fatal(err)
-	}
-	const begin, end = "<!-- checks -->\n", "<!-- end -->"
-	before, rest, found := strings.Cut(string(page), begin)
-	_, after, ended := strings.Cut(rest, end)
-	if !found || !ended {
-		t.Fatalf("%s has no table between %s and %s", index, begin, end)
-	}
-	golden.Compare(t, index, before+begin+table+end+after)
+	golden.Compare(t, index, replaced(t, index, read(t, index), "<!-- checks -->\n", table, "<!-- end -->"))
 	pages, err := filepath.Glob("../../../docs/lint/*.md")
 	if err != nil || len(pages) != len(lint.Checks())+1 {
 		t.Errorf("%d pages for %d checks (%v)", len(pages), len(lint.Checks()), err)
 	}
 }
 
-// example compares the page's example with the one that TestChecks runs, so that users who copy it get the finding.
-func example(t *testing.T, check lint.Check, file, page string) {
+// withHead returns a page whose first three lines say what the check is. The parts of its prose follow in one order.
+func withHead(t *testing.T, check lint.Check, file, page string) string {
 	t.Helper()
-	runs, err := os.ReadFile(filepath.Join("testdata/err", check.ID+".yaml"))
-	if err != nil {
-		t.Error(err)
-		return
+	prose := page
+	for _, part := range []string{"**Why it matters.**", "**Example.**", "**Fix.**", "**Considered.**"} {
+		_, after, found := strings.Cut(prose, part)
+		if !found {
+			t.Errorf("%s has no part %s after those before it", file, part)
+		}
+		prose = after
 	}
-	const begin, end = "**Example.**\n\n```yaml\n", "```\n\n**Fix.**"
-	before, rest, found := strings.Cut(page, begin)
+	lines := strings.SplitN(page, "\n", 4)
+	if len(lines) < 4 {
+		t.Fatalf("%s has no text below its head", file)
+	}
+	return fmt.Sprintf("# %s\n\n%s. Severity: %s.\n%s", check.ID, check.Title, check.Severity, lines[3])
+}
+
+// withExample returns a page that shows the check's file in testdata/err.
+func withExample(t *testing.T, check lint.Check, file, page string) string {
+	t.Helper()
+	example := read(t, filepath.Join("testdata/err", check.ID+".yaml"))
+	return replaced(t, file, page, "**Example.**\n\n```yaml\n", example, "```\n\n**Fix.**")
+}
+
+// replaced returns the text of a file with other text between two marks.
+func replaced(t *testing.T, file, text, begin, between, end string) string {
+	t.Helper()
+	before, rest, found := strings.Cut(text, begin)
 	_, after, ended := strings.Cut(rest, end)
 	if !found || !ended {
-		t.Errorf("%s has no YAML between **Example.** and **Fix.**", file)
-		return
+		t.Fatalf("%s has nothing between %q and %q", file, begin, end)
 	}
-	golden.Compare(t, file, before+begin+string(runs)+end+after)
+	return before + begin + between + end + after
+}
+
+func read(t *testing.T, file string) string {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
 }
 
 func TestOnlyAndDisable(t *testing.T) {
