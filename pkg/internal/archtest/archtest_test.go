@@ -17,8 +17,9 @@ import (
 const module = "github.com/faultline/faultline/"
 
 var (
-	row  = regexp.MustCompile("(?m)^\\| `((?:pkg|cmd|docs|examples|scenarios)[^`]*)` \\| (.+) \\|$")
-	only = regexp.MustCompile("the only importer of `([^`]+)`")
+	row    = regexp.MustCompile("(?m)^\\| `((?:pkg|cmd|docs|examples|scenarios)[^`]*)` \\| (.+) \\|$")
+	only   = regexp.MustCompile("the only importer of `([^`]+)`")
+	folder = regexp.MustCompile("`([^`]+)` and the packages\\s+below it are the only importer of\\s+`([^`]+)`")
 )
 
 // beside are the packages that the table leaves out: no other package imports them.
@@ -50,6 +51,18 @@ func table(t *testing.T) (place map[string]int, alone map[string][]string) {
 		for _, imported := range only.FindAllStringSubmatch(match[2], -1) {
 			alone[imported[1]] = append(alone[imported[1]], name)
 		}
+	}
+	groups := folder.FindAllStringSubmatch(string(adr), -1)
+	if len(groups) == 0 {
+		t.Error("no sentence of the ADR says what only a folder of packages may import")
+	}
+	for _, match := range groups {
+		for name := range place {
+			if name == match[1] || strings.HasPrefix(name, match[1]+"/") {
+				alone[match[2]] = append(alone[match[2]], name)
+			}
+		}
+		slices.Sort(alone[match[2]])
 	}
 	return place, alone
 }
