@@ -140,15 +140,12 @@ func (e *Engine) syncNodes(before, next []*v1.Node) error {
 	return nil
 }
 
-// syncPods updates the bound pods in the cache to the next state. It looks only at the pods that the two states do not share. These include
-// the pods about which the engine has decided since the last sync, unless the next state did not adopt the decisions; then syncPods looks
-// at all pods.
+// syncPods updates the bound pods in the cache that the next state does not share with the state before, and those about which the engine has
+// decided since, whether the next state adopted the decisions or not: a question that places one pod again and again adopts none.
 func (e *Engine) syncPods(before, next []*v1.Pod) error {
 	changed, gone := e.changesOf(before, next)
-	for name := range e.decided {
-		if !gone[name] {
-			e.unsure = true
-		}
+	if !e.unsure {
+		changed = e.undecided(changed, gone, next)
 	}
 	clear(e.decided)
 	if e.unsure {
@@ -195,6 +192,26 @@ func (e *Engine) syncPods(before, next []*v1.Pod) error {
 	}
 	e.unsure = false
 	return nil
+}
+
+// undecided adds the pods of decisions that the next state did not adopt to what has changed, in order, and to what is gone.
+func (e *Engine) undecided(changed []change, gone map[types.NamespacedName]bool, next []*v1.Pod) []change {
+	left := map[types.NamespacedName]bool{}
+	for name := range e.decided {
+		if !gone[name] {
+			left[name], gone[name] = true, true
+		}
+	}
+	if len(left) == 0 {
+		return changed
+	}
+	for i, pod := range next {
+		if pod.Spec.NodeName != "" && !cluster.Terminal(pod) && left[cluster.NameOf(pod)] {
+			changed = append(changed, change{pod, i})
+		}
+	}
+	slices.SortStableFunc(changed, func(a, b change) int { return cmp.Compare(a.position, b.position) })
+	return changed
 }
 
 // change is a pod of the next state, with its index there, that the cache may not have yet.
