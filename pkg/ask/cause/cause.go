@@ -54,6 +54,8 @@ type Cause struct {
 	Gates []string `json:"gates,omitempty"`
 	// PodGroup is the group with which the pod waits for a node.
 	PodGroup *PodGroup `json:"podGroup,omitempty"`
+	// Rollout is the rollout whose old pods hold what the pod needs.
+	Rollout *Rollout `json:"rollout,omitempty"`
 	// Denial is the object because of which the API server rejects the pod.
 	Denial *Denial `json:"denial,omitempty"`
 }
@@ -188,6 +190,13 @@ func (f *Finder) Causes(ctx context.Context, state *cluster.State, pod *v1.Pod, 
 		if find := finders[plugin.name]; find != nil {
 			causes = append(causes, find(v, plugin.refused)...)
 		}
+	}
+	if len(others) == 0 {
+		held, err := f.heldByOld(ctx, state, pod)
+		if err != nil {
+			return nil, err
+		}
+		causes = append(causes, held...)
 	}
 	unhelpful, err := f.unhelpful(ctx, v, pod)
 	return append(causes, unhelpful...), err

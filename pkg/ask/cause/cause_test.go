@@ -84,6 +84,25 @@ func TestCauses(t *testing.T) {
 			[]string{pod("new", "", "1", `, affinity: {podAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: topology.kubernetes.io/zone, labelSelector: {matchLabels: {app: cache}}}]}}`)},
 			[]string{"InterPodAffinity 2: its required affinity over topology.kubernetes.io/zone wants a pod with app=cache in namespace default, and none runs", dedicated},
 		},
+		"an affinity to pods of another namespace": {
+			[]string{"  - {apiVersion: v1, kind: Namespace, metadata: {name: caches}}\n", strings.Replace(pod("cache-1", "w-1", "1", ""), "metadata: {", "metadata: {namespace: caches, ", 1),
+				pod("new", "", "1", `, affinity: {podAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: kubernetes.io/hostname, labelSelector: {matchLabels: {app: cache}}}]}}`)},
+			[]string{"InterPodAffinity 2: its required affinity over kubernetes.io/hostname wants a pod with app=cache in namespace default, and none runs; " +
+				"there are some in other namespaces, in which it does not look: caches/cache-1 on w-1", dedicated},
+		},
+		"a toleration of another value": {
+			[]string{pod("a-1", "w-1", "4", ""), pod("new", "", "1", ", nodeSelector: {kubernetes.io/hostname: w-1}, tolerations: [{key: dedicated, value: dbs, effect: NoSchedule}]")},
+			[]string{"NodeAffinity 1: wants kubernetes.io/hostname=w-1; w-2 comes nearest and lacks kubernetes.io/hostname=w-1 (it has kubernetes.io/hostname=w-2)",
+				"NodeResourcesFit 1: asks 1 cpu; the most that is free is 0 on w-1 (4 allocatable, 4 requested by 1 pod)", dedicated + ", and it tolerates only dedicated=dbs:NoSchedule"},
+		},
+		"a claim of 2Gi, one volume of 1Gi, and one on the tainted node": {
+			[]string{"  - {apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: local}, provisioner: kubernetes.io/no-provisioner, volumeBindingMode: WaitForFirstConsumer}\n",
+				localVolume("small", "1Gi", "w-1"), localVolume("large", "5Gi", "db-1"),
+				"  - {apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: data}, spec: {accessModes: [ReadWriteOnce], storageClassName: local, resources: {requests: {storage: 2Gi}}}}\n",
+				pod("new", "", "1", ", volumes: [{name: v, persistentVolumeClaim: {claimName: data}}]")},
+			[]string{"VolumeBinding 2: claim data (2Gi, storage class local) is not bound, and the class has no provisioner; 2 volumes of the class are free: " +
+				"small has 1Gi and large is on db-1 (untolerated taint dedicated=db:NoSchedule)", dedicated},
+		},
 		"a value that no node has, and the nearest node": {
 			[]string{pod("new", "", "1", `, nodeSelector: {disk: nvme, topology.kubernetes.io/zone: a}`)},
 			[]string{"NodeAffinity 2: wants disk=nvme and topology.kubernetes.io/zone=a; no node has disk=nvme (the values there are: hdd and ssd); w-1 comes nearest and lacks only disk=nvme (it has disk=hdd)", dedicated},
@@ -210,4 +229,10 @@ func TestResizeCause(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
+}
+
+// localVolume is a volume of class local on a node.
+func localVolume(name, size, node string) string {
+	return fmt.Sprintf("  - {apiVersion: v1, kind: PersistentVolume, metadata: {name: %s}, spec: {capacity: {storage: %s}, accessModes: [ReadWriteOnce], storageClassName: local, local: {path: /d}, "+
+		"nodeAffinity: {required: {nodeSelectorTerms: [{matchExpressions: [{key: kubernetes.io/hostname, operator: In, values: [%s]}]}]}}}}\n", name, size, node)
 }

@@ -6,10 +6,13 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/go-logr/logr"
 	v1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/dynamic-resource-allocation/deviceclass/extendedresourcecache"
 	"k8s.io/dynamic-resource-allocation/resourceclaim"
+	v1helper "k8s.io/kubernetes/pkg/apis/core/v1/helper"
 	"k8s.io/utils/ptr"
 
 	"github.com/faultline/faultline/pkg/cluster"
@@ -24,6 +27,9 @@ type Devices struct {
 	// served together.
 	Claim   string `json:"claim,omitempty"`
 	Request string `json:"request,omitempty"`
+	// Resource is the extended resource that a DeviceClass stands for, and Container the one that asks for it; missing for a claim.
+	Resource  v1.ResourceName `json:"resource,omitempty"`
+	Container string          `json:"container,omitempty"`
 	// Node is the refused node that lacks the fewest devices.
 	Node string `json:"node,omitempty"`
 	// Options are the kinds of device that the request takes: one kind, or the first available of several.
@@ -86,7 +92,18 @@ func deviceRequests(v *view, r refused) []Cause {
 			}
 		}
 	}
-	if rest := list.Without(nodes, func(node *v1.Node) bool { return blamed[node.Name] }); len(rest) > 0 && len(claims) > 0 {
+	extended := v.extendedRequests()
+	for i := range extended {
+		d := Devices{Resource: extended[i].resource, Container: extended[i].container}
+		short := v.shortOf(offers, &d, &extended[i].request, nodes)
+		for _, node := range short {
+			blamed[node.Name] = true
+		}
+		if len(d.Options) > 0 {
+			causes = append(causes, Cause{Plugin: "DynamicResources", Nodes: len(short), Sentence: d.sentence(), Devices: &d})
+		}
+	}
+	if rest := list.Without(nodes, func(node *v1.Node) bool { return blamed[node.Name] }); len(rest) > 0 && len(claims)+len(extended) > 0 {
 		d := Devices{Node: rest[0].Name}
 		for _, claim := range claims {
 			d.Constraints = append(d.Constraints, constraintsOf(claim)...)
@@ -111,6 +128,41 @@ func (v *view) deviceClaims() []*resourcev1.ResourceClaim {
 		}
 	}
 	return all
+}
+
+// extendedRequest is what a container asks for of an extended resource that a DeviceClass stands for.
+type extendedRequest struct {
+	resource  v1.ResourceName
+	container string
+	request   resourcev1.DeviceRequest
+}
+
+// extendedRequests are the requests of the claim that the plugin makes for a pod's extended resources: createRequestsAndMappings in
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/scheduler/framework/plugins/dynamicresources/extendeddynamicresources.go. There init
+// containers that end share a request, so that here each of them has one.
+func (v *view) extendedRequests() []extendedRequest {
+	var all []extendedRequest
+	for _, c := range slices.Concat(v.pod.Spec.InitContainers, v.pod.Spec.Containers) {
+		for _, name := range sortedNames(c.Resources.Requests) {
+			if class := ClassOf(v.state, name); class != nil {
+				asked := c.Resources.Requests[name]
+				all = append(all, extendedRequest{name, c.Name, resourcev1.DeviceRequest{Exactly: &resourcev1.ExactDeviceRequest{DeviceClassName: class.Name, Count: asked.Value()}}})
+			}
+		}
+	}
+	return all
+}
+
+// ClassOf returns the DeviceClass that stands for an extended resource; nil if none does.
+func ClassOf(state *cluster.State, name v1.ResourceName) *resourcev1.DeviceClass {
+	if len(state.DeviceClasses) == 0 || !v1helper.IsExtendedResourceName(name) {
+		return nil
+	}
+	known := extendedresourcecache.NewExtendedResourceCache(logr.Discard())
+	for _, class := range state.DeviceClasses {
+		known.OnAdd(class, true)
+	}
+	return known.GetDeviceClass(name)
 }
 
 // allocatedElsewhere returns the cause for a claim with allocated devices that the refused nodes do not reach.
@@ -147,21 +199,22 @@ func (v *view) shortOf(offers *devices.Offers, d *Devices, request *resourcev1.D
 			return nil
 		}
 	}
-	nearest := 0
+	nearest, matching := 0, 0
 	for _, node := range nodes {
 		tried := slices.Clone(options)
-		least := 0
+		least, match := 0, 0
 		for i := range tried {
 			tried[i].offered(v, offers.On(context.Background(), node, wants[i]))
 			if lack := tried[i].lack(); i == 0 || lack < least {
 				least = lack
 			}
+			match = max(match, tried[i].Matching)
 		}
 		if least <= 0 {
 			continue
 		}
-		if short = append(short, node); len(short) == 1 || least < nearest {
-			nearest, d.Node, d.Options = least, node.Name, tried
+		if short = append(short, node); len(short) == 1 || least < nearest || least == nearest && match > matching {
+			nearest, matching, d.Node, d.Options = least, match, node.Name, tried
 		}
 	}
 	return short
@@ -254,6 +307,9 @@ func (d *Devices) togetherSentence() string {
 // > 40; g-1 comes nearest: of its 4 devices 4 are of the class, 3 match and 1 is free; default/b-gpu of b has the others".
 func (d *Devices) sentence() string {
 	line := fmt.Sprintf("claim %s, request %s: ", d.Claim, d.Request)
+	if d.Resource != "" {
+		line = fmt.Sprintf("extended resource %s in container %s: ", d.Resource, d.Container)
+	}
 	if d.Options[0].NoClass {
 		return line + fmt.Sprintf("DeviceClass %s does not exist", d.Options[0].Class)
 	}

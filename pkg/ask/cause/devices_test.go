@@ -2,6 +2,7 @@ package cause_test
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -26,6 +27,9 @@ func claiming(name, more string) string {
 	return pod(name, "", "1", fmt.Sprintf(", resourceClaims: [{name: c, resourceClaimName: %s}]%s", name, more))
 }
 
+// made is the end of the name of a claim that the scheduler makes.
+var made = regexp.MustCompile(`-extended-resources-\w+ `)
+
 func TestDeviceCauses(t *testing.T) {
 	const large = `, selectors: [{cel: {expression: 'device.capacity["d.example.com"].memory.isGreaterThan(quantity("50Gi"))'}}]`
 	const selector = `with device.capacity["d.example.com"].memory.isGreaterThan(quantity("50Gi"))`
@@ -48,6 +52,12 @@ func TestDeviceCauses(t *testing.T) {
 		"the only large device has another pod": {
 			[]string{gpus, claim("first", request("r", large), ""), claiming("first", ""), claim("new", request("r", large), ""), claiming("new", "")},
 			[]string{"2: claim default/new, request r: asks 1 device of DeviceClass gpu " + selector + "; w-1 comes nearest: of its 2 devices 2 are of the class, 1 matches and 0 are free; held by claim default/first of first"},
+		},
+		"two of an extended resource that the class stands for": {
+			[]string{strings.Replace(gpus, "metadata: {name: gpu}, spec: {", "metadata: {name: gpu}, spec: {extendedResourceName: example.com/gpu, ", 1),
+				strings.Replace(pod("first", "", "1", ""), "requests: {", "limits: {example.com/gpu: 1}, requests: {example.com/gpu: 1, ", 1),
+				strings.Replace(pod("new", "", "1", ""), "requests: {", "limits: {example.com/gpu: 2}, requests: {example.com/gpu: 2, ", 1)},
+			[]string{"2: extended resource example.com/gpu in container c: asks 2 devices of DeviceClass gpu; w-1 comes nearest: of its 2 devices 2 are of the class and 1 is free; held by claim default/first-extended-resources-HASH of first"},
 		},
 		"all devices, of which one is taken": {
 			[]string{gpus, claim("first", request("r", large), ""), claiming("first", ""), claim("new", request("r", ", allocationMode: All"), ""), claiming("new", "")},
@@ -87,7 +97,7 @@ func TestDeviceCauses(t *testing.T) {
 			for _, p := range result.Steps[0].Pending {
 				for _, c := range found[0][cluster.NameOf(p.Pod)] {
 					if p.Pod.Name == "new" && (c.Plugin == "DynamicResources" || c.Plugin == "GangScheduling") {
-						got = append(got, fmt.Sprintf("%d: %s", c.Nodes, c.Sentence))
+						got = append(got, fmt.Sprintf("%d: %s", c.Nodes, made.ReplaceAllString(c.Sentence, "-extended-resources-HASH ")))
 					}
 				}
 			}

@@ -33,6 +33,8 @@ type PodAffinity struct {
 	Namespaces  []string `json:"namespaces"`
 	// Matching are the running pods that the term selects; for an anti-affinity, only the pods in the domains of refused nodes.
 	Matching []LocatedPod `json:"matching,omitempty"`
+	// Elsewhere are pods with these labels in namespaces in which an affinity does not look, if it finds none in its own.
+	Elsewhere []LocatedPod `json:"elsewhere,omitempty"`
 	// Unlabelled are the refused nodes without the label.
 	Unlabelled []string `json:"unlabelled,omitempty"`
 }
@@ -77,6 +79,9 @@ func (v *view) unmatched(terms []v1.PodAffinityTerm, nodes []*v1.Node) []Cause {
 				}
 			}
 		}
+		if len(found.Matching) == 0 {
+			found.Elsewhere = v.inOtherNamespaces(term)
+		}
 		n := 0
 		for _, node := range nodes {
 			value, labelled := node.Labels[term.key]
@@ -92,6 +97,19 @@ func (v *view) unmatched(terms []v1.PodAffinityTerm, nodes []*v1.Node) []Cause {
 		}
 	}
 	return causes
+}
+
+// inOtherNamespaces are the running pods with the labels of the term, which selects none of them.
+func (v *view) inOtherNamespaces(term *term) []LocatedPod {
+	var all []LocatedPod
+	for _, node := range v.state.Nodes {
+		for _, other := range v.podsOn[node.Name] {
+			if !term.selector.Empty() && term.selector.Matches(labels.Set(other.Labels)) {
+				all = append(all, LocatedPod{other.Namespace + "/" + other.Name, node.Name, node.Labels[term.key]})
+			}
+		}
+	}
+	return all
 }
 
 // repelled returns the pod's own anti-affinity terms with a matching pod in the domain of one of the nodes.
@@ -192,6 +210,9 @@ func (a *PodAffinity) sentence() string {
 		sentence = fmt.Sprintf("its required anti-affinity over %s keeps it from pods with %s %s: %s", a.TopologyKey, a.Selector, where, pods)
 	case len(a.Matching) == 0:
 		sentence = fmt.Sprintf("its required affinity over %s wants a pod with %s %s, and none runs", a.TopologyKey, a.Selector, where)
+		if len(a.Elsewhere) > 0 {
+			sentence += "; there are some in other namespaces, in which it does not look: " + words.Few(list.Each(a.Elsewhere, func(p LocatedPod) string { return a.located(p) }))
+		}
 	default:
 		sentence = fmt.Sprintf("its required affinity over %s wants a pod with %s %s, and those run elsewhere: %s", a.TopologyKey, a.Selector, where, pods)
 	}

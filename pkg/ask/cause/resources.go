@@ -185,6 +185,18 @@ func RoomFor(pod *v1.Pod, pods []*v1.Pod) func(*v1.Node) bool {
 	}
 }
 
+// MostFree is the most that one of the nodes has free of a resource.
+func MostFree(name v1.ResourceName, nodes []*v1.Node, pods []*v1.Pod) resource.Quantity {
+	on, most := newOccupancy(pods), resource.Quantity{}
+	for _, node := range nodes {
+		free := node.Status.Allocatable[name].DeepCopy()
+		if free.Sub(on.requestedOn(node.Name)[name]); free.Cmp(most) > 0 {
+			most = free
+		}
+	}
+	return most
+}
+
 func requestsOf(pods []*v1.Pod) v1.ResourceList {
 	sum := v1.ResourceList{}
 	for _, pod := range pods {

@@ -17,6 +17,8 @@ type Taint struct {
 	// Taint is the taint as kubectl writes it: key=value:effect.
 	Taint string   `json:"taint"`
 	Nodes []string `json:"nodes"`
+	// Tolerated are the pod's tolerations of the taint's key, which are of another value or effect.
+	Tolerated []string `json:"tolerated,omitempty"`
 }
 
 // taints returns one cause with the taints for which TaintToleration refuses the nodes.
@@ -32,7 +34,7 @@ func taints(v *view, r refused) []Cause {
 		at := slices.IndexFunc(c.Taints, func(t Taint) bool { return t.Taint == text })
 		if at < 0 {
 			at = len(c.Taints)
-			c.Taints, states = append(c.Taints, Taint{Taint: text}), append(states, taintState(taint))
+			c.Taints, states = append(c.Taints, Taint{Taint: text, Tolerated: tolerated(v.pod, taint)}), append(states, taintState(taint))
 		}
 		c.Nodes++
 		c.Taints[at].Nodes = append(c.Taints[at].Nodes, node.Name)
@@ -43,9 +45,23 @@ func taints(v *view, r refused) []Cause {
 	parts := make([]string, len(c.Taints))
 	for i, taint := range c.Taints {
 		parts[i] = fmt.Sprintf("%s on %s", states[i], someNodes(taint.Nodes))
+		if len(taint.Tolerated) > 0 {
+			parts[i] += ", and it tolerates only " + words.And(taint.Tolerated)
+		}
 	}
 	c.Sentence = strings.Join(parts, "; ")
 	return []Cause{c}
+}
+
+// tolerated are the pod's tolerations of the taint's key as kubectl writes taints.
+func tolerated(pod *v1.Pod, taint *v1.Taint) []string {
+	var all []string
+	for _, t := range pod.Spec.Tolerations {
+		if t.Key == taint.Key && t.TolerationSeconds == nil {
+			all = append(all, (&v1.Taint{Key: t.Key, Value: t.Value, Effect: t.Effect}).ToString())
+		}
+	}
+	return all
 }
 
 // someNodes returns, for example, "n-1, n-2 and n-3", or "n-1, n-2 and 7 more nodes".

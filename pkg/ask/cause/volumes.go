@@ -8,9 +8,12 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/component-helpers/storage/ephemeral"
 	storagehelpers "k8s.io/component-helpers/storage/volume"
+	"k8s.io/utils/ptr"
 
 	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/words"
@@ -31,11 +34,41 @@ type Volume struct {
 	Has []string `json:"has,omitempty"`
 	// UsedBy are the pods that use the claim, which only one pod may use at a time.
 	UsedBy []LocatedPod `json:"usedBy,omitempty"`
+	// Free are the volumes of the class that have no claim, each with why it does not suit.
+	Free []FreeVolume `json:"free,omitempty"`
 	// Limit is the number of volumes of the driver that the node can attach, and Attached the number that it has.
 	Driver   string `json:"driver,omitempty"`
 	Node     string `json:"node,omitempty"`
 	Limit    int32  `json:"limit,omitempty"`
 	Attached int    `json:"attached,omitempty"`
+}
+
+// FreeVolume is a volume without a claim, and why it is not for the claim.
+type FreeVolume struct {
+	Volume string `json:"volume"`
+	Why    string `json:"why"`
+}
+
+// unfit says why a volume of the class is not for the claim, as FindMatchingVolume in
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/staging/src/k8s.io/component-helpers/storage/volume/pv_helpers.go does, or which nodes reach it.
+func (v *view) unfit(pv *v1.PersistentVolume, claim *v1.PersistentVolumeClaim) string {
+	size, asked := pv.Spec.Capacity.Storage(), claim.Spec.Resources.Requests.Storage()
+	selector, err := metav1.LabelSelectorAsSelector(claim.Spec.Selector)
+	switch {
+	case size.Cmp(*asked) < 0:
+		return "has " + size.String()
+	case storagehelpers.CheckVolumeModeMismatches(&claim.Spec, &pv.Spec):
+		return fmt.Sprintf("has volumeMode %s", ptr.Deref(pv.Spec.VolumeMode, v1.PersistentVolumeFilesystem))
+	case !storagehelpers.CheckAccessModes(claim, pv):
+		return "is " + words.And(list.Each(pv.Spec.AccessModes, func(m v1.PersistentVolumeAccessMode) string { return string(m) }))
+	case claim.Spec.Selector != nil && err == nil && !selector.Matches(labels.Set(pv.Labels)):
+		return "has other labels than the claim selects"
+	}
+	reached := v.blockedNodes(func(node *v1.Node) bool { return storagehelpers.CheckNodeAffinity(pv, node.Labels) == nil })
+	if len(reached) == 0 {
+		return "is on a node that is not there"
+	}
+	return "is on " + strings.Join(list.Each(reached, func(b Blocked) string { return words.Few(b.Nodes) + " (" + b.Why + ")" }), "; ")
 }
 
 // claimsOf returns the claims of the pod, in the order of its volumes; an object is nil if no claim has the name.
@@ -142,10 +175,14 @@ func (v *view) unboundSentence(f *Volume, claim *v1.PersistentVolumeClaim) strin
 		asks = fmt.Sprintf("claim %s (%s, no storage class) is not bound", f.Claim, f.Asked)
 	}
 	at := slices.IndexFunc(v.state.StorageClasses, func(c *storagev1.StorageClass) bool { return c.Name == f.Class })
-	free := list.Count(v.state.PersistentVolumes, func(pv *v1.PersistentVolume) bool {
+	free := list.Where(v.state.PersistentVolumes, func(pv *v1.PersistentVolume) bool {
 		return storagehelpers.GetPersistentVolumeClass(pv) == f.Class && (pv.Spec.ClaimRef == nil || storagehelpers.IsVolumeBoundToClaim(pv, claim))
 	})
-	volumes := fmt.Sprintf("; %s of the class %s free", words.Count(free, "volume"), words.Pick(free, "is", "are"))
+	volumes := fmt.Sprintf("; %s of the class %s free", words.Count(len(free), "volume"), words.Pick(len(free), "is", "are"))
+	f.Free = list.Each(free, func(pv *v1.PersistentVolume) FreeVolume { return FreeVolume{pv.Name, v.unfit(pv, claim)} })
+	if len(free) > 0 {
+		volumes += ": " + words.Few(list.Each(f.Free, func(free FreeVolume) string { return free.Volume + " " + free.Why }))
+	}
 	switch {
 	case f.Class == "":
 		return asks + volumes
