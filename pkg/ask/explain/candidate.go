@@ -33,6 +33,8 @@ type candidate struct {
 	edit     func(*v1.PodSpec)
 	strategy func(cluster.Object)
 	steps    []scenario.Step
+	// objects are created before the steps.
+	objects []cluster.Object
 	// evicts means that other workloads may lose their nodes for the change, and gone that the pod itself may disappear.
 	evicts, gone bool
 }
@@ -40,7 +42,7 @@ type candidate struct {
 // and returns the candidate that makes both changes.
 func (c candidate) and(other candidate) candidate {
 	both := candidate{change: c.change + ", and " + other.change, price: slices.Concat(c.price, other.price),
-		steps: slices.Concat(c.steps, other.steps), evicts: c.evicts || other.evicts}
+		steps: slices.Concat(c.steps, other.steps), objects: slices.Concat(c.objects, other.objects), evicts: c.evicts || other.evicts}
 	both.edit = c.edit
 	if other.edit != nil {
 		both.edit = other.edit
@@ -55,49 +57,59 @@ func (c candidate) and(other candidate) candidate {
 }
 
 // stepsOf returns the steps with which a user makes the change; none if the change is impossible, or changes nothing.
-func (p *pendingPod) stepsOf(c *candidate) ([]scenario.LoadedStep, error) {
-	steps := list.Each(c.steps, func(step scenario.Step) scenario.LoadedStep { return scenario.LoadedStep{Step: step} })
+func (w *stuckWorkload) stepsOf(c *candidate) ([]scenario.LoadedStep, error) {
+	var steps []scenario.LoadedStep
+	for _, obj := range c.objects {
+		encoded, err := manifest.Encode(obj)
+		if err != nil {
+			return nil, err
+		}
+		steps = append(steps, created(obj, encoded))
+	}
+	for _, step := range c.steps {
+		steps = append(steps, scenario.LoadedStep{Step: step})
+	}
 	if c.edit != nil || c.strategy != nil {
-		edits, err := p.editsOf(c)
+		edits, err := w.editsOf(c)
 		if err != nil || len(edits) == 0 {
 			return nil, err
 		}
 		steps = append(steps, edits...)
 	}
 	for i := range steps {
-		steps[i].Name = p.nameOf(i)
+		steps[i].Name = w.nameOf(i)
 	}
 	return steps, nil
 }
 
 // editsOf returns the steps that change the workload: a patch. Pods and Jobs, whose specs cannot change, are deleted and created again. A
 // CronJob also starts a new run in place of its present Job.
-func (p *pendingPod) editsOf(c *candidate) ([]scenario.LoadedStep, error) {
-	if p.object == nil || p.made {
+func (w *stuckWorkload) editsOf(c *candidate) ([]scenario.LoadedStep, error) {
+	if w.object == nil || w.made {
 		return nil, nil
 	}
-	changed := p.object.DeepCopyObject().(cluster.Object)
+	changed := w.object.DeepCopyObject().(cluster.Object)
 	if spec, _ := cluster.PodSpec(changed); spec != nil && c.edit != nil {
 		c.edit(spec)
 	}
 	if c.strategy != nil {
 		c.strategy(changed)
 	}
-	if equality.Semantic.DeepEqual(changed, p.object) {
+	if equality.Semantic.DeepEqual(changed, w.object) {
 		return nil, nil
 	}
-	switch p.owner.Kind {
+	switch w.owner.Kind {
 	case "Pod", "Job":
-		return p.recreated(changed)
+		return w.recreated(changed)
 	}
-	patch, err := patchBetween(p.object, changed)
+	patch, err := patchBetween(w.object, changed)
 	if err != nil || patch == nil {
 		return nil, err
 	}
 	steps := []scenario.LoadedStep{{Step: scenario.Step{Patch: patch}}}
-	if job := metav1.GetControllerOfNoCopy(p.pod); p.owner.Kind == "CronJob" && job != nil {
-		steps = append(steps, scenario.LoadedStep{Step: deletion(p.pod.Namespace, "job/"+job.Name)},
-			scenario.LoadedStep{Step: scenario.Step{Trigger: &scenario.Trigger{Target: target(p.owner)}}})
+	if w.owner.Kind == "CronJob" && w.job != "" {
+		steps = append(steps, scenario.LoadedStep{Step: deletion(w.owner.Namespace, "job/"+w.job)},
+			scenario.LoadedStep{Step: scenario.Step{Trigger: &scenario.Trigger{Target: target(w.owner)}}})
 	}
 	return steps, nil
 }
@@ -139,9 +151,9 @@ func patchBetween(was, is cluster.Object) (*scenario.Patch, error) {
 }
 
 // recreated returns the steps that delete a pod or a Job and create it again with the change.
-func (p *pendingPod) recreated(changed cluster.Object) ([]scenario.LoadedStep, error) {
-	created := asWritten(changed)
-	encoded, err := manifest.Encode(created)
+func (w *stuckWorkload) recreated(changed cluster.Object) ([]scenario.LoadedStep, error) {
+	written := asWritten(changed)
+	encoded, err := manifest.Encode(written)
 	if err != nil {
 		return nil, err
 	}
@@ -153,11 +165,16 @@ func (p *pendingPod) recreated(changed cluster.Object) ([]scenario.LoadedStep, e
 	if encoded, err = json.Marshal(short); err != nil {
 		return nil, err
 	}
-	t := target(p.owner)
+	t := target(w.owner)
 	return []scenario.LoadedStep{
 		{Step: deletion(t.Namespace, t.Target)},
-		{Step: scenario.Step{Apply: &scenario.Source{Objects: []runtime.RawExtension{{Raw: encoded}}}}, Objects: []cluster.Object{created}},
+		created(written, encoded),
 	}, nil
+}
+
+// created is the step that creates an object.
+func created(obj cluster.Object, encoded []byte) scenario.LoadedStep {
+	return scenario.LoadedStep{Step: scenario.Step{Apply: &scenario.Source{Objects: []runtime.RawExtension{{Raw: encoded}}}}, Objects: []cluster.Object{obj}}
 }
 
 // asWritten returns a pod or a Job as its user would write it, without what the API server, controllers and the scheduler added.
@@ -217,9 +234,9 @@ func (p *pendingPod) tryDeleted(ctx context.Context, c *candidate, steps []scena
 }
 
 // nameOf returns the name of the i-th step of a change, which no other step has.
-func (p *pendingPod) nameOf(i int) string {
+func (w *stuckWorkload) nameOf(i int) string {
 	name := fmt.Sprintf("fix %d", i+1)
-	for p.taken[name] {
+	for w.taken[name] {
 		name += "'"
 	}
 	return name
@@ -235,11 +252,16 @@ func deletion(namespace string, targets ...string) scenario.Step {
 
 // labelled returns the step that labels an object.
 func labelled(target string, labels map[string]string) scenario.Step {
-	raw, err := json.Marshal(map[string]any{"metadata": map[string]any{"labels": labels}})
+	return mergePatch(scenario.Target{Target: target}, map[string]any{"metadata": map[string]any{"labels": labels}})
+}
+
+// mergePatch is the step that patches an object.
+func mergePatch(target scenario.Target, change map[string]any) scenario.Step {
+	raw, err := json.Marshal(change)
 	if err != nil {
-		panic(err) // these are strings
+		panic(err) // this is plain data
 	}
-	return scenario.Step{Patch: &scenario.Patch{Target: scenario.Target{Target: target}, Type: "merge", Patch: runtime.RawExtension{Raw: raw}}}
+	return scenario.Step{Patch: &scenario.Patch{Target: target, Type: "merge", Patch: runtime.RawExtension{Raw: raw}}}
 }
 
 // encoded returns the steps as they stand in a scenario.

@@ -136,7 +136,7 @@ func TestFixesInAFederation(t *testing.T) {
 		t.Fatalf("%v, pods %+v", err, pods)
 	}
 	var got []string
-	for _, fix := range pods[4].Fixes {
+	for _, fix := range pods[0].Fixes {
 		got = append(got, fmt.Sprintf("%s: %d, %s", fix.Change, fix.Pending, fix.Node))
 	}
 	if diff := cmp.Diff([]string{"one more node like m1/node-1: 0, m1/node-1-new-1", "one replica fewer: 4: 0, "}, got); diff != "" {

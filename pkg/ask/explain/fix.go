@@ -49,11 +49,12 @@ type Fix struct {
 //  2. Refine a spread constraint: nodeTaintsPolicy, nodeAffinityPolicy, matchLabelKeys, minDomains, maxSkew.
 //  3. Add the label that nodes or the pod's volume lack.
 //  4. Let a rollout stop old pods before it starts new ones.
-//  5. Delete the pod with its claim.
+//  5. Delete the pod with its claim, with a new volume where volumes are local.
 //  6. Give the pods a priority class that exists.
 //  7. Request less: the most that helps.
 //  8. Tolerate a taint that the workload seems to be meant to tolerate.
-//  9. Soften a hard rule; remove it if it cannot be softened.
+//  9. Let an affinity look in the namespaces that have its pods. Soften a hard rule, of the pod or of pods that keep it away; remove it if it
+//     cannot be softened.
 //  10. Add a node.
 //  11. Run fewer replicas.
 //  12. If nothing else helps, add several nodes of a kind: the fewest that leave as few pods of the workload Pending as very many do.
@@ -84,34 +85,49 @@ func Fixes(ctx context.Context, result *simulation.Result, step string, pod *v1.
 }
 
 // fixes tries the single changes; if none helps, several nodes; if these do not help, the pairs.
-func (p *pendingPod) fixes(ctx context.Context, opts Options) (fixes []Fix, tried []string, err error) {
-	var fewer []Fix // the last resort
-	try := func(attempts []attempt) error {
-		for i, a := range attempts {
-			opts.progress(i, len(attempts))
-			fix, err := a.try(ctx)
-			switch {
-			case err != nil:
-				return fmt.Errorf("%s: %w", a.changes[0], err)
-			case fix == nil:
-				tried = append(tried, a.changes...)
-			case a.gone:
-				fewer = append(fewer, *fix)
-			default:
-				fixes = append(fixes, *fix)
-			}
+func (p *pendingPod) fixes(ctx context.Context, opts Options) ([]Fix, []string, error) {
+	s := search{opts: opts}
+	err := s.try(ctx, p.singles())
+	if err == nil && len(s.found) == 0 {
+		err = s.try(ctx, p.severalNodes())
+	}
+	if err == nil && len(s.found) == 0 {
+		err = s.try(ctx, p.pairs())
+	}
+	return s.sorted(), s.tried, err
+}
+
+// search is what was found so far.
+type search struct {
+	opts  Options
+	found []Fix
+	fewer []Fix // the last resort
+	tried []string
+}
+
+func (s *search) try(ctx context.Context, attempts []attempt) error {
+	for i, a := range attempts {
+		s.opts.progress(i, len(attempts))
+		fix, err := a.try(ctx)
+		switch {
+		case err != nil:
+			return fmt.Errorf("%s: %w", a.changes[0], err)
+		case fix == nil:
+			s.tried = append(s.tried, a.changes...)
+		case a.gone:
+			s.fewer = append(s.fewer, *fix)
+		default:
+			s.found = append(s.found, *fix)
 		}
-		opts.progress(len(attempts), len(attempts))
-		return nil
 	}
-	if err = try(p.singles()); err == nil && len(fixes) == 0 {
-		err = try(p.severalNodes())
-	}
-	if err == nil && len(fixes) == 0 {
-		err = try(p.pairs())
-	}
-	slices.SortStableFunc(fixes, func(a, b Fix) int { return min(a.OfWorkload, 1) - min(b.OfWorkload, 1) })
-	return append(fixes, fewer...), tried, err
+	s.opts.progress(len(attempts), len(attempts))
+	return nil
+}
+
+// sorted are the fixes that leave no pod of the workload Pending, the others, and fewer replicas.
+func (s *search) sorted() []Fix {
+	slices.SortStableFunc(s.found, func(a, b Fix) int { return min(a.OfWorkload, 1) - min(b.OfWorkload, 1) })
+	return append(s.found, s.fewer...)
 }
 
 // singles returns the attempts with one change, in the order in which Fixes lists them.
@@ -120,7 +136,7 @@ func (p *pendingPod) singles() []attempt {
 		return gates
 	}
 	return slices.Concat(p.uncordon(), p.deleteOld(), p.refineSpreads(), p.labelNodes(), p.labelVolumes(), p.stopOldPodsFirst(), p.deleteClaim(),
-		p.raisePriority(), p.requestLess(), p.tolerate(), p.soften(), p.moreNodes(), p.fewerReplicas())
+		p.raisePriority(), p.requestLess(), p.tolerate(), p.lookElsewhere(), p.soften(), p.softenOthers(), p.moreNodes(), p.fewerReplicas())
 }
 
 // attempt is one way to help the pod.
@@ -134,17 +150,17 @@ type attempt struct {
 }
 
 // once returns the attempt that tries one candidate.
-func (p *pendingPod) once(c candidate) attempt { return p.first([]candidate{c}) }
+func (w *stuckWorkload) once(c candidate) attempt { return w.first([]candidate{c}) }
 
 // first returns the attempt that takes the first of several candidates that helps.
-func (p *pendingPod) first(candidates []candidate) attempt {
+func (w *stuckWorkload) first(candidates []candidate) attempt {
 	var changes []string
 	for i := range candidates {
 		changes = append(changes, candidates[i].change)
 	}
 	return attempt{changes: changes, try: func(ctx context.Context) (*Fix, error) {
 		for i := range candidates {
-			if fix, err := p.try(ctx, &candidates[i]); fix != nil || err != nil {
+			if fix, err := w.try(ctx, &candidates[i]); fix != nil || err != nil {
 				return fix, err
 			}
 		}
@@ -155,25 +171,42 @@ func (p *pendingPod) first(candidates []candidate) attempt {
 // most returns the attempt that finds an amount by bisection: helps should help the most, and fails helps nothing. The fix has the amount
 // nearest to fails that leaves no more pods of the workload Pending than helps does. To request less CPU, helps is 1m and fails the present
 // request.
-func (p *pendingPod) most(change string, helps, fails int64, of func(amount int64) candidate) attempt {
+func (w *stuckWorkload) most(change string, helps, fails int64, of func(amount int64) candidate) attempt {
+	return w.mostNear(change, helps, fails, fails, of)
+}
+
+// mostNear is most with an amount that is likely to be found. It saves runs, and changes nothing else.
+func (w *stuckWorkload) mostNear(change string, helps, fails, likely int64, of func(amount int64) candidate) attempt {
 	return attempt{changes: []string{change}, try: func(ctx context.Context) (*Fix, error) {
 		try := func(amount int64) (*Fix, error) {
 			c := of(amount)
-			return p.try(ctx, &c)
+			return w.try(ctx, &c)
 		}
 		fix, err := try(helps)
 		if fix == nil || err != nil {
 			return nil, err
 		}
-		return halve(helps, fails, fix, try)
+		return halve(helps, fails, likely, fix, try)
 	}}
 }
 
-// halve bisects between an amount that helps and one that does not, and returns the fix for the last amount that helps. An amount helps if
-// it leaves no more pods of the workload Pending than the first did.
-func halve(helps, fails int64, fix *Fix, try func(amount int64) (*Fix, error)) (*Fix, error) {
+// halve bisects between an amount that helps and one that does not, and returns the result of the former. An amount helps if it leaves no
+// more pods of the workload Pending than the first did. The likely amount is tried first, and then the next one: if the one helps and the other does
+// not, these two runs do.
+func halve(helps, fails, likely int64, fix *Fix, try func(amount int64) (*Fix, error)) (*Fix, error) {
+	step := int64(1)
+	if fails < helps {
+		step = -1
+	}
+	between := func(amount int64) bool { return (amount-helps)*step > 0 && (fails-amount)*step > 0 }
 	for helps-fails > 1 || fails-helps > 1 {
 		middle := (helps + fails) / 2
+		switch {
+		case between(likely):
+			middle = likely
+		case helps == likely:
+			middle = likely + step
+		}
 		found, err := try(middle)
 		if err != nil {
 			return nil, err
@@ -187,37 +220,34 @@ func halve(helps, fails int64, fix *Fix, try func(amount int64) (*Fix, error)) (
 	return fix, nil
 }
 
-// try makes the change after the step, and returns nil if the pod then has no node. A change that the API server refuses does not help.
-func (p *pendingPod) try(ctx context.Context, c *candidate) (*Fix, error) {
-	steps, err := p.stepsOf(c)
+// try makes the change after the step, and returns nil if it does not help. What the API server refuses does not.
+func (w *stuckWorkload) try(ctx context.Context, c *candidate) (*Fix, error) {
+	steps, err := w.stepsOf(c)
 	if err != nil || len(steps) == 0 {
 		return nil, err
 	}
-	if err := p.course.Back(0); err != nil {
+	if err := w.course.Back(0); err != nil {
 		return nil, err
 	}
 	for i := range steps {
-		if done, err := p.do(ctx, &steps[i]); !done {
+		if done, err := w.do(ctx, &steps[i]); !done {
 			return nil, err
 		}
 	}
-	if fix := p.judge(c, p.says(c), steps); fix != nil || c.edit == nil || p.deletes {
-		return fix, nil
-	}
-	return p.tryDeleted(ctx, c, steps)
+	return w.helps(ctx, c, steps)
 }
 
 // says describes the change. It mentions the recreation of a pod or a Job, whose specs cannot change.
-func (p *pendingPod) says(c *candidate) string {
-	if c.edit != nil && (p.owner.Kind == "Pod" || p.owner.Kind == "Job") {
-		return fmt.Sprintf("delete %s and create it with: %s", p.owner, c.change)
+func (w *stuckWorkload) says(c *candidate) string {
+	if c.edit != nil && (w.owner.Kind == "Pod" || w.owner.Kind == "Job") {
+		return fmt.Sprintf("delete %s and create it with: %s", w.owner, c.change)
 	}
 	return c.change
 }
 
 // do does a step, and reports whether that was possible.
-func (p *pendingPod) do(ctx context.Context, step *scenario.LoadedStep) (bool, error) {
-	_, err := p.course.DoLoaded(ctx, *step)
+func (w *stuckWorkload) do(ctx context.Context, step *scenario.LoadedStep) (bool, error) {
+	_, err := w.course.DoLoaded(ctx, *step)
 	if errors.As(err, new(*simulation.StepError)) {
 		return false, nil
 	}

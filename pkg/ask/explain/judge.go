@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"context"
 	"fmt"
 	"slices"
 
@@ -16,6 +17,14 @@ import (
 
 // A change is judged by the pods of each workload before and after it: whether it helps the pod, and what it costs.
 
+// helpsPod returns the change as a fix if it helps the pod, alone or with the deletion of the pod.
+func (p *pendingPod) helpsPod(ctx context.Context, c *candidate, steps []scenario.LoadedStep) (*Fix, error) {
+	if fix := p.judge(c, p.says(c), steps); fix != nil || c.edit == nil || p.deletes {
+		return fix, nil
+	}
+	return p.tryDeleted(ctx, c, steps)
+}
+
 // judge returns the change as a fix; nil if it does not help.
 func (p *pendingPod) judge(c *candidate, says string, steps []scenario.LoadedStep) *Fix {
 	state := p.course.State()
@@ -30,12 +39,7 @@ func (p *pendingPod) judge(c *candidate, says string, steps []scenario.LoadedSte
 	case !p.placedIn(own), was.Lost(p.owner, own) > max(0, len(was.Placed)-left):
 		return nil
 	}
-	displaced := map[cluster.Ref]int{}
-	for owner, before := range p.before {
-		if lost := before.Lost(owner, after[owner]); lost > 0 && owner != p.owner {
-			displaced[owner] = lost
-		}
-	}
+	displaced := p.displaced(after)
 	if len(displaced) > 0 && !c.evicts {
 		return nil // the change only moves the problem
 	}
@@ -44,6 +48,17 @@ func (p *pendingPod) judge(c *candidate, says string, steps []scenario.LoadedSte
 		Change: says, Price: slices.Concat(c.price, p.elsewhere(c), p.evicted(displaced), p.replaced(c, own)), Commands: commandsOf(steps), Steps: encoded(steps),
 		Pending: len(last.Pending), OfWorkload: len(own.Waiting), Node: p.nodeAmong(state, own),
 	}
+}
+
+// displaced is how many pods of other workloads have no node any more, by workload.
+func (w *stuckWorkload) displaced(after map[cluster.Ref]cluster.Crew) map[cluster.Ref]int {
+	displaced := map[cluster.Ref]int{}
+	for owner, before := range w.before {
+		if lost := before.Lost(owner, after[owner]); lost > 0 && owner != w.owner {
+			displaced[owner] = lost
+		}
+	}
+	return displaced
 }
 
 // placedIn reports whether the pod in question, or one in its place, has a node.
@@ -83,20 +98,20 @@ func replicasOf(state *cluster.State, owner cluster.Ref) int {
 }
 
 // elsewhere says that the change has to be made in the custom resource if an operator makes the workload.
-func (p *pendingPod) elsewhere(c *candidate) []string {
-	if p.maker == "" || c.edit == nil && c.strategy == nil && !c.gone {
+func (w *stuckWorkload) elsewhere(c *candidate) []string {
+	if w.maker == "" || c.edit == nil && c.strategy == nil && !c.gone {
 		return nil
 	}
-	return []string{"its operator takes it back: change " + p.maker}
+	return []string{"its operator takes it back: change " + w.maker}
 }
 
 // evicted says which pods the workload's pods preempt, by workload.
-func (p *pendingPod) evicted(displaced map[cluster.Ref]int) []string {
+func (w *stuckWorkload) evicted(displaced map[cluster.Ref]int) []string {
 	var owners []cluster.Ref
 	pods := map[cluster.Ref]int{}
-	for i := p.steps; i < len(p.course.Steps); i++ {
-		for _, preempted := range p.course.Steps[i].Preempted {
-			owner := p.ownerOf(preempted.Victim)
+	for i := w.steps; i < len(w.course.Steps); i++ {
+		for _, preempted := range w.course.Steps[i].Preempted {
+			owner := w.ownerOf(preempted.Victim)
 			if pods[owner]++; pods[owner] == 1 {
 				owners = append(owners, owner)
 			}
@@ -126,7 +141,7 @@ func (p *pendingPod) evicted(displaced map[cluster.Ref]int) []string {
 }
 
 // replaced says how many running pods of the workload the change replaces by others.
-func (p *pendingPod) replaced(c *candidate, now cluster.Crew) []string {
+func (w *stuckWorkload) replaced(c *candidate, now cluster.Crew) []string {
 	if c.gone {
 		return nil
 	}
@@ -135,7 +150,7 @@ func (p *pendingPod) replaced(c *candidate, now cluster.Crew) []string {
 		run[pod.UID] = true
 	}
 	n := 0
-	for _, pod := range p.before[p.owner].Placed {
+	for _, pod := range w.before[w.owner].Placed {
 		if !run[pod.UID] && !cluster.Terminal(pod) {
 			n++
 		}
@@ -143,7 +158,7 @@ func (p *pendingPod) replaced(c *candidate, now cluster.Crew) []string {
 	if n == 0 {
 		return nil
 	}
-	return []string{fmt.Sprintf("replaces %s of %s that %s", words.Count(n, "pod"), p.owner.Qualified(), words.Pick(n, "runs", "run"))}
+	return []string{fmt.Sprintf("replaces %s of %s that %s", words.Count(n, "pod"), w.owner.Qualified(), words.Pick(n, "runs", "run"))}
 }
 
 // nodeAmong returns the node of the pod, or of the pod in its place: if the pod was replaced, the pod at the same position among the

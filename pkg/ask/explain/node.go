@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	resourcehelper "k8s.io/component-helpers/resource"
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 
@@ -61,7 +62,7 @@ func (p *pendingPod) moreNodes() []attempt {
 	}
 	var attempts []attempt
 	for _, d := range p.domains(open) {
-		attempts = append(attempts, p.first(list.Each(different(d.nodes), func(node *v1.Node) candidate { return p.moreLike(node, d.words()) })))
+		attempts = append(attempts, p.first(list.Each(p.different(d.nodes), func(node *v1.Node) candidate { return p.moreLike(node, d.words()) })))
 	}
 	for _, c := range p.inClosedDomains(open) {
 		attempts = append(attempts, p.once(c))
@@ -85,6 +86,9 @@ func (p *pendingPod) severalNodes() []attempt {
 		return nil
 	}
 	most := int64(min(len(p.waited), maxNewNodes))
+	if most < 2 {
+		return nil
+	}
 	domains := p.domains(open)
 	return list.Each(domains[:min(len(domains), maxLike)], func(d domain) attempt {
 		like := p.shown(d.nodes[0].Name)
@@ -166,7 +170,7 @@ func (p *pendingPod) inClosedDomains(open []*v1.Node) []candidate {
 // inNewDomain returns the changes that add one node, like each distinct node, with a new value of the topology key of a hard rule.
 func (p *pendingPod) inNewDomain(open []*v1.Node, key string) []candidate {
 	var all []candidate
-	for _, node := range different(list.Without(open, func(node *v1.Node) bool { return node.Labels[key] == "" })) {
+	for _, node := range p.different(list.Without(open, func(node *v1.Node) bool { return node.Labels[key] == "" })) {
 		own := "new-" + node.Labels[key]
 		labels := map[string]string{key: own}
 		if _, zoned := node.Labels[v1.LabelTopologyZone]; zoned && key == v1.LabelTopologyRegion {
@@ -261,13 +265,19 @@ func (p *pendingPod) domains(nodes []*v1.Node) []domain {
 }
 
 // different returns at most [maxLike] of the nodes that differ in more than their names.
-func different(nodes []*v1.Node) []*v1.Node {
+func (p *pendingPod) different(nodes []*v1.Node) []*v1.Node {
+	devices := map[string][]resourcev1.Device{}
+	for _, slice := range p.step.State.ResourceSlices {
+		if slice.Spec.NodeName != nil {
+			devices[*slice.Spec.NodeName] = append(devices[*slice.Spec.NodeName], slice.Spec.Devices...)
+		}
+	}
 	var all []*v1.Node
 	seen := map[string]bool{}
 	for _, node := range nodes {
 		labels := maps.Clone(node.Labels)
 		maps.DeleteFunc(labels, func(_, value string) bool { return value == node.Name })
-		look, err := json.Marshal([]any{labels, node.Spec.Taints, node.Status.Allocatable})
+		look, err := json.Marshal([]any{labels, node.Spec.Taints, node.Status.Allocatable, devices[node.Name]})
 		if err == nil && !seen[string(look)] && len(all) < maxLike {
 			seen[string(look)] = true
 			all = append(all, node)

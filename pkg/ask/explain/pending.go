@@ -1,41 +1,77 @@
 package explain
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/list"
+	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
 )
 
-// pendingPod is a Pending pod with the context in which changes are tried.
-type pendingPod struct {
+// stuckWorkload is a workload that lacks pods after a step, and the course on which changes are tried from there.
+type stuckWorkload struct {
 	course *simulation.Course // continues after the step
 	steps  int                // number of steps of the course before a change
 	taken  map[string]bool    // names of steps that exist
 	step   *simulation.Step
 
-	pending *placement.Pending
-	pod     *v1.Pod
 	owner   cluster.Ref
 	ownerOf func(*v1.Pod) cluster.Ref // in the step
 	object  cluster.Object            // the workload as its user wrote it; nil if it is not there, or is of a kind of its own
 	spec    *v1.PodSpec               // the spec of the workload's next pod; nil if there is none
-	place   int                       // the position of the pod among the pods of its revision
 	before  map[cluster.Ref]cluster.Crew
+	job     string // the pod's Job, if the workload is a CronJob
+	made    bool   // the workload belongs to a custom resource whose replicas and requests Karmada reads
+	maker   string // the custom resource from which an operator makes the workload
+
+	// helps returns the change, which the steps have made, as a fix; nil if it is none.
+	helps func(ctx context.Context, c *candidate, steps []scenario.LoadedStep) (*Fix, error)
+}
+
+func newStuckWorkload(course *simulation.Course, s *simulation.Step, owner cluster.Ref) *stuckWorkload {
+	w := &stuckWorkload{course: course, steps: len(course.Steps), taken: map[string]bool{}, step: s, owner: owner,
+		ownerOf: s.State.Owners(), before: s.State.Crews(), object: s.State.Find(owner), spec: specOf(s.State, owner)}
+	for i := range course.Steps {
+		w.taken[course.Steps[i].Name] = true
+	}
+	if _, made := w.object.(*cluster.UnknownOwner); made {
+		w.object = nil
+	}
+	w.maker = makerOf(w.object)
+	return w
+}
+
+// makerOf is the custom resource of which an operator makes the workload; "" if there is none.
+func makerOf(object cluster.Object) string {
+	if object != nil {
+		if of, made := madeOf(object); made {
+			return of.String()
+		}
+	}
+	return ""
+}
+
+// pendingPod is a pod without a node, and its workload.
+type pendingPod struct {
+	*stuckWorkload
+
+	pending *placement.Pending
+	pod     *v1.Pod
+	place   int                // the position of the pod among the pods of its revision
 	waited  map[types.UID]bool // the pods that were Pending after the step
 	deletes bool               // deleting the pod alone helps
 
 	nodes  []*v1.Node      // the nodes that the pod is meant for, whether they take it or not
 	member *cluster.Member // the pod's cluster in a federation, nil elsewhere
-	made   bool            // the workload belongs to a custom resource whose replicas and requests Karmada reads
-	maker  string          // the custom resource from which an operator makes the workload
 }
 
 func newPendingPod(course *simulation.Course, s *simulation.Step, pod *v1.Pod) (*pendingPod, error) {
@@ -43,18 +79,16 @@ func newPendingPod(course *simulation.Course, s *simulation.Step, pod *v1.Pod) (
 	if at < 0 {
 		return nil, fmt.Errorf("pod %s/%s is not Pending after step %q; ask about one of the step's Pending pods", pod.Namespace, pod.Name, s.Name)
 	}
-	p := &pendingPod{course: course, steps: len(course.Steps), taken: map[string]bool{}, step: s, pending: &s.Pending[at], pod: s.Pending[at].Pod,
-		ownerOf: s.State.Owners(), before: s.State.Crews(), waited: map[types.UID]bool{}, nodes: s.State.Nodes}
-	for i := range course.Steps {
-		p.taken[course.Steps[i].Name] = true
-	}
+	p := &pendingPod{pending: &s.Pending[at], pod: s.Pending[at].Pod, waited: map[types.UID]bool{}, nodes: s.State.Nodes}
+	p.stuckWorkload = newStuckWorkload(course, s, s.State.Owners()(p.pod))
+	p.helps = p.helpsPod
 	for i := range s.Pending {
 		p.waited[s.Pending[i].Pod.UID] = true
 	}
-	p.owner = p.ownerOf(p.pod)
-	p.spec = specOf(s.State, p.owner)
+	if job := metav1.GetControllerOfNoCopy(p.pod); job != nil {
+		p.job = job.Name
+	}
 	p.place = slices.IndexFunc(revision(podsOf(s.State)[p.owner], p.pod), func(other *v1.Pod) bool { return other.UID == p.pod.UID })
-	p.object = s.State.Find(p.owner)
 	if p.member = memberOf(s.State, pod); p.member != nil {
 		p.nodes = p.member.State.Nodes
 		control := s.State.Federation.Control
@@ -62,16 +96,8 @@ func newPendingPod(course *simulation.Course, s *simulation.Step, pod *v1.Pod) (
 		p.made = b != nil && b.Template.Kind != p.owner.Kind
 		for _, template := range control.Templates {
 			if obj := cluster.Find(template.Objects, p.owner); obj != nil {
-				p.object = obj
+				p.object, p.maker = obj, makerOf(obj)
 			}
-		}
-	}
-	if _, made := p.object.(*cluster.UnknownOwner); made {
-		p.object = nil
-	}
-	if p.object != nil {
-		if of, made := madeOf(p.object); made {
-			p.maker = of.String()
 		}
 	}
 	if node, lasts := cluster.Identity(p.owner, p.pod); lasts && p.owner.Kind == "DaemonSet" {

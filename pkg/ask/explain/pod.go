@@ -50,8 +50,7 @@ type Question struct {
 	cluster.Ref
 	// Step is the step in which the scheduler considered the pods. Default: the last such step.
 	Step string
-	// Most is the largest number of pods to explain; 0 means no limit. If not all pods are explained, the first Pending pod is among the
-	// explained ones.
+	// Most is the largest number of pods to explain; 0 means no limit. If not all are explained, the first with a node is among them.
 	Most int
 }
 
@@ -75,6 +74,9 @@ type NotMade struct {
 	// Causes are the objects because of which the API server refuses, with the values of both sides; missing if there is no such object,
 	// for example because a class does not exist.
 	Causes []cause.Cause `json:"causes,omitempty"`
+	// Fixes are the changes with which the API server takes the pods, and Tried those that do not help.
+	Fixes []Fix    `json:"fixes,omitempty"`
+	Tried []string `json:"tried,omitempty"`
 }
 
 // Refused returns what the API server refused of the pods in question, after the step of the question or the last step.
@@ -139,10 +141,10 @@ func (e *NotFoundError) Error() string {
 	return fmt.Sprintf("the scheduler considered %s in namespace %s %s", what, e.Question.Namespace, where)
 }
 
-// Pods runs the scenario and explains why the pods in question got their nodes, or none, in the order in which the scheduler considered
-// them. It also returns the result of the run, even with a NotFoundError, and the number of further pods beyond Most. In a federation,
-// [Decided] says why the pods are in their cluster. If the context ends while changes are tried, Pods returns its error and the pods as far
-// as they are explained; the result's Partial then says so.
+// Pods runs the scenario and explains why the pods in question got their nodes, or none: the Pending pods first, each kind in the order in
+// which the scheduler considered them. It also returns the result of the run, even with a NotFoundError, and the number of further pods beyond
+// Most. In a federation, [Decided] says why the pods are in their cluster. If the context ends while changes are tried, Pods returns its error
+// and the pods as far as they are explained; the result's Partial then says so.
 func Pods(ctx context.Context, s *scenario.Scenario, of Question, opts Options) (result *simulation.Result, pods []Pod, more int, err error) {
 	if result, err = simulation.Run(ctx, s, simulation.Options{}); err != nil {
 		return nil, nil, 0, err
@@ -163,11 +165,11 @@ func Pods(ctx context.Context, s *scenario.Scenario, of Question, opts Options) 
 		pods, err = placeAgain(ctx, result, step, running)
 		return result, pods, more, err
 	}
-	names := slices.Concat(placed, pending)
+	names := slices.Concat(pending, placed)
 	if of.Most > 0 && len(names) > of.Most {
 		more = len(names) - of.Most
-		if names = names[:of.Most]; len(placed) >= of.Most && len(pending) > 0 {
-			names[of.Most-1] = pending[0]
+		if names = names[:of.Most]; len(pending) >= of.Most && len(placed) > 0 {
+			names[of.Most-1] = placed[0]
 		}
 	}
 	wanted := map[types.NamespacedName]bool{}

@@ -2,6 +2,7 @@ package explain
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -9,6 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	resourcehelper "k8s.io/component-helpers/resource"
 	v1helper "k8s.io/kubernetes/pkg/apis/core/v1/helper"
+
+	"github.com/faultline/faultline/pkg/ask/cause"
 )
 
 const mebi = 1 << 20
@@ -24,7 +27,7 @@ type asking struct {
 // requestLess returns the attempts that find, for each resource that is short and for each part that requests it, how much the part can
 // request.
 func (p *pendingPod) requestLess() []attempt {
-	if p.spec == nil || p.made || !p.refusedBy("NodeResourcesFit") {
+	if p.spec == nil || p.made || !p.refusedBy("NodeResourcesFit", "DynamicResources") {
 		return nil
 	}
 	var attempts []attempt
@@ -40,7 +43,7 @@ func (p *pendingPod) requestLess() []attempt {
 			if now <= part.least {
 				continue
 			}
-			attempts = append(attempts, p.most("request less "+word+part.name, part.least, now, func(amount int64) candidate {
+			attempts = append(attempts, p.mostNear("request less "+word+part.name, part.least, now, now-p.excess(name, unit), func(amount int64) candidate {
 				quantity := unit.quantity(amount)
 				return candidate{
 					change: fmt.Sprintf("request at most %s %s%s (now %s)", quantity.String(), word, part.name, part.now.String()),
@@ -50,6 +53,13 @@ func (p *pendingPod) requestLess() []attempt {
 		}
 	}
 	return attempts
+}
+
+// excess is by how much the pod requests more of the resource than any node that it wants has free.
+func (p *pendingPod) excess(name v1.ResourceName, unit unit) int64 {
+	over := resourcehelper.PodRequests(p.pod, resourcehelper.PodResourcesOptions{})[name]
+	over.Sub(cause.MostFree(name, p.wanted(), p.step.State.Pods))
+	return unit.amount(over)
 }
 
 // short returns the resources that are short on nodes; CPU and memory if the refusal does not say.
@@ -64,7 +74,16 @@ func (p *pendingPod) short() []v1.ResourceName {
 			names = append(names, v1.ResourceName(name))
 		}
 	}
-	return slices.DeleteFunc(names, func(name v1.ResourceName) bool { return !p.lacks(name) })
+	names = slices.DeleteFunc(names, func(name v1.ResourceName) bool { return !p.lacks(name) })
+	if !p.refusedBy("DynamicResources") {
+		return names
+	}
+	for _, name := range slices.Sorted(maps.Keys(resourcehelper.PodRequests(p.pod, resourcehelper.PodResourcesOptions{}))) {
+		if cause.ClassOf(p.step.State, name) != nil {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // unit is the step by which a request is reduced.
@@ -90,18 +109,18 @@ func unitOf(name v1.ResourceName) unit {
 // asking returns the parts that request the resource, the largest request first. A pod-level request counts in place of the containers'
 // requests, and is at least their sum. A part can go without a resource that is counted in pieces, such as GPUs, if another part requests
 // some.
-func (p *pendingPod) asking(name v1.ResourceName, unit unit) []asking {
+func (w *stuckWorkload) asking(name v1.ResourceName, unit unit) []asking {
 	const least = 1
-	if p.spec.Resources != nil {
-		if now, given := p.spec.Resources.Requests[name]; given {
-			sum := resourcehelper.AggregateContainerRequests(&v1.Pod{Spec: *p.spec}, resourcehelper.PodResourcesOptions{})[name]
+	if w.spec.Resources != nil {
+		if now, given := w.spec.Resources.Requests[name]; given {
+			sum := resourcehelper.AggregateContainerRequests(&v1.Pod{Spec: *w.spec}, resourcehelper.PodResourcesOptions{})[name]
 			return []asking{{" for the whole pod", func(spec *v1.PodSpec) *v1.ResourceRequirements { return spec.Resources }, now, max(least, unit.amount(sum))}}
 		}
 	}
 	var all []asking
-	several := len(p.spec.Containers)+len(p.spec.InitContainers) > 1
+	several := len(w.spec.Containers)+len(w.spec.InitContainers) > 1
 	add := func(kind string, i int, list func(*v1.PodSpec) []v1.Container) {
-		container := &list(p.spec)[i]
+		container := &list(w.spec)[i]
 		now := requestOf(&container.Resources, name)
 		if now.IsZero() {
 			return
@@ -117,12 +136,12 @@ func (p *pendingPod) asking(name v1.ResourceName, unit unit) []asking {
 			return nil
 		}, now, least})
 	}
-	for i := range p.spec.Containers {
+	for i := range w.spec.Containers {
 		add("container", i, func(spec *v1.PodSpec) []v1.Container { return spec.Containers })
 	}
-	for i := range p.spec.InitContainers {
+	for i := range w.spec.InitContainers {
 		kind := "init container"
-		if policy := p.spec.InitContainers[i].RestartPolicy; policy != nil && *policy == v1.ContainerRestartPolicyAlways {
+		if policy := w.spec.InitContainers[i].RestartPolicy; policy != nil && *policy == v1.ContainerRestartPolicyAlways {
 			kind = "sidecar"
 		}
 		add(kind, i, func(spec *v1.PodSpec) []v1.Container { return spec.InitContainers })

@@ -76,14 +76,14 @@ func (p *pendingPod) stopOldPodsFirst() []attempt {
 }
 
 // strategies returns the changes with which a rollout stops old pods first, the mildest first.
-func (p *pendingPod) strategies() []candidate {
+func (w *stuckWorkload) strategies() []candidate {
 	var all []candidate
-	switch obj := p.object.(type) {
+	switch obj := w.object.(type) {
 	case *appsv1.Deployment:
 		if obj.Spec.Strategy.Type == appsv1.RecreateDeploymentStrategyType {
 			return nil
 		}
-		waiting := len(p.before[p.owner].Waiting)
+		waiting := len(w.before[w.owner].Waiting)
 		for _, unavailable := range slices.Compact([]int{1, waiting + 1}) {
 			all = append(all, candidate{
 				change: fmt.Sprintf("let the rollout stop old pods before it starts new ones: maxSurge 0 and maxUnavailable %d", unavailable),

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	volumehelpers "k8s.io/cloud-provider/volume/helpers"
 	"k8s.io/component-helpers/storage/volume"
 
@@ -98,11 +99,37 @@ func (p *pendingPod) deleteClaim() []attempt {
 	}
 	var attempts []attempt
 	for _, v := range p.volumes() {
-		attempts = append(attempts, p.once(candidate{
+		anew := candidate{
 			change: fmt.Sprintf("delete pod %s and its claim %s: the new claim gets a volume where the pod can run", p.pod.Name, v.claim.Name),
 			price:  []string{"what is on volume " + v.volume.Name + " is lost"},
 			steps:  []scenario.Step{deletion(p.pod.Namespace, "persistentvolumeclaim/"+v.claim.Name, "pod/"+p.pod.Name)},
-		}))
+		}
+		all := []candidate{anew}
+		for _, node := range p.roomiest(p.wanted(), maxLike) {
+			if made := localVolume(v.volume, node); made != nil {
+				with := anew
+				with.objects = []cluster.Object{made}
+				with.change = fmt.Sprintf("create a local volume of %s on %s, and delete pod %s and its claim %s, whose new one gets the volume",
+					v.volume.Spec.Capacity.Storage(), node.Name, p.pod.Name, v.claim.Name)
+				all = append(all, with)
+			}
+		}
+		one := p.first(all)
+		one.changes = []string{anew.change}
+		attempts = append(attempts, one)
 	}
 	return attempts
+}
+
+// localVolume is a volume like a local one, on another node; nil if the volume is not local.
+func localVolume(like *v1.PersistentVolume, node *v1.Node) *v1.PersistentVolume {
+	if like.Spec.Local == nil || node.Labels[v1.LabelHostname] == "" {
+		return nil
+	}
+	made := &v1.PersistentVolume{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PersistentVolume"}, ObjectMeta: metav1.ObjectMeta{Name: like.Name + "-" + node.Name, Labels: like.Labels}}
+	like.Spec.DeepCopyInto(&made.Spec)
+	made.Spec.ClaimRef = nil
+	made.Spec.NodeAffinity = &v1.VolumeNodeAffinity{Required: &v1.NodeSelector{NodeSelectorTerms: []v1.NodeSelectorTerm{{MatchExpressions: []v1.NodeSelectorRequirement{
+		{Key: v1.LabelHostname, Operator: v1.NodeSelectorOpIn, Values: []string{node.Labels[v1.LabelHostname]}}}}}}}
+	return made
 }

@@ -120,23 +120,30 @@ func (p *pendingPod) fewerReplicas() []attempt {
 	if p.object == nil || p.made {
 		return nil
 	}
-	replicas, scales := cluster.Replicas(p.object)
+	replicas, _ := cluster.Replicas(p.object)
 	running, waiting := len(p.before[p.owner].Placed), len(p.before[p.owner].Waiting)
 	// A StatefulSet has not even created the pods after the waiting one.
-	most := min(max(waiting, int(replicas)-running), int(replicas)-1)
+	most := max(waiting, int(replicas)-running)
 	if p.member != nil {
 		most = int(replicas) - 1 // Karmada removes replicas from all clusters, even from clusters where all run
 	}
+	return p.fewer(most)
+}
+
+// fewer finds the fewest replicas less that help, up to a number.
+func (w *stuckWorkload) fewer(most int) []attempt {
+	replicas, scales := cluster.Replicas(w.object)
+	most = min(most, int(replicas)-1)
 	if !scales || most < 1 {
 		return nil
 	}
-	fewer := p.most("fewer replicas", int64(most), 0, func(fewer int64) candidate {
+	fewer := w.most("fewer replicas", int64(most), 0, func(fewer int64) candidate {
 		left := int(replicas) - int(fewer)
 		change := fmt.Sprintf("%d replicas fewer: %d", fewer, left)
 		if fewer == 1 {
 			change = fmt.Sprintf("one replica fewer: %d", left)
 		}
-		return candidate{change: change, gone: true, steps: []scenario.Step{{Scale: &scenario.Scale{Target: target(p.owner), Replicas: int32(left)}}}}
+		return candidate{change: change, gone: true, steps: []scenario.Step{{Scale: &scenario.Scale{Target: target(w.owner), Replicas: int32(left)}}}}
 	})
 	fewer.gone = true
 	return []attempt{fewer}

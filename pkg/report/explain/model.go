@@ -24,7 +24,7 @@ type Report struct {
 	NotMade []explain.NotMade `json:"notMade,omitempty"`
 	// Preempted are the preempted pods, if the question is about them or about the pods that got their room.
 	Preempted []Preempted `json:"preempted,omitempty"`
-	// Pods are the pods that the question is about, in the order in which the scheduler tried them.
+	// Pods are the pods that were asked for: the Pending ones first, each kind in the order in which the scheduler looked at them.
 	Pods []Explanation `json:"pods"`
 	// More is the number of further pods of the workload, which are not explained.
 	More int `json:"more,omitempty"`
