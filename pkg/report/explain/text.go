@@ -91,6 +91,7 @@ func (t *writer) notMade(quiet bool) {
 		for _, line := range doc.Causes(r.Causes) {
 			t.Linef(doc.Plain, "  %s", line)
 		}
+		t.fixes("Changes with which the API server takes them", r.Fixes, r.Tried)
 	}
 }
 
@@ -129,7 +130,7 @@ func (t *writer) explanation(e *Explanation) {
 		t.shown = of // the pods of a workload have the same rules
 		t.effects(e.Effects)
 	}
-	t.fixes(e)
+	t.fixes("Changes that help", e.Fixes, e.Tried)
 	for _, note := range e.Notes {
 		t.Linef(doc.Plain, "  Note: %s", note)
 	}
@@ -208,16 +209,16 @@ func (t *writer) effects(effects []explain.Effect) {
 	}
 }
 
-func (t *writer) fixes(e *Explanation) {
-	if len(e.Fixes)+len(e.Tried) == 0 {
+func (t *writer) fixes(title string, fixes []explain.Fix, tried []string) {
+	if len(fixes)+len(tried) == 0 {
 		return
 	}
-	t.Line(doc.Bold.Cell("  Changes that help"), doc.Plain.Cell(", each applied to the cluster as it is after the step:"))
-	if len(e.Fixes) == 0 {
+	t.Line(doc.Bold.Cell("  "+title), doc.Plain.Cell(", each applied to the cluster as it is after the step:"))
+	if len(fixes) == 0 {
 		t.Linef(doc.Plain, "    none of those tried")
 	}
 	var rows [][]doc.Cell
-	for _, fix := range e.Fixes {
+	for _, fix := range fixes {
 		effect := fix.Price
 		if fix.Node != "" {
 			effect = append([]string{"the pod on " + fix.Node}, effect...)
@@ -225,8 +226,8 @@ func (t *writer) fixes(e *Explanation) {
 		rows = append(rows, doc.Plain.Row(fix.Change, words.Is(fix.Pending, "pod")+" Pending then", strings.Join(effect, "; ")))
 	}
 	t.Table("    ", rows...)
-	if len(e.Tried) > 0 {
-		t.Linef(doc.Plain, "    Tried without success: %s", t.tried(e.Tried))
+	if len(tried) > 0 {
+		t.Linef(doc.Plain, "    Tried without success: %s", t.tried(tried))
 	}
 }
 

@@ -109,6 +109,11 @@ explained. In a federation Karmada's decision comes first and, where it refuses 
 					about.Namespace = pods[0].Owner.Namespace
 				}
 				notMade, preempted := askexplain.Refused(result, about), askexplain.Preemptions(result, about)
+				if stopped == nil {
+					if err := askexplain.FixRefused(c.Context(), result, notMade, askexplain.Options{}); err != nil {
+						return nil, err
+					}
+				}
 				if of.Kind == "Pod" && len(pods) > 0 {
 					about.Ref = pods[0].Owner
 				}

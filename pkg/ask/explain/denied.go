@@ -1,0 +1,302 @@
+package explain
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/faultline/faultline/pkg/ask/cause"
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/simulation"
+	"github.com/faultline/faultline/pkg/words"
+)
+
+// Changes with which the API server takes pods that it refuses: of the ResourceQuota, the LimitRange or the namespace, or of the workload.
+
+// FixRefused adds to what the API server did not take the changes with which it takes the pods, and those that were tried and do not help. Each
+// was applied to the cluster as it is after the step, as Fixes does. A change is a fix if afterwards no pod of the workload is refused, no more of
+// others are, and every pod that ran still runs, or its replacement does. The pods can then be Pending; the fix says how many are.
+//
+// Of a bare pod, and of an object that a user created, there are none: nobody asks the API server for these again.
+func FixRefused(ctx context.Context, result *simulation.Result, refused []NotMade, opts Options) error {
+	for i := range refused {
+		r := &refused[i]
+		at := slices.IndexFunc(result.Steps, func(s simulation.Step) bool { return s.Name == r.Step })
+		if !r.OfWorkload() || !r.Retried || len(r.Causes) == 0 || at < 0 || result.Steps[at].State.Federation != nil {
+			continue
+		}
+		upTo := *result
+		upTo.Scenario, upTo.Steps = result.Scenario.Until(r.Step), result.Steps[:at+1]
+		if err := r.fix(ctx, &upTo, opts); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fix adds the changes, after the last step.
+func (r *NotMade) fix(ctx context.Context, result *simulation.Result, opts Options) error {
+	w, err := simulation.NewWorld(result.Scenario)
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	course, err := simulation.GoOn(w, result, simulation.Options{})
+	if err != nil {
+		return err
+	}
+	d := &deniedWorkload{stuckWorkload: newStuckWorkload(course, &result.Steps[len(result.Steps)-1], r.Ref), refused: r}
+	d.helps = d.helpsWorkload
+	s := search{opts: opts}
+	err = s.try(ctx, d.singles())
+	r.Fixes, r.Tried = s.sorted(), s.tried
+	return err
+}
+
+// deniedWorkload is a workload of which the API server refuses pods.
+type deniedWorkload struct {
+	*stuckWorkload
+	refused *NotMade
+}
+
+// helpsWorkload returns the change as a fix if the API server then takes all pods of the workload.
+func (d *deniedWorkload) helpsWorkload(_ context.Context, c *candidate, steps []scenario.LoadedStep) (*Fix, error) {
+	state, last := d.course.State(), d.course.Steps[len(d.course.Steps)-1]
+	after := state.Crews()
+	own, was := after[d.owner], d.before[d.owner]
+	mine, others := d.refusedIn(last.Refused)
+	_, othersBefore := d.refusedIn(d.step.Refused)
+	lost := was.Lost(d.owner, own) > max(0, len(was.Placed)-replicasOf(state, d.owner))
+	if displaced := d.displaced(after); mine > 0 || others > othersBefore || lost || len(displaced) > 0 {
+		return nil, nil
+	}
+	price := slices.Concat(c.price, d.elsewhere(c), d.evicted(nil), d.replaced(c, own))
+	if more := len(own.Waiting) - len(was.Waiting); more > 0 {
+		price = append(price, words.Count(more, "pod")+" of it then "+words.Pick(more, "has", "have")+" no node")
+	}
+	return &Fix{Change: d.says(c), Price: price, Commands: commandsOf(steps), Steps: encoded(steps), Pending: len(last.Pending), OfWorkload: len(own.Waiting)}, nil
+}
+
+// refusedIn is how many pods of the workload are refused, and how many of others.
+func (d *deniedWorkload) refusedIn(refused []cluster.Refusal) (mine, others int) {
+	for _, r := range refused {
+		if r.Ref == d.owner {
+			mine += r.Pods
+		} else {
+			others += r.Pods
+		}
+	}
+	return mine, others
+}
+
+// singles are the changes in the order in which they are tried: of the rollout, of the workload's pods where they break a bound, of the object that
+// refuses, of what the pods ask for, and fewer replicas.
+func (d *deniedWorkload) singles() []attempt {
+	var all []attempt
+	if rollout := d.rollout(); len(rollout) > 0 {
+		all = append(all, d.first(rollout))
+	}
+	for i := range d.refused.Causes {
+		denial := d.refused.Causes[i].Denial
+		if denial == nil {
+			continue
+		}
+		switch d.refused.Causes[i].Plugin {
+		case "ResourceQuota":
+			all = slices.Concat(all, d.raiseQuota(denial), d.askLess(denial), d.giveRequests(denial))
+		case "LimitRanger":
+			all = slices.Concat(all, d.keepBounds(denial), d.moveBounds(denial))
+		case "PodSecurity":
+			all = append(all, d.restrict(), d.relabel())
+		}
+	}
+	replicas, _ := cluster.Replicas(d.object)
+	return append(all, d.fewer(int(replicas)-1)...)
+}
+
+// rollout are the strategies that stop old pods before new ones start, while pods of another ReplicaSet run than that whose pods are refused.
+func (d *deniedWorkload) rollout() []candidate {
+	old := slices.ContainsFunc(podsOf(d.step.State)[d.owner], func(pod *v1.Pod) bool {
+		of := metav1.GetControllerOfNoCopy(pod)
+		return of != nil && pod.Spec.NodeName != "" && !strings.Contains(d.refused.Message, fmt.Sprintf("%q", of.Name+"-"))
+	})
+	if d.owner.Kind != "Deployment" || d.object == nil || !old {
+		return nil
+	}
+	return d.strategies()
+}
+
+// raiseQuota raises what the quota allows by what the refused pods lack or, if the controller then asks for others, for as many as all replicas are.
+func (d *deniedWorkload) raiseQuota(denial *cause.Denial) []attempt {
+	pods, _ := d.refusedIn(d.step.Refused)
+	replicas, _ := cluster.Replicas(d.object)
+	var all []candidate
+	for _, n := range slices.Compact([]int{pods, max(pods, int(replicas))}) {
+		hard := map[string]any{}
+		var parts []string
+		for _, a := range denial.Amounts {
+			asked, err1 := resource.ParseQuantity(a.Asked)
+			used, err2 := resource.ParseQuantity(a.Used)
+			now, err3 := resource.ParseQuantity(a.Hard)
+			if err1 != nil || err2 != nil || err3 != nil || !asked.Mul(int64(n)) {
+				return nil
+			}
+			used.Add(asked)
+			if used.Cmp(now) <= 0 {
+				continue
+			}
+			more := used.DeepCopy()
+			more.Sub(now)
+			hard[string(a.Resource)] = used.String()
+			parts = append(parts, fmt.Sprintf("%s by %s, to %s (now %s)", a.Resource, more.String(), used.String(), a.Hard))
+		}
+		if len(hard) > 0 {
+			all = append(all, candidate{change: "raise " + denial.Object + ": " + words.And(parts),
+				steps: []scenario.Step{merged(denial.Object, map[string]any{"spec": map[string]any{"hard": hard}})}})
+		}
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	return []attempt{d.first(all)}
+}
+
+// merged is the step that patches the object of a denial, such as "ResourceQuota team/compute".
+func merged(object string, change map[string]any) scenario.Step {
+	kind, name, _ := strings.Cut(object, " ")
+	namespace, name, _ := strings.Cut(name, "/")
+	return mergePatch(scenario.Target{Target: strings.ToLower(kind) + "/" + name, Namespace: namespace}, change)
+}
+
+// askLess finds how much each container can ask for of what the quota lacks. Where the pods that run hold the rest, they have to stop first.
+func (d *deniedWorkload) askLess(denial *cause.Denial) []attempt {
+	if d.spec == nil {
+		return nil
+	}
+	var all []attempt
+	for _, a := range denial.Amounts {
+		name, limits := strings.CutPrefix(string(a.Resource), "limits.")
+		of := v1.ResourceName(strings.TrimPrefix(name, "requests."))
+		unit := unitOf(of)
+		parts := d.asking(of, unit)
+		edit, word := atMost, "request"
+		if limits {
+			parts, edit, word = d.limited(of), limitAtMost, "limit"
+		}
+		for _, part := range parts[:min(len(parts), maxLike)] {
+			now := unit.amount(part.now)
+			if now <= part.least {
+				continue
+			}
+			less := func(amount int64) candidate {
+				quantity := unit.quantity(amount)
+				return candidate{change: fmt.Sprintf("a %s of at most %s %s%s (now %s)", word, quantity.String(), of, part.name, part.now.String()),
+					edit: func(spec *v1.PodSpec) { edit(part.of(spec), of, quantity) }}
+			}
+			variants := []attempt{d.most(fmt.Sprintf("a lower %s of %s%s", word, of, part.name), part.least, now, less)}
+			for _, strategy := range d.strategies() {
+				variants = append(variants, d.most("", part.least, now, func(amount int64) candidate { return less(amount).and(strategy) }))
+			}
+			all = append(all, firstOf(variants))
+		}
+	}
+	return all
+}
+
+// firstOf returns the attempt that takes the first of several that helps. It has the words of the first.
+func firstOf(attempts []attempt) attempt {
+	return attempt{changes: attempts[0].changes, try: func(ctx context.Context) (*Fix, error) {
+		for _, a := range attempts {
+			if fix, err := a.try(ctx); fix != nil || err != nil {
+				return fix, err
+			}
+		}
+		return nil, nil
+	}}
+}
+
+// limited returns the containers that limit the resource, the largest limit first.
+func (d *deniedWorkload) limited(name v1.ResourceName) []asking {
+	var all []asking
+	for i := range d.spec.Containers {
+		if limit, given := d.spec.Containers[i].Resources.Limits[name]; given {
+			all = append(all, asking{" in container " + d.spec.Containers[i].Name, func(spec *v1.PodSpec) *v1.ResourceRequirements { return &spec.Containers[i].Resources }, limit, 1})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b asking) int { return b.now.Cmp(a.now) })
+	return all
+}
+
+// limitAtMost lowers the limit if it is larger, and the request with it.
+func limitAtMost(of *v1.ResourceRequirements, name v1.ResourceName, most resource.Quantity) {
+	limit, given := of.Limits[name]
+	if !given || limit.Cmp(most) <= 0 {
+		return
+	}
+	of.Limits[name] = most
+	if request, given := of.Requests[name]; given && request.Cmp(most) > 0 {
+		of.Requests[name] = most
+	}
+}
+
+// specified is what a quota misses: "requests.cpu for: web,proxy".
+var specified = regexp.MustCompile(`([a-z0-9./-]+) for: ([a-z0-9,-]+)`)
+
+// giveRequests gives the containers that lack a request or a limit an equal share of what is left of the quota, or lets a LimitRange do so.
+func (d *deniedWorkload) giveRequests(denial *cause.Denial) []attempt {
+	missing := specified.FindAllStringSubmatch(denial.Says, -1)
+	_, name, _ := strings.Cut(denial.Object, "/")
+	at := slices.IndexFunc(d.step.State.ResourceQuotas, func(q *v1.ResourceQuota) bool { return q.Namespace == d.owner.Namespace && q.Name == name })
+	if len(missing) == 0 || at < 0 || d.spec == nil {
+		return nil
+	}
+	quota := d.step.State.ResourceQuotas[at]
+	pods, _ := d.refusedIn(d.step.Refused)
+	requests, limits := v1.ResourceList{}, v1.ResourceList{}
+	var parts []string
+	for _, m := range missing {
+		left, used := quota.Spec.Hard[v1.ResourceName(m[1])].DeepCopy(), quota.Status.Used[v1.ResourceName(m[1])]
+		left.Sub(used)
+		of, give := v1.ResourceName(strings.TrimPrefix(m[1], "requests.")), requests
+		if name, limit := strings.CutPrefix(m[1], "limits."); limit {
+			of, give = v1.ResourceName(name), limits
+		}
+		unit := unitOf(of)
+		whole := unit.amount(left)
+		if rounded := unit.quantity(whole); rounded.Cmp(left) > 0 {
+			whole--
+		}
+		share := unit.quantity(whole / int64(max(1, pods*len(strings.Split(m[2], ",")))))
+		if share.Sign() <= 0 {
+			return nil
+		}
+		give[of] = share
+		parts = append(parts, fmt.Sprintf("%s of at most %s for %s", m[1], share.String(), words.And(strings.Split(m[2], ","))))
+	}
+	given := candidate{change: "set " + words.And(parts), edit: func(spec *v1.PodSpec) {
+		for i := range spec.Containers {
+			fillIn(&spec.Containers[i].Resources.Requests, requests)
+			fillIn(&spec.Containers[i].Resources.Limits, limits)
+		}
+	}}
+	return []attempt{d.once(given), d.once(d.defaults(requests, limits))}
+}
+
+// fillIn adds the amounts that are not given.
+func fillIn(to *v1.ResourceList, amounts v1.ResourceList) {
+	for name, amount := range amounts {
+		if _, given := (*to)[name]; !given {
+			if *to == nil {
+				*to = v1.ResourceList{}
+			}
+			(*to)[name] = amount
+		}
+	}
+}
