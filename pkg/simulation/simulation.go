@@ -199,6 +199,9 @@ func (r *run) begin(ctx context.Context) (*Result, *cluster.State, error) {
 			notes = append(notes, fmt.Sprintf("Before the first step the autoscaler acts: %s.", did.Words()))
 		}
 	}
+	if !s.Federated() { // whose members are asked again
+		state = r.Renew(state)
+	}
 	if s.Ties.Arrivals {
 		notes = append(notes, "Workloads that are applied together, evictions of a drain and pods that wait come in an order that is drawn from the seed.")
 	}

@@ -157,9 +157,9 @@ func (c *Cluster) Start(s *scenario.Scenario) (*cluster.State, []string, error) 
 		return s.Empty().With(s.Cluster...), nil, &Problem{field.NewPath("cluster"), err}
 	}
 	if c.engine == nil {
-		state = Unattended(state)
+		return Unattended(state), notes, nil
 	}
-	return state, notes, nil
+	return controller.WithRefusedBefore(state), notes, nil
 }
 
 // Unattended returns the state of a cluster without kubelets, in which deleted pods are gone at once.

@@ -3,6 +3,7 @@ package cause
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
@@ -244,7 +245,14 @@ func (r refusal) podSecurity() *Cause {
 		return nil
 	}
 	d := Denial{Object: "Namespace " + r.Namespace, Says: found[3]}
-	return &Cause{Plugin: "PodSecurity", Sentence: fmt.Sprintf("%s: its label %s=%s forbids this", d.Object, api.EnforceLevelLabel, found[1]), Denial: &d}
+	sentence := fmt.Sprintf("%s: its label %s=%s forbids this", d.Object, api.EnforceLevelLabel, found[1])
+	i := slices.IndexFunc(r.state.Namespaces, func(ns *v1.Namespace) bool { return ns.Name == r.Namespace })
+	if i >= 0 {
+		if now := r.state.Namespaces[i].Labels[api.EnforceLevelLabel]; now != found[1] { // the controller has not asked since
+			sentence = fmt.Sprintf("%s: its label %s=%s forbade this at the last attempt; now it is %q", d.Object, api.EnforceLevelLabel, found[1], now)
+		}
+	}
+	return &Cause{Plugin: "PodSecurity", Sentence: sentence, Denial: &d}
 }
 
 // bindingOf matches the name of the binding in the message of a ValidatingAdmissionPolicy.

@@ -11,6 +11,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	deploymentutil "k8s.io/kubernetes/pkg/controller/deployment/util"
+	"k8s.io/kubernetes/pkg/controller/replicaset"
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/input/admission"
@@ -43,12 +44,17 @@ func (p *pass) refuse(owner cluster.Object, pods int, err error) error {
 	if !admission.Refused(err) {
 		return err
 	}
+	p.refused = append(p.refused, cluster.Refusal{Ref: refusedFor(owner), Pods: pods, Message: "Error creating: " + err.Error(), Retried: true})
+	return nil
+}
+
+// refusedFor names the workload for which an owner of pods creates them: the Deployment of a ReplicaSet.
+func refusedFor(owner cluster.Object) cluster.Ref {
 	of := cluster.RefTo(owner)
 	if ref := metav1.GetControllerOfNoCopy(owner); ref != nil {
 		of.Kind, of.Name = ref.Kind, ref.Name
 	}
-	p.refused = append(p.refused, cluster.Refusal{Ref: of, Pods: pods, Message: "Error creating: " + err.Error(), Retried: true})
-	return nil
+	return of
 }
 
 // refuseSet records the ReplicaSet that the API server refuses to create for a Deployment. It returns any other error.
@@ -94,6 +100,31 @@ func (s *statefulSetSync) refuseClaim(claim *v1.PersistentVolumeClaim, err error
 		}
 	}
 	return true
+}
+
+// WithRefusedBefore returns the state of a dump with the pods that its ReplicaSets were refused before it was made: their ReplicaFailure
+// condition says since when, and quotes the API server. So their controller is in its back-off, and does not know yet that, for instance, a
+// quota is lower now.
+func WithRefusedBefore(s *cluster.State) *cluster.State {
+	next := *s
+	next.Refused = slices.Clone(s.Refused)
+	for _, rs := range s.ReplicaSets {
+		failure := replicaset.GetCondition(rs.Status, appsv1.ReplicaSetReplicaFailure)
+		lacking := int(*rs.Spec.Replicas - rs.Status.Replicas)
+		if failure == nil || failure.Status != v1.ConditionTrue || lacking <= 0 {
+			continue
+		}
+		// The API server says the whole name of a pod that is invalid, which differs in each attempt. Here a name ends before that part.
+		before, name, found := strings.Cut(failure.Message, `"`+rs.Name+"-")
+		if _, after, closed := strings.Cut(name, `"`); found && closed {
+			next.Refused = append(next.Refused, cluster.Refusal{Ref: refusedFor(rs), Pods: lacking, Retried: true,
+				Message: fmt.Sprintf(`Error creating: %s"%s-"%s`, before, rs.Name, after), Since: failure.LastTransitionTime.Unix()})
+		}
+	}
+	if len(next.Refused) == len(s.Refused) {
+		return s
+	}
+	return &next
 }
 
 // withRefused returns the state with the requests that were refused in this round. While a controller is in its back-off and nothing of its

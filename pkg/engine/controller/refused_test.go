@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -111,6 +112,37 @@ func TestRefusedBefore(t *testing.T) {
 	rest()
 	w.setQuota("9")
 	w.check("refused with room", w.refusals(), []string(nil))
+}
+
+// A ReplicaSet of a dump says in its condition since when it is refused, and of an invalid pod the name of one attempt.
+func TestWithRefusedBefore(t *testing.T) {
+	rs := func(name string, replicas, have int32, status v1.ConditionStatus, message string) *appsv1.ReplicaSet {
+		failure := appsv1.ReplicaSetCondition{Type: appsv1.ReplicaSetReplicaFailure, Status: status, Message: message, LastTransitionTime: metav1.Unix(7, 0)}
+		return &appsv1.ReplicaSet{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, OwnerReferences: []metav1.OwnerReference{{Kind: "Deployment", Name: "web", Controller: new(true)}}},
+			Spec:       appsv1.ReplicaSetSpec{Replicas: &replicas},
+			Status:     appsv1.ReplicaSetStatus{Replicas: have, Conditions: []appsv1.ReplicaSetCondition{failure}},
+		}
+	}
+	for name, test := range map[string]struct {
+		set  *appsv1.ReplicaSet
+		want []string
+	}{
+		"forbidden":            {rs("web-1", 3, 1, v1.ConditionTrue, `pods "web-1-" is forbidden: exceeded quota: q`), []string{`2 of deployment/web: Error creating: pods "web-…" is forbidden: exceeded quota: q`}},
+		"invalid":              {rs("web-1", 1, 0, v1.ConditionTrue, `Pod "web-1-44ptl" is invalid: spec "x"`), []string{`1 of deployment/web: Error creating: Pod "web-1-" is invalid: spec "x"`}},
+		"no more":              {rs("web-1", 3, 1, v1.ConditionFalse, `pods "web-1-" is forbidden: exceeded quota: q`), nil},
+		"has its pods":         {rs("web-1", 3, 3, v1.ConditionTrue, `pods "web-1-" is forbidden: exceeded quota: q`), nil},
+		"of something else":    {rs("web-1", 3, 1, v1.ConditionTrue, `timed out`), nil},
+		"of a message cut off": {rs("web-1", 3, 1, v1.ConditionTrue, `pods "web-1-`), nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := &world{t: t, state: WithRefusedBefore(&cluster.State{ReplicaSets: []*appsv1.ReplicaSet{test.set}})}
+			w.check("refused", w.refusals(), test.want)
+			for _, r := range w.state.Refused {
+				w.check("since", r.Since, int64(7))
+			}
+		})
+	}
 }
 
 // The quota has room for the four pods, but not for the one that maxSurge adds. With maxUnavailable the controller first deletes an old
