@@ -100,13 +100,18 @@ func (l *loader) noNodesLeft(s *scenario.Scenario) {
 	}
 }
 
-// noteSkipped counts the files that hold no object of Kubernetes, and names a few.
-func noteSkipped(set *manifest.Set) []string {
-	if len(set.Skipped) == 0 {
-		return nil
+// noteSkipped counts the files that hold no object of Kubernetes, and those that are packed, and names a few.
+func noteSkipped(set *manifest.Set) (notes []string) {
+	count := func(skipped []manifest.Skipped, format string) {
+		if len(skipped) > 0 {
+			names := list.Each(skipped, func(s manifest.Skipped) string { return s.File })
+			notes = append(notes, fmt.Sprintf(format, words.Count(len(names), "file"), some(names, maxNamed)))
+		}
 	}
-	names := list.Each(set.Skipped, func(skipped manifest.Skipped) string { return skipped.File })
-	return []string{fmt.Sprintf("left out, without any Kubernetes object: %s (%s).", words.Count(len(names), "file"), some(names, maxNamed))}
+	isPacked := func(s manifest.Skipped) bool { return s.Packed }
+	count(list.Without(set.Skipped, isPacked), "left out, without any Kubernetes object: %s (%s).")
+	count(list.Where(set.Skipped, isPacked), "not looked into, since packed inside of a folder or an archive: %s (%s); unpack what has objects, or name it by itself.")
+	return notes
 }
 
 // setAside removes the pods of a dump whose node is not in the scenario: the node was deleted while they ran, or was set aside itself. In a

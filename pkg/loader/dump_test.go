@@ -60,12 +60,14 @@ func TestWhatAFolderLacksIsNoted(t *testing.T) {
 	for _, name := range []string{"c", "d", "e", "f", "g"} {
 		tree["dir/"+name+".json"] = &fstest.MapFile{Data: []byte(`["timeout"]`)}
 	}
+	tree["dir/sub/rest.tar.gz"] = &fstest.MapFile{Data: []byte("x")}
 	s, err := FromFiles(nil, []string{"dir"}, nil, Options{FS: tree})
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := []string{
 		"left out, without any Kubernetes object: 5 files (dir/c.json, dir/d.json, dir/e.json and 2 more).",
+		"not looked into, since packed inside of a folder or an archive: 1 file (dir/sub/rest.tar.gz); unpack what has objects, or name it by itself.",
 		"set aside: Pod (default/p): the input has a newer version of it.",
 	}
 	if diff := cmp.Diff(want, s.Notes); diff != "" {

@@ -63,6 +63,11 @@ type entry struct {
 	decoded
 }
 
+// packedEntry is a file of an archive that is packed once more.
+func packedEntry(name, file string) entry {
+	return entry{name, decoded{file: file, foreign: true, packed: true, errs: []error{errors.New(leftPacked(file).Problem)}}}
+}
+
 // decodeArchive decodes those files of a tar archive that [Read] would read from a folder, sorted by name. It follows no links.
 func (c *collection) decodeArchive(file string, in *content) (documents int) {
 	text := &ending{in: &limited{in: in, left: maxArchive}}
@@ -105,7 +110,10 @@ func (c *collection) entries(file string, archive *tar.Reader) (entries []entry,
 			return entries, source.errorf("%q is a file outside of the archive; pack it anew, with paths below one folder", header.Name)
 		case strings.Count(name, "/") > maxFolders:
 			return entries, source.errorf("more than %d folders inside each other; unpack the archive, and give the folders with objects", maxFolders)
-		case !isRead(name) || hidden(name):
+		case hidden(name):
+		case isPacked(name):
+			entries = append(entries, packedEntry(name, label))
+		case !isRead(name):
 		case header.Typeflag == tar.TypeSymlink || header.Typeflag == tar.TypeLink:
 			entries = append(entries, entry{name, decoded{file: label, foreign: true, errs: []error{Source{File: label}.errorf("is a link, which is not followed")}}})
 		case header.Typeflag == tar.TypeReg:
@@ -123,7 +131,7 @@ func (c *collection) decodeEntry(file string, archive io.Reader) (decoded, error
 	whole := &content{in: archive} // keeps the first error of the archive
 	in, err := open(io.NopCloser(whole))
 	if err == nil && in.archive {
-		return decoded{file: file, foreign: true, errs: []error{Source{File: file}.errorf("is an archive inside of an archive, which is not read")}}, nil
+		return packedEntry(file, file).decoded, nil
 	}
 	var read decoded
 	if err == nil {

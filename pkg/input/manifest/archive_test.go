@@ -72,7 +72,8 @@ func TestArchiveRefuses(t *testing.T) {
 		{"root", archived(t, [2]string{"/b.yaml", namespace("b")}), `dump.tar: "/b.yaml" is a file outside of the archive; pack it anew, with paths below one folder`},
 		{"deep", archived(t, [2]string{strings.Repeat("a/", maxFolders+1) + "b.yaml", namespace("b")}), "dump.tar: more than 50 folders inside each other; unpack the archive, and give the folders with objects"},
 		{"nothing", archived(t, [2]string{"a.txt", "x"}), "dump.tar: no Kubernetes object in it; give a file that has at least one"},
-		{"an archive in it", archived(t, [2]string{"a.json", whole}), "dump.tar: no Kubernetes object in it; give a file that has at least one"},
+		{"an archive in it", archived(t, [2]string{"a.json", whole}), "dump.tar: no Kubernetes object in it, but dump.tar/a.json, which is packed; unpack it, or name it by itself"},
+		{"another archive in it", archived(t, [2]string{"x/inner.tar.gz", whole}), "dump.tar: no Kubernetes object in it, but dump.tar/x/inner.tar.gz, which is packed; unpack it, or name it by itself"},
 		{"an invalid file", archived(t, [2]string{"x/a.json", `{"kind": "Pod"`}), "dump.tar/x/a.json: line 1: not valid JSON: unexpected EOF"},
 		{"a large object", archived(t, [2]string{"x/a.json.gz", string(compressed(t, `{"a": "`+strings.Repeat("x", maxObject)+`x"}`))}), "dump.tar/x/a.json.gz: " + errObjectTooLarge.Error()},
 	} {
@@ -85,5 +86,41 @@ func TestArchiveRefuses(t *testing.T) {
 	}
 	if _, err := ReadFile(os.DirFS("."), nil, "dump.tar"); err == nil {
 		t.Error("an archive was read as one file")
+	}
+}
+
+// What is packed inside of a folder or an archive is not read, and not forgotten.
+func TestPacked(t *testing.T) {
+	whole := archived(t, [2]string{"b.yaml", namespace("b")})
+	inner := archived(t, [2]string{"a.yaml", namespace("a")}, [2]string{"b.tgz", whole}, [2]string{"c.json", string(compressed(t, whole))}, [2]string{"d.json.xz", "x"}, [2]string{".e.tar", whole})
+	files(t, map[string]string{
+		"dir/a.yaml": namespace("a"), "dir/b.tar.gz": string(compressed(t, whole)), "dir/sub/C.ZIP": "PK", "dir/d.log.gz": "x", "dir/.e.tar": whole,
+		"only/b.tar": whole, "log/d.log": "x", "inner.tar": inner,
+	})
+	for path, want := range map[string][]string{
+		"dir":       {"dir/b.tar.gz", "dir/sub/C.ZIP"},
+		"inner.tar": {"inner.tar/b.tgz", "inner.tar/c.json", "inner.tar/d.json.xz"},
+	} {
+		set, err := Read(nil, path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, skipped := range set.Skipped {
+			if skipped.Packed && strings.Contains(fmt.Sprint(set.Strict()), skipped.File+": is packed inside of a folder or an archive, which is not read; unpack it, or name it by itself") {
+				got = append(got, skipped.File)
+			}
+		}
+		if diff := cmp.Diff(want, got); diff != "" || len(set.Objects) != 1 {
+			t.Errorf("%s: %d objects; packed (-want +got):\n%s", path, len(set.Objects), diff)
+		}
+	}
+	for path, want := range map[string]string{
+		"only": "only: no .yaml, .yml, .json file in this folder, but only/b.tar, which is packed; unpack it, or name it by itself",
+		"log":  "log: no .yaml, .yml, .json file in this folder",
+	} {
+		if _, err := Read(nil, path); fmt.Sprint(err) != want {
+			t.Errorf("%s: %v, want %s", path, err, want)
+		}
 	}
 }

@@ -4,14 +4,17 @@ import (
 	"context"
 	"regexp"
 	"slices"
+	"strings"
 )
 
 // Skipped is a file of a folder or an archive that holds no Kubernetes object. For example, a support bundle has a list of permissions
-// beside the objects.
+// beside the objects. It may also be packed, so that nobody has looked into it.
 type Skipped struct {
 	File string
 	// Problem is the error that the file would be if somebody named it.
 	Problem string
+	// Packed means that nobody has looked into the file, because it is an archive, or compressed.
+	Packed bool
 }
 
 // objectFields matches a field that every object has. It also works on text that cannot be parsed.
@@ -25,6 +28,8 @@ type decoded struct {
 	errs      []error
 	// foreign means that the file cannot be parsed, and has no field that every Kubernetes object has.
 	foreign bool
+	// packed means that the file is not looked into.
+	packed bool
 }
 
 // isForeign reports whether the file holds nothing that can be a Kubernetes object.
@@ -51,7 +56,16 @@ func (d *decoded) skipped() Skipped {
 	for _, o := range d.outcomes {
 		errs = append(errs, o.errs...)
 	}
-	return Skipped{File: d.file, Problem: errs[0].Error()}
+	return Skipped{File: d.file, Problem: errs[0].Error(), Packed: d.packed}
+}
+
+// noObjects returns the error for a path that holds no object, although it may in what is packed there.
+func (c *collection) noObjects(path string) error {
+	i := slices.IndexFunc(c.set.Skipped, func(s Skipped) bool { return s.Packed && strings.HasPrefix(s.File, path) })
+	if i < 0 {
+		return noObjects(path)
+	}
+	return Source{File: path}.errorf("no Kubernetes object in it, but %s, which is packed; unpack it, or name it by itself", c.set.Skipped[i].File)
 }
 
 // nameless reports whether the item has no name. An object whose kind somebody forgot has a name; an item without a name and a kind is no

@@ -27,6 +27,20 @@ func isRead(name string) bool {
 	return slices.Contains(extensions, filepath.Ext(strings.TrimSuffix(strings.ToLower(name), ".gz")))
 }
 
+// packed lists the extensions of archives and of compressed files that are not unpacked where they lie in a folder or an archive.
+var packed = []string{".tar", ".tar.gz", ".tgz", ".zip", ".7z", ".rar", ".bz2", ".xz", ".zst"}
+
+// isPacked reports whether a file of this name may hold objects, but is not read from a folder or an archive.
+func isPacked(name string) bool {
+	lower := strings.ToLower(name)
+	return slices.ContainsFunc(packed, func(extension string) bool { return strings.HasSuffix(lower, extension) })
+}
+
+// leftPacked returns the file of a folder or an archive, which is not read because it is packed.
+func leftPacked(file string) Skipped {
+	return Skipped{File: file, Packed: true, Problem: Source{File: file}.errorf("is packed inside of a folder or an archive, which is not read; unpack it, or name it by itself").Error()}
+}
+
 // Read reads files, folders, tar archives, patterns and the standard input ("-") in the given order. It reads a file that occurs twice only
 // once, and unpacks gzip compression.
 //
@@ -71,10 +85,13 @@ func ReadWithin(ctx context.Context, most map[string]int, fsys fs.FS, stdin io.R
 		return c.decodeFile(tree, stdin, file, inFolder) + len(c.errs) - problems
 	}
 	for _, path := range paths {
-		files, err := tree.filesAt(path)
+		files, packed, err := tree.filesAt(path)
 		if err != nil {
 			c.errs = append(c.errs, err)
 			continue
+		}
+		for _, file := range packed {
+			c.set.Skipped = append(c.set.Skipped, leftPacked(file))
 		}
 		documents, inFolder := 0, tree.isFolder(path)
 		for _, file := range files {
@@ -84,7 +101,7 @@ func ReadWithin(ctx context.Context, most map[string]int, fsys fs.FS, stdin io.R
 			documents += read(file, inFolder)
 		}
 		if documents == 0 {
-			c.errs = append(c.errs, noObjects(path))
+			c.errs = append(c.errs, c.noObjects(path))
 		}
 	}
 	if len(paths) == 0 {
@@ -164,13 +181,14 @@ func IsRecording(fsys fs.FS, file string) bool {
 
 // Files returns the files that [Read] would read for a file, a folder or a pattern, in order, regardless of their content.
 func Files(fsys fs.FS, path string) ([]string, error) {
-	return tree{fsys}.filesAt(path)
+	files, _, err := tree{fsys}.filesAt(path)
+	return files, err
 }
 
-// filesAt returns the files of a path.
-func (t tree) filesAt(path string) ([]string, error) {
+// filesAt returns the files of a path, and those of a folder that are packed.
+func (t tree) filesAt(path string) (files, packed []string, err error) {
 	if path == Stdin {
-		return []string{path}, nil
+		return []string{path}, nil, nil
 	}
 	source := Source{File: path}
 	info, err := t.stat(path)
@@ -178,34 +196,32 @@ func (t tree) filesAt(path string) ([]string, error) {
 	case err == nil && info.IsDir():
 		return t.filesIn(path)
 	case err == nil:
-		return []string{path}, nil
+		return []string{path}, nil, nil
 	case !strings.ContainsAny(path, "*?["):
-		return nil, source.errorf("%v; give a file, a folder, a pattern, or - for the standard input", reason(err))
+		return nil, nil, source.errorf("%v; give a file, a folder, a pattern, or - for the standard input", reason(err))
 	}
 	matches, err := t.glob(path)
 	if err != nil {
-		return nil, source.errorf("not a valid pattern: %v", err)
+		return nil, nil, source.errorf("not a valid pattern: %v", err)
 	}
-	var files []string
 	for _, match := range matches {
 		info, err := t.stat(match)
 		if err != nil || info.IsDir() {
 			continue
 		}
 		if err := Regular(match, info); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		files = append(files, match)
 	}
 	if len(files) == 0 {
-		return nil, source.errorf("no file matches this pattern")
+		return nil, nil, source.errorf("no file matches this pattern")
 	}
-	return files, nil
+	return files, nil, nil
 }
 
-func (t tree) filesIn(folder string) ([]string, error) {
-	var files []string
-	err := t.walk(folder, func(path string, entry fs.DirEntry, err error) error {
+func (t tree) filesIn(folder string) (files, packed []string, err error) {
+	err = t.walk(folder, func(path string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return Source{File: path}.errorf("%v", reason(err))
@@ -219,16 +235,20 @@ func (t tree) filesIn(folder string) ([]string, error) {
 				}
 			}
 			files = append(files, path)
+		case !entry.IsDir() && !strings.HasPrefix(entry.Name(), ".") && isPacked(path):
+			packed = append(packed, path)
 		}
 		return nil
 	})
-	if err != nil {
-		return nil, err
+	switch {
+	case err != nil:
+		return nil, nil, err
+	case len(files) == 0 && len(packed) > 0:
+		return nil, nil, Source{File: folder}.errorf("no %s file in this folder, but %s, which is packed; unpack it, or name it by itself", strings.Join(extensions, ", "), packed[0])
+	case len(files) == 0:
+		return nil, nil, Source{File: folder}.errorf("no %s file in this folder", strings.Join(extensions, ", "))
 	}
-	if len(files) == 0 {
-		return nil, Source{File: folder}.errorf("no %s file in this folder", strings.Join(extensions, ", "))
-	}
-	return files, nil
+	return files, packed, nil
 }
 
 // Regular returns an error for a file of a folder or a pattern that is not a regular file: reading a pipe without a writer would block, and
