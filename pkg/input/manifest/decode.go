@@ -66,6 +66,9 @@ func (it item) decode() outcome {
 	case gv.Group == "kind.x-k8s.io" && h.Kind == "Cluster":
 		return it.decodeKind()
 	case known != nil && known.Serves(gv):
+		if problem := it.longSelector(); problem != "" {
+			return it.refuse(h.describe(), problem)
+		}
 		return it.decodeObject(gv.WithKind(h.Kind))
 	case known != nil && (gv.Group == "extensions" || admission.IsGroup(gv.Group)):
 		return it.refuse(h.describe(),
@@ -163,7 +166,7 @@ func (it item) decodeUnread() (outcome, bool) {
 	h := &it.header
 	h.APIVersion, h.Kind = cmp.Or(apiVersion, h.APIVersion), cmp.Or(kind, h.Kind)
 	gv, err := schema.ParseGroupVersion(h.APIVersion)
-	if known := admission.KindNamed(h.Kind); err != nil || known == nil || !known.Serves(gv) || mayBeAstronomic(it.json) {
+	if known := admission.KindNamed(h.Kind); err != nil || known == nil || !known.Serves(gv) || mayBeAstronomic(it.json) || it.longSelector() != "" {
 		return outcome{}, false
 	}
 	typed, err := legacyscheme.Scheme.New(gv.WithKind(h.Kind))
