@@ -116,11 +116,33 @@ func TestPacked(t *testing.T) {
 		}
 	}
 	for path, want := range map[string]string{
-		"only": "only: no .yaml, .yml, .json file in this folder, but only/b.tar, which is packed; unpack it, or name it by itself",
+		"only": "only: no .yaml, .yml, .json file in this folder that can be read; only/b.tar: is packed inside of a folder or an archive, which is not read; unpack it, or name it by itself",
 		"log":  "log: no .yaml, .yml, .json file in this folder",
 	} {
 		if _, err := Read(nil, path); fmt.Sprint(err) != want {
 			t.Errorf("%s: %v, want %s", path, err, want)
 		}
+	}
+}
+
+// A link to nothing, as a bundle that was copied without what it names has, does not keep the rest of a folder from being read.
+func TestLinkToNothing(t *testing.T) {
+	files(t, map[string]string{"dir/a.yaml": namespace("a"), "lone/a.txt": "x"})
+	for _, dir := range []string{"dir", "lone"} {
+		if err := os.Symlink("nowhere.json", dir+"/gone.json"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	set, err := Read(nil, "dir")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []Skipped{{File: "dir/gone.json", Problem: "dir/gone.json: is a link to a file that is not there; copy the file, or remove the link"}}
+	if diff := cmp.Diff(want, set.Skipped); diff != "" || len(set.Objects) != 1 {
+		t.Errorf("%d objects; skipped (-want +got):\n%s", len(set.Objects), diff)
+	}
+	const lone = "lone: no .yaml, .yml, .json file in this folder that can be read; lone/gone.json: is a link to a file that is not there; copy the file, or remove the link"
+	if _, err := Read(nil, "lone"); fmt.Sprint(err) != lone {
+		t.Errorf("error %v, want %s", err, lone)
 	}
 }

@@ -21,7 +21,8 @@ var signs = []struct {
 	kind         string
 	alternatives []string
 }{
-	{"Node", []string{"status.nodeInfo", "status.daemonEndpoints", "status.capacity status.allocatable spec.podCIDR", "status.capacity status.allocatable spec.providerID"}},
+	{"Node", []string{"status.nodeInfo", "status.daemonEndpoints", "status.capacity status.allocatable spec.podCIDR", "status.capacity status.allocatable spec.providerID",
+		"status.capacity status.allocatable status.conditions spec.nodeClassRef!"}}, // which a NodeClaim of Karpenter has
 	{"Pod", []string{"spec.containers status.phase", "spec.containers spec.restartPolicy"}},
 	{"Deployment", []string{"spec.template.spec.containers spec.strategy"}},
 	{"StatefulSet", []string{"spec.template.spec.containers spec.podManagementPolicy", "spec.template.spec.containers spec.serviceName"}},

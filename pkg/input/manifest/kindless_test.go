@@ -58,8 +58,10 @@ func TestKindless(t *testing.T) {
 		"spec: {maxReplicas: 2, targetCPUUtilizationPercentage: 50, scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: d}}": "HorizontalPodAutoscaler",
 		"kind: Node, status: {capacity: {cpu: 4}, nodeInfo: {}}":                                                                       "Node",
 		"apiVersion: v1, status: {capacity: {cpu: 4}, nodeInfo: {machineID: 0}}":                                                       "Node",
-		// A DeploymentConfig of OpenShift, a ConfigMap, and no field at all.
+		"status: {capacity: {cpu: 4}, allocatable: {cpu: 4}, conditions: []}":                                                          "Node",
+		// A NodeClaim of Karpenter, a DeploymentConfig of OpenShift, a ConfigMap, and no field at all.
 		"spec: {selector: {a: b}, triggers: [], replicas: 1, template: {metadata: {labels: {a: b}}, spec: {containers: [{name: c, image: i}]}}}": "",
+		"spec: {nodeClassRef: {name: c}}, status: {capacity: {cpu: 4}, allocatable: {cpu: 4}, conditions: []}":                                   "",
 		"data: {a: b}": "",
 		"spec: {}":     "",
 	} {

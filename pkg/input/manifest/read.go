@@ -85,14 +85,12 @@ func ReadWithin(ctx context.Context, most map[string]int, fsys fs.FS, stdin io.R
 		return c.decodeFile(tree, stdin, file, inFolder) + len(c.errs) - problems
 	}
 	for _, path := range paths {
-		files, packed, err := tree.filesAt(path)
+		files, skipped, err := tree.filesAt(path)
 		if err != nil {
 			c.errs = append(c.errs, err)
 			continue
 		}
-		for _, file := range packed {
-			c.set.Skipped = append(c.set.Skipped, leftPacked(file))
-		}
+		c.set.Skipped = append(c.set.Skipped, skipped...)
 		documents, inFolder := 0, tree.isFolder(path)
 		for _, file := range files {
 			if c.ended() {
@@ -185,8 +183,8 @@ func Files(fsys fs.FS, path string) ([]string, error) {
 	return files, err
 }
 
-// filesAt returns the files of a path, and those of a folder that are packed.
-func (t tree) filesAt(path string) (files, packed []string, err error) {
+// filesAt returns the files of a path, and those of a folder that may have objects and cannot be read.
+func (t tree) filesAt(path string) (files []string, skipped []Skipped, err error) {
 	if path == Stdin {
 		return []string{path}, nil, nil
 	}
@@ -220,7 +218,7 @@ func (t tree) filesAt(path string) (files, packed []string, err error) {
 	return files, nil, nil
 }
 
-func (t tree) filesIn(folder string) (files, packed []string, err error) {
+func (t tree) filesIn(folder string) (files []string, skipped []Skipped, err error) {
 	err = t.walk(folder, func(path string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
@@ -229,26 +227,32 @@ func (t tree) filesIn(folder string) (files, packed []string, err error) {
 		case strings.HasPrefix(entry.Name(), ".") && entry.IsDir():
 			return fs.SkipDir
 		case !entry.IsDir() && !strings.HasPrefix(entry.Name(), ".") && isRead(path):
-			if info, err := t.stat(path); err == nil && !info.IsDir() { // stat follows a link
+			info, err := t.stat(path) // which follows a link
+			if errors.Is(err, fs.ErrNotExist) && entry.Type()&fs.ModeSymlink != 0 {
+				problem := Source{File: path}.errorf("is a link to a file that is not there; copy the file, or remove the link")
+				skipped = append(skipped, Skipped{File: path, Problem: problem.Error()})
+				return nil
+			}
+			if err == nil && !info.IsDir() {
 				if err := Regular(path, info); err != nil {
 					return err
 				}
 			}
 			files = append(files, path)
 		case !entry.IsDir() && !strings.HasPrefix(entry.Name(), ".") && isPacked(path):
-			packed = append(packed, path)
+			skipped = append(skipped, leftPacked(path))
 		}
 		return nil
 	})
 	switch {
 	case err != nil:
 		return nil, nil, err
-	case len(files) == 0 && len(packed) > 0:
-		return nil, nil, Source{File: folder}.errorf("no %s file in this folder, but %s, which is packed; unpack it, or name it by itself", strings.Join(extensions, ", "), packed[0])
+	case len(files) == 0 && len(skipped) > 0:
+		return nil, nil, fmt.Errorf("%s: no %s file in this folder that can be read; %s", folder, strings.Join(extensions, ", "), skipped[0].Problem)
 	case len(files) == 0:
 		return nil, nil, Source{File: folder}.errorf("no %s file in this folder", strings.Join(extensions, ", "))
 	}
-	return files, packed, nil
+	return files, skipped, nil
 }
 
 // Regular returns an error for a file of a folder or a pattern that is not a regular file: reading a pipe without a writer would block, and
