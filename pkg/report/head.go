@@ -117,6 +117,10 @@ func (h Head) Title() string { return cmp.Or(h.Named(), h.Files) }
 // NewHead returns the head of a report on a simulation. version is Faultline's version.
 func NewHead(result *simulation.Result, kind, version string) Head {
 	s := result.Scenario
+	last := result.Initial
+	if n := len(result.Steps); n > 0 {
+		last = result.Steps[n-1].State
+	}
 	h := Head{
 		APIVersion:  APIVersion,
 		Kind:        kind,
@@ -127,7 +131,7 @@ func NewHead(result *simulation.Result, kind, version string) Head {
 		Ties:        "upstream",
 		Seed:        s.Ties.Seed,
 		Cluster:     Cluster{Nodes: len(result.Initial.Nodes)},
-		Notes:       slices.Concat(result.Notes, result.Mutated()),
+		Notes:       slices.Concat(result.Notes, MutationNotes(last)),
 		Partial:     result.Partial,
 		Files:       words.And(s.Files),
 	}

@@ -320,7 +320,7 @@ func (z *sizer) run(ctx context.Context, w world.World, point []int, whole bool)
 	last := &result.Steps[len(result.Steps)-1]
 	if z.state == nil { // the first try runs alone
 		z.state, z.pending = last.State, last.Pending
-		z.sizing.Mutated = result.Mutated()
+		z.sizing.State = last.State
 	}
 	all := z.lacks(failure{}, last.State, last.Pending)
 	for _, level := range z.opts.Survive {

@@ -2,6 +2,7 @@ package capacity
 
 import (
 	"github.com/faultline/faultline/pkg/ask/claim"
+	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/controller"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/topology"
@@ -67,8 +68,9 @@ type Sizing struct {
 	Aside []Aside `json:"aside,omitempty"`
 	// Fewer says what goes wrong with one node fewer, for each number that can be lowered.
 	Fewer []Fewer `json:"fewer,omitempty"`
-	// Mutated says what new pods get that their templates lack; see simulation.Result.Mutated.
-	Mutated []string `json:"-"`
+	// State is the cluster of the first try after its steps; nil if no try has ended. A report says what its new pods get that their
+	// templates lack.
+	State *cluster.State `json:"-"`
 	// Partial says how far an interrupted search came; empty if the search has ended.
 	Partial string `json:"-"`
 	// The claims of the answer and the scenario for which they hold; see Claims.

@@ -11,7 +11,6 @@ import (
 	"github.com/faultline/faultline/pkg/expect"
 	"github.com/faultline/faultline/pkg/input/manifest"
 	"github.com/faultline/faultline/pkg/report"
-	"github.com/faultline/faultline/pkg/simulation"
 	"github.com/faultline/faultline/pkg/world"
 )
 
@@ -216,7 +215,7 @@ type WhyLeft struct {
 	Sentence int `json:"sentence"`
 	cluster.WorkloadRef
 	// Groups are the pods that got a node, in order. Consecutive pods with the same nodes are one group.
-	Groups []simulation.Left `json:"groups"`
+	Groups []Left `json:"groups"`
 }
 
 // Requested is the sum of the requests of the pods on a node.

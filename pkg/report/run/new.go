@@ -172,13 +172,13 @@ func newStep(step *simulation.Step, judged []expect.Judged, from *scenario.Scena
 		ruled[w.Ref] = w.Rules != nil
 		w.Source = report.SourceOf(from, step.Name, w.Ref)
 	}
-	for i, because := range step.Why() {
-		s.Why = append(s.Why, because.Sentence)
-		if because.Left != nil {
-			s.WhyLeft = append(s.WhyLeft, WhyLeft{Sentence: i, WorkloadRef: because.Of.Workload(), Groups: because.Left})
+	for i, because := range newWhy(step) {
+		s.Why = append(s.Why, because.sentence)
+		if because.left != nil {
+			s.WhyLeft = append(s.WhyLeft, WhyLeft{Sentence: i, WorkloadRef: because.of.Workload(), Groups: because.left})
 		}
-		if ruled[because.Of] {
-			s.WhyRules = append(s.WhyRules, WhyRule{Sentence: i, WorkloadRef: because.Of.Workload(), Paths: because.Rules})
+		if ruled[because.of] {
+			s.WhyRules = append(s.WhyRules, WhyRule{Sentence: i, WorkloadRef: because.of.Workload(), Paths: because.rules})
 		}
 	}
 	return s

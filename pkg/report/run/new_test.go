@@ -221,7 +221,7 @@ func TestNewStatuses(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if other := New(result.In("other"), make([][]expect.Judged, 1), "").Steps[0]; len(other.Quotas)+len(other.PodGroups) > 0 {
+	if other := New(report.InNamespace(result, "other"), make([][]expect.Judged, 1), "").Steps[0]; len(other.Quotas)+len(other.PodGroups) > 0 {
 		t.Errorf("quotas %v and pod groups %v are of another namespace", other.Quotas, other.PodGroups)
 	}
 }

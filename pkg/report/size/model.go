@@ -24,8 +24,9 @@ type Report struct {
 
 // New returns the report on a sizing of the scenario, which has these nodes. version is Faultline's version.
 func New(s *scenario.Scenario, nodes []*v1.Node, sizing *capacity.Sizing, version string) *Report {
-	result := &simulation.Result{
-		Scenario: s, Initial: &cluster.State{Nodes: nodes}, Notes: slices.Concat(s.Notes, sizing.Mutated), Partial: sizing.Partial,
+	result := &simulation.Result{Scenario: s, Initial: &cluster.State{Nodes: nodes}, Notes: s.Notes, Partial: sizing.Partial}
+	if sizing.State != nil {
+		result.Notes = slices.Concat(s.Notes, report.MutationNotes(sizing.State))
 	}
 	return &Report{Head: report.NewHead(result, Kind, version), Sizing: *sizing}
 }

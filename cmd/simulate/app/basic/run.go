@@ -134,7 +134,7 @@ func reportOn(c *command.Call, verbose bool, cycles func(*run.Step) bool) (*simu
 	}
 	shown := result
 	if only := c.Input.Namespace.Listed(); only != "" {
-		shown = result.In(only)
+		shown = report.InNamespace(result, only)
 		shown.Notes = append(slices.Clip(shown.Notes), "shown are the pods of namespace "+only+" alone.")
 	}
 	found := run.New(shown, judged, c.ToolVersion)

@@ -1,4 +1,4 @@
-package simulation
+package run
 
 import (
 	"cmp"
@@ -15,22 +15,23 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/list"
+	"github.com/faultline/faultline/pkg/simulation"
 	"github.com/faultline/faultline/pkg/topology"
 )
 
-// Because explains in a sentence what decided where the pods of a workload are: what the filters left, and which scores chose among that.
-// Rules are the paths of the pods' rules that the sentence mentions.
-type Because struct {
-	Of       cluster.Ref
-	Sentence string
-	Left     []Left
-	Rules    []string
+// because explains in a sentence what decided where the pods of a workload are: what the filters left, and which scores chose among that.
+// rules are the paths of the pods' rules that the sentence mentions.
+type because struct {
+	of       cluster.Ref
+	sentence string
+	left     []Left
+	rules    []string
 }
 
-// Why explains in one sentence per workload what decided the step: which nodes were left to choose from, and which scores chose. The
+// newWhy explains in one sentence per workload what decided the step: which nodes were left to choose from, and which scores chose. The
 // sentences derive from what the plugins did, pod by pod. Workloads with Pending pods come first; workloads without placed or Pending pods
 // are left out.
-func (s *Step) Why() []Because {
+func newWhy(s *simulation.Step) []because {
 	owner := s.State.Owners()
 	var order []cluster.Ref
 	placed := map[cluster.Ref][]placement.Placement{}
@@ -52,19 +53,19 @@ func (s *Step) Why() []Because {
 		pending[o] = append(pending[o], p)
 	}
 	slices.SortStableFunc(order, func(a, b cluster.Ref) int { return cmp.Compare(min(len(pending[b]), 1), min(len(pending[a]), 1)) })
-	var all []Because
+	var all []because
 	for _, o := range order {
 		groups := left(placed[o])
 		parts := append(whyPlaced(placed[o], whyLeft(groups)), whyPending(pending[o], s.State)...)
-		all = append(all, Because{
-			Of: o, Sentence: o.String() + ": " + strings.Join(parts, "; ") + ".", Left: groups, Rules: spoken(placed[o], pending[o], s.State),
+		all = append(all, because{
+			of: o, sentence: o.String() + ": " + strings.Join(parts, "; ") + ".", left: groups, rules: spoken(placed[o], pending[o], s.State),
 		})
 	}
 	return all
 }
 
-// decided sums up what one rule decided.
-type decided struct {
+// ruleDecision sums up what one rule decided.
+type ruleDecision struct {
 	rule   string
 	pods   int
 	margin int64  // the smallest, in points
@@ -80,7 +81,7 @@ const maxRules = 3
 func whyPlaced(placed []placement.Placement, left string) []string {
 	var forced, agreed int
 	var equal []int // the number of nodes, for each pod that found only equal ones
-	var rules []*decided
+	var rules []*ruleDecision
 	for _, p := range placed {
 		switch {
 		case p.Scored == 0:
@@ -108,7 +109,7 @@ func whyPlaced(placed []placement.Placement, left string) []string {
 	if forced > 0 && (left == "" || forced < len(placed)) { // otherwise the text left says so
 		parts = append(parts, ofAll(forced, len(placed))+" had a single node left")
 	}
-	slices.SortStableFunc(rules, func(a, b *decided) int { return cmp.Compare(b.pods, a.pods) })
+	slices.SortStableFunc(rules, func(a, b *ruleDecision) int { return cmp.Compare(b.pods, a.pods) })
 	for _, r := range rules[:min(len(rules), maxRules)] {
 		part := fmt.Sprintf("%s decided for %s, by %s over %s", r.rule, ofAll(r.pods, len(placed)), words.Count(int(r.margin), "point"), r.over)
 		if r.pods > 1 {
@@ -126,10 +127,10 @@ func whyPlaced(placed []placement.Placement, left string) []string {
 }
 
 // credit counts a pod for the rule that decided for it. equal is the number of nodes that would have tied without the rule.
-func credit(rules []*decided, rule string, p placement.Placement, equal int) []*decided {
-	i := slices.IndexFunc(rules, func(r *decided) bool { return r.rule == rule })
+func credit(rules []*ruleDecision, rule string, p placement.Placement, equal int) []*ruleDecision {
+	i := slices.IndexFunc(rules, func(r *ruleDecision) bool { return r.rule == rule })
 	if i < 0 {
-		return append(rules, &decided{rule: rule, pods: 1, margin: p.Margin, over: p.RunnerUp, equal: equal})
+		return append(rules, &ruleDecision{rule: rule, pods: 1, margin: p.Margin, over: p.RunnerUp, equal: equal})
 	}
 	r := rules[i]
 	r.pods++

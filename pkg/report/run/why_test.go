@@ -1,4 +1,4 @@
-package simulation
+package run
 
 import (
 	"fmt"
@@ -12,12 +12,22 @@ import (
 	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/loader"
 	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/simulation"
 )
+
+func runCase(t *testing.T, s *scenario.Scenario) *simulation.Result {
+	t.Helper()
+	result, err := simulation.Run(t.Context(), s, simulation.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return result
+}
 
 // The sentences say what decided each step of the walkthrough. In step 5 only default spreading decides; in step 8 the zone term and
 // default spreading agree.
 func TestWhyOfTheWalkthrough(t *testing.T) {
-	s, err := loader.Load(filepath.Join("..", "..", "scenarios", "kind-walkthrough"), loader.Options{})
+	s, err := loader.Load(filepath.Join("..", "..", "..", "scenarios", "kind-walkthrough"), loader.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,9 +54,9 @@ func TestWhyOfTheWalkthrough(t *testing.T) {
 	}
 	got, spoken := map[string][]string{}, map[string][]string{}
 	for _, step := range runCase(t, s).Steps {
-		got[step.Name] = sentences(step.Why())
-		for _, because := range step.Why() {
-			spoken[step.Name] = append(spoken[step.Name], because.Rules...)
+		got[step.Name] = sentences(newWhy(&step))
+		for _, because := range newWhy(&step) {
+			spoken[step.Name] = append(spoken[step.Name], because.rules...)
 		}
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -114,7 +124,7 @@ func TestWhySaysWhatFiltersLeft(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff([]string{test.want}, sentences(runCase(t, s).Steps[0].Why())); diff != "" {
+			if diff := cmp.Diff([]string{test.want}, sentences(newWhy(&runCase(t, s).Steps[0]))); diff != "" {
 				t.Errorf("why (-want +got):\n%s", diff)
 			}
 		})
@@ -135,10 +145,10 @@ func TestWhySaysHowManyNodesWereLookedAt(t *testing.T) {
 	}
 }
 
-func sentences(all []Because) []string {
+func sentences(all []because) []string {
 	var texts []string
 	for _, because := range all {
-		texts = append(texts, because.Sentence)
+		texts = append(texts, because.sentence)
 	}
 	return texts
 }
@@ -156,7 +166,7 @@ func TestWhyNamesWhatRefuses(t *testing.T) {
 	steps := runCase(t, s).Steps
 	want := []string{"statefulset/db: 1 pod is Pending, because NodeUnschedulable refuses 1 node (node(s) were unschedulable) and " +
 		"VolumeBinding refuses 1 node (node(s) didn't match PersistentVolume's node affinity)."}
-	if diff := cmp.Diff(want, sentences(steps[len(steps)-1].Why())); diff != "" {
+	if diff := cmp.Diff(want, sentences(newWhy(&steps[len(steps)-1]))); diff != "" {
 		t.Errorf("why (-want +got):\n%s", diff)
 	}
 }

@@ -1,4 +1,4 @@
-package simulation
+package run
 
 import (
 	"slices"

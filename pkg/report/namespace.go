@@ -1,4 +1,4 @@
-package simulation
+package report
 
 import (
 	"slices"
@@ -7,11 +7,12 @@ import (
 	"github.com/faultline/faultline/pkg/engine/controller"
 	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/list"
+	"github.com/faultline/faultline/pkg/simulation"
 )
 
-// In returns the result for reports on one namespace: with its objects and those of no namespace alone. No run can continue from it, since
-// the pods of other namespaces take room, too.
-func (r *Result) In(namespace string) *Result {
+// InNamespace returns the result for reports on one namespace: with its objects and those of no namespace alone. No run can continue from
+// this result, since the pods of other namespaces take room, too.
+func InNamespace(r *simulation.Result, namespace string) *simulation.Result {
 	in := *r
 	in.Initial = stateIn(r.Initial, namespace)
 	given := *r.Scenario

@@ -1,0 +1,125 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/words"
+)
+
+// MutationNotes returns sentences about what new pods of the state's workloads get beyond their templates: the same as the running pods of
+// the workload, or the same as all other pods of the namespace if the workload has no running pods. In a federation the sentences about a
+// member begin with the member's name.
+func MutationNotes(s *cluster.State) []string {
+	notes := mutationNotes(s)
+	if s.Federation != nil {
+		for _, member := range s.Federation.Members {
+			for _, note := range mutationNotes(member.State) {
+				notes = append(notes, "Cluster "+member.Name+": "+note)
+			}
+		}
+	}
+	return notes
+}
+
+func mutationNotes(s *cluster.State) []string {
+	if s.Mutations == nil {
+		return nil
+	}
+	observed, inherited := gains{}, gains{}
+	for _, of := range slices.SortedFunc(maps.Keys(s.Mutations.Workloads), cluster.Ref.Compare) {
+		observed.add(of, s.Mutations.Workloads[of])
+	}
+	for _, obj := range s.Objects() {
+		of := cluster.RefTo(obj)
+		_, has := s.Mutations.Workloads[of]
+		if spec, _ := cluster.PodSpec(obj); spec == nil || has || metav1.GetControllerOfNoCopy(obj) != nil || cluster.Dumped(obj) && of.Kind == "Pod" {
+			continue
+		}
+		inherited.add(of, s.Mutations.Namespaces[of.Namespace])
+	}
+	var notes []string
+	if len(observed) > 0 {
+		notes = append(notes, "Like the running pods, and unlike their templates, new "+observed.words()+". --as-template leaves this out.")
+	}
+	if len(inherited) > 0 {
+		notes = append(notes, "Like all other pods of the namespace, "+inherited.words()+". --as-template leaves this out.")
+	}
+	return notes
+}
+
+// gains maps the description of a change to the workloads whose pods get it.
+type gains map[string][]cluster.Ref
+
+func (g gains) add(of cluster.Ref, m *cluster.Mutation) {
+	for _, what := range described(m) {
+		g[what] = append(g[what], of)
+	}
+}
+
+// words returns a sentence that begins with the changes of most workloads: "pods of 31 workloads get a container proxy of 100m cpu; pods of
+// deployment/web get tolerations".
+func (g gains) words() string {
+	all := slices.SortedFunc(maps.Keys(g), func(a, b string) int { return cmp.Or(cmp.Compare(len(g[b]), len(g[a])), cmp.Compare(a, b)) })
+	var parts []string
+	for i, what := range all {
+		if i == maxMutations {
+			parts = append(parts, words.Count(len(all)-i, "more change"))
+			break
+		}
+		of := g[what][0].Qualified()
+		if n := len(g[what]); n > 1 {
+			of = words.Count(n, "workload")
+		}
+		parts = append(parts, fmt.Sprintf("pods of %s get %s", of, what))
+	}
+	return strings.Join(parts, "; ")
+}
+
+// maxMutations is how many changes a note names.
+const maxMutations = 5
+
+// described returns descriptions of what the change adds and replaces.
+func described(m *cluster.Mutation) []string {
+	if m == nil {
+		return nil
+	}
+	var all []string
+	for _, added := range m.Containers {
+		all = append(all, "a container "+added.Name+requested(added.Resources.Requests))
+	}
+	for _, added := range slices.Concat(m.FirstInitContainers, m.LastInitContainers) {
+		all = append(all, "an init container "+added.Name+requested(added.Resources.Requests))
+	}
+	for what, is := range map[string]bool{
+		"other requests": len(m.Resources) > 0 || m.PodResources != nil, "tolerations": len(m.Tolerations) > 0, "a node selector": len(m.NodeSelector) > 0,
+		"an affinity": m.Affinity != nil, "spread constraints": len(m.TopologySpreadConstraints) > 0, "device claims": len(m.ResourceClaims) > 0,
+		"the priority class " + m.PriorityClassName: m.PriorityClassName != "", "the scheduler " + m.SchedulerName: m.SchedulerName != "",
+		"the runtime class " + m.RuntimeClassName: m.RuntimeClassName != "",
+	} {
+		if is {
+			all = append(all, what)
+		}
+	}
+	return all
+}
+
+// requested returns the requests of a container as the end of a phrase: " of 100m cpu and 128Mi memory".
+func requested(requests v1.ResourceList) string {
+	var all []string
+	for _, name := range slices.Sorted(maps.Keys(requests)) {
+		quantity := requests[name]
+		all = append(all, quantity.String()+" "+string(name))
+	}
+	if len(all) == 0 {
+		return " without requests"
+	}
+	return " of " + words.And(all)
+}
