@@ -54,8 +54,8 @@ func Few(names []string) string {
 // Or returns "a", "a or b", or "a, b or c". The list must not be empty.
 func Or(names []string) string {
 	last := len(names) - 1
-	if last == 0 {
-		return names[0]
+	if last <= 0 {
+		return strings.Join(names, "")
 	}
 	return strings.Join(names[:last], ", ") + " or " + names[last]
 }

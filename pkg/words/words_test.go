@@ -10,6 +10,7 @@ func TestWords(t *testing.T) {
 	for want, got := range map[string]string{
 		"0 pods": Count(0, "pod"), "1 pod": Count(1, "pod"), "2 pods": Count(2, "pod"),
 		"": And(nil), "a": And([]string{"a"}), "a and b": And([]string{"a", "b"}), "a, b and c": And([]string{"a", "b", "c"}),
+		"a or b": Or([]string{"a", "b"}), "a, b or c": Or([]string{"a", "b", "c"}), "none: ": "none: " + Or(nil),
 		"a, b, c, d, e and f":         Few([]string{"a", "b", "c", "d", "e", "f"}),
 		"a, b, c, d, e, f and 2 more": Few([]string{"a", "b", "c", "d", "e", "f", "g", "h"}),
 	} {
