@@ -49,9 +49,23 @@ func File(t testing.TB, name string) []byte {
 // Schema reads the schema of a report from docs.
 func Schema(t *testing.T, name string) *jsonschema.Schema {
 	t.Helper()
-	for docs := "docs"; ; docs = filepath.Join("..", docs) {
+	return compile(t, File(t, filepath.Join(docsFolder(t), name+".schema.json")))
+}
+
+// docsFolder returns the folder docs of the repository: beside or above the folder of the test.
+func docsFolder(t testing.TB) string {
+	t.Helper()
+	from, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for folder := from; ; folder = filepath.Dir(folder) {
+		docs := filepath.Join(folder, "docs")
 		if info, err := os.Stat(docs); err == nil && info.IsDir() {
-			return compile(t, File(t, filepath.Join(docs, name+".schema.json")))
+			return docs
+		}
+		if folder == filepath.Dir(folder) {
+			t.Fatalf("no folder docs beside or above %s", from)
 		}
 	}
 }
