@@ -250,9 +250,20 @@ func (p *past) decisions() {
 			l.lo, l.at, l.hi = earliest.Add(-lag), earliest, earliest
 		}
 	}
-	slices.SortStableFunc(p.lives, func(a, b *life) int {
-		return cmp.Or(a.at.Compare(b.at), byVersion(a, b), created(a).Compare(created(b)))
-	})
+	slices.SortStableFunc(p.lives, byDecision)
+}
+
+// byDecision compares two pods by the time of the decision. At the same time the pods with a version come first, by version; the others
+// follow, by creation. Versions are compared only among pods that have one, so that the order is total: with a before c by version, and a
+// pod b without a version, b must not stand both after c and before a.
+func byDecision(a, b *life) int {
+	unversioned := func(l *life) int {
+		if _, err := resourceversion.CompareResourceVersion(l.version, l.version); err != nil {
+			return 1
+		}
+		return 0
+	}
+	return cmp.Or(a.at.Compare(b.at), cmp.Compare(unversioned(a), unversioned(b)), byVersion(a, b), created(a).Compare(created(b)))
 }
 
 func byVersion(a, b *life) int {
