@@ -108,12 +108,16 @@ func Evict(s *cluster.State, pod *v1.Pod) (*cluster.State, error) {
 			return evicted(s), nil
 		}
 	}
+	// Upstream looks at the observed generation first. A budget that has never synced then is "still being processed", which hides why.
 	if condition := meta.FindStatusCondition(pdb.Status.Conditions, policyv1.DisruptionAllowedCondition); pdb.Status.DisruptionsAllowed <= 0 &&
 		condition != nil && condition.Reason == policyv1.SyncFailedReason { // the numbers in the status are then stale
 		return nil, fmt.Errorf("%s: %w The disruption budget %s does not allow evicting pods currently because it failed sync: %s", cluster.RefTo(pod).Describe(),
 			ErrBudget, pdb.Name, condition.Message)
 	}
-	if pdb.Status.ObservedGeneration < pdb.Generation || pdb.Status.DisruptionsAllowed <= 0 {
+	if pdb.Status.ObservedGeneration < pdb.Generation {
+		return nil, fmt.Errorf("%s: %w The disruption budget %s is still being processed by the server.", cluster.RefTo(pod).Describe(), ErrBudget, pdb.Name) //nolint:staticcheck,revive // the API server's words
+	}
+	if pdb.Status.DisruptionsAllowed <= 0 {
 		return nil, fmt.Errorf("%s: %w The disruption budget %s needs %d healthy pods and has %d currently", cluster.RefTo(pod).Describe(), ErrBudget,
 			pdb.Name, pdb.Status.DesiredHealthy, pdb.Status.CurrentHealthy)
 	}

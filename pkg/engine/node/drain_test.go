@@ -2,10 +2,12 @@ package node
 
 import (
 	"cmp"
+	"errors"
 	"strings"
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/faultline/faultline/pkg/cluster"
@@ -101,6 +103,33 @@ func TestDrainAsKubectlDoes(t *testing.T) {
 		}
 		if got != f[3] {
 			t.Errorf("%s %s %s: %s, and kubectl %s", f[0], f[1], f[2], got, f[3])
+		}
+	}
+}
+
+// The numbers of a budget that the disruption controller has not observed yet are stale: the API server refuses the eviction before it
+// looks at the numbers, in words of its own.
+func TestEvictionAsksBudget(t *testing.T) {
+	labels := map[string]string{"app": "web"}
+	pod := cluster.Bind(&v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "p", Labels: labels}}, "n1", cluster.Epoch.Time)
+	for name, test := range map[string]struct {
+		observed int64
+		allowed  int32
+		want     string
+	}{
+		"allowed":            {2, 1, ""},
+		"used up":            {2, 0, "The disruption budget web needs 1 healthy pods and has 1 currently"},
+		"stale":              {1, 0, "The disruption budget web is still being processed by the server."},
+		"stale, and allowed": {1, 1, "The disruption budget web is still being processed by the server."},
+	} {
+		pdb := &policyv1.PodDisruptionBudget{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web", Generation: 2},
+			Spec:       policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{MatchLabels: labels}},
+			Status:     policyv1.PodDisruptionBudgetStatus{ObservedGeneration: test.observed, DisruptionsAllowed: test.allowed, DesiredHealthy: 1, CurrentHealthy: 1},
+		}
+		_, err := Evict((&cluster.State{}).With(pod, pdb), pod)
+		if test.want == "" && err != nil || test.want != "" && (!errors.Is(err, ErrBudget) || !strings.HasSuffix(err.Error(), test.want)) {
+			t.Errorf("%s: %v, want %q", name, err, test.want)
 		}
 	}
 }
