@@ -290,7 +290,8 @@ func (s *scaler) arrive(c *Cluster, state *cluster.State, to *Record) (*cluster.
 		objects := s.made(state, of, like, newNames(there, base, 1)[0])
 		there = there.With(objects[0]) // the next node then gets another name
 		added = append(added, objects...)
-		to.Autoscaling.Added = append(to.Autoscaling.Added, objects[0].GetName())
+		done := to.autoscaling(s, nil) // an earlier step may have asked for the node
+		done.Added = append(done.Added, objects[0].GetName())
 	}
 	if s.coming = later; added == nil {
 		return state, nil
