@@ -199,6 +199,10 @@ const MaxRounds = 10000
 // nodes.
 const maxLoops = 1000
 
+// maxEvictions limits the moments in a step at which taints evict pods that got their nodes in the same step. A pod that tolerates the taint
+// of its node for 60 s is evicted after 60 s; if its replacement lands on such a node again, this never ends.
+const maxEvictions = 1000
+
 // Settle lets controllers and scheduler act in turn until nothing moves any more, and appends to the record what happens. Each round takes
 // a second of logical time.
 func (c *Cluster) Settle(ctx context.Context, state *cluster.State, to *Record) (*cluster.State, error) {
@@ -212,7 +216,7 @@ func (c *Cluster) settle(ctx context.Context, state *cluster.State, until time.T
 		return state, true, nil
 	}
 	var again time.Time // when to ask the autoscaler
-	loops := 0
+	began, loops, evictions := state.Now.Time, 0, 0
 	for rounds := 0; rounds < MaxRounds; rounds++ {
 		if !until.IsZero() && !state.Now.Time.Before(until) {
 			return state, false, nil
@@ -247,6 +251,12 @@ func (c *Cluster) settle(ctx context.Context, state *cluster.State, until time.T
 			return state, true, nil
 		case !until.IsZero() && due.After(until):
 			return At(state, until), false, nil
+		}
+		if c.controllers.EvictsBoundSince(began, due.Time) {
+			if evictions++; evictions > maxEvictions {
+				to.Notes = append(to.Notes, fmt.Sprintf("taints still evicted new pods after %d evictions; the pods tolerate the taints only for some time, and their replacements land on such nodes again; this is the state at that moment", maxEvictions))
+				return state, true, nil
+			}
 		}
 		// Nothing moves until a toleration expires, a pod ends, a pod has been ready for long enough, or the autoscaler acts.
 		state, rounds, again = At(state, due.Time), 0, time.Time{}

@@ -80,6 +80,12 @@ func (c *Controllers) Reconcile(s *cluster.State) (*cluster.State, error) {
 	return withRefused(next, refused), nil
 }
 
+// EvictsBoundSince reports whether by the given time a node's taint evicts a pod that got its node since the other time, in the state of the
+// last call of Next.
+func (c *Controllers) EvictsBoundSince(since, by time.Time) bool {
+	return c.nodes.EvictsBoundSince(since, by)
+}
+
 // Next returns the earliest moment after s.Now at which something happens although nothing else changes: a toleration of a NoExecute taint
 // of a node or a device runs out, the next node gets such a taint, a kubelet has ended a pod, a pod has been ready for minReadySeconds, a
 // Job may replace a failed pod, an autoscaler looks at its target, or a volume is detached by force. While requests are refused, it is also

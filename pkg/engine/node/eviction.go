@@ -1,10 +1,12 @@
 package node
 
 import (
+	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/klog/v2"
+	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 	v1helper "k8s.io/kubernetes/pkg/apis/core/v1/helper"
 
 	"github.com/faultline/faultline/pkg/cluster"
@@ -38,8 +40,10 @@ type leavingPod struct {
 	at time.Time
 }
 
-// evictionTime returns when a pod must leave a node with the taints, counted from the first of them, or false if never. It does what
-// upstream's processPodOnNode and getMinTolerationTime do.
+// evictionTime returns when a pod must leave a node with the taints, or false if never. The time counts from when the taint eviction
+// controller first sees the pod and a taint together: from the first taint, or from the binding of a pod that got the node later. For
+// example, a pod that tolerates a taint for 60 s, and is bound 100 s after the taint was added, leaves 160 s after the taint. evictionTime
+// does what upstream's processPodOnNode and getMinTolerationTime do.
 func evictionTime(pod *v1.Pod, taints []v1.Taint) (time.Time, bool) {
 	if len(taints) == 0 || cluster.Terminal(pod) {
 		return time.Time{}, false
@@ -49,6 +53,9 @@ func evictionTime(pod *v1.Pod, taints []v1.Taint) (time.Time, bool) {
 		if taint.TimeAdded != nil && (since.IsZero() || taint.TimeAdded.Time.Before(since)) {
 			since = taint.TimeAdded.Time
 		}
+	}
+	if bound := boundAt(pod); since.Before(bound) {
+		since = bound
 	}
 	all, used := v1helper.GetMatchingTolerations(klog.Background(), taints, pod.Spec.Tolerations)
 	if !all {
@@ -61,6 +68,25 @@ func evictionTime(pod *v1.Pod, taints []v1.Taint) (time.Time, bool) {
 		}
 	}
 	return since.Add(time.Duration(shortest) * time.Second), shortest >= 0
+}
+
+// boundAt returns when the pod got its node; zero if that is unknown.
+func boundAt(pod *v1.Pod) time.Time {
+	if _, bound := podutil.GetPodCondition(&pod.Status, v1.PodScheduled); bound != nil && bound.Status == v1.ConditionTrue {
+		return bound.LastTransitionTime.Time
+	}
+	return time.Time{}
+}
+
+// EvictsBoundSince reports whether by the given time a taint evicts a pod that got its node since the other time, in the state of the last
+// call of Next.
+func (c *Controllers) EvictsBoundSince(since, by time.Time) bool {
+	for _, due := range c.due {
+		if slices.ContainsFunc(due.leaving, func(pod leavingPod) bool { return !pod.at.After(by) && !boundAt(pod.Pod).Before(since) }) {
+			return true
+		}
+	}
+	return false
 }
 
 // Leaves reports whether the pod is evicted, sooner or later, from a node that does not answer, provided that evictions go on.

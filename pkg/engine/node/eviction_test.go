@@ -10,6 +10,19 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
+// A pod that is bound after the taint was added tolerates the taint from then on, as long as one that was there before.
+func TestTolerationCountsFromTheBinding(t *testing.T) {
+	taint := []v1.Taint{{Key: "a", Effect: v1.TaintEffectNoExecute, TimeAdded: &cluster.Epoch}}
+	seconds := int64(60)
+	tolerant := &v1.Pod{Spec: v1.PodSpec{Tolerations: []v1.Toleration{{Key: "a", Operator: v1.TolerationOpExists, TolerationSeconds: &seconds}}}}
+	for bound, want := range map[int]float64{-100: 60, 0: 60, 100: 160} {
+		pod := cluster.Bind(tolerant, "n1", cluster.Epoch.Add(time.Duration(bound)*time.Second))
+		if at, leaves := evictionTime(pod, taint); !leaves || at.Sub(cluster.Epoch.Time).Seconds() != want {
+			t.Errorf("bound after %d s: leaves %v at %v, want after %v s", bound, leaves, at, want)
+		}
+	}
+}
+
 // If several tolerations match, the shortest counts, from the time of the first taint. A taint that is not tolerated evicts at once.
 func TestShortestTolerationCounts(t *testing.T) {
 	added := func(seconds int) *metav1.Time {
