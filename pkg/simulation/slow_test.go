@@ -7,6 +7,7 @@ import (
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/internal/runtest"
+	"github.com/faultline/faultline/pkg/report/doc"
 	"github.com/faultline/faultline/pkg/world"
 )
 
@@ -46,7 +47,7 @@ steps:
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	says := []string{"2 of 3 loops add at most 2 nodes each, though more pods of deployment/app wait: the next one on another new node of the same group would violate their spread over topology.kubernetes.io/zone"}
-	if diff := cmp.Diff(says, did.Pace()); diff != "" {
+	if diff := cmp.Diff(says, doc.SlowScaling(did.Slow)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

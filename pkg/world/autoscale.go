@@ -19,7 +19,6 @@ import (
 	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/topology"
-	"github.com/faultline/faultline/pkg/words"
 )
 
 // Autoscaling is what the Cluster Autoscaler did in a step.
@@ -441,31 +440,4 @@ func (a *Autoscaling) Words() string {
 		all = append(all, change)
 	}
 	return cmp.Or(strings.Join(all, ", "), "changes no group")
-}
-
-// With returns " with 3 more nodes (spot 3->6), 0.60 an hour more", or "" if no group has changed its size. The receiver may be nil.
-func (a *Autoscaling) With() string {
-	if a == nil || !a.Changed() {
-		return ""
-	}
-	nodes := 0
-	for _, g := range a.Groups {
-		nodes += g.To - g.From
-	}
-	with := fmt.Sprintf(" with %s (%s)", words.Count(nodes, "more node"), a.Words())
-	if nodes < 0 {
-		with = fmt.Sprintf(" with %s (%s)", words.Count(-nodes, "fewer node"), a.Words())
-	}
-	return with + a.Price()
-}
-
-// Price returns ", 0.60 an hour more", or "" if a price is unknown or the cost is the same.
-func (a *Autoscaling) Price() string {
-	switch more, known := a.Costs(); {
-	case known && more > 0:
-		return fmt.Sprintf(", %.2f an hour more", more)
-	case known && more < 0:
-		return fmt.Sprintf(", %.2f an hour less", -more)
-	}
-	return ""
 }

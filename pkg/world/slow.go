@@ -1,17 +1,13 @@
 package world
 
 import (
-	"fmt"
 	"slices"
-	"strings"
 
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/autoscaler"
 	"github.com/faultline/faultline/pkg/engine/sched"
-	"github.com/faultline/faultline/pkg/list"
-	"github.com/faultline/faultline/pkg/words"
 )
 
 // Slow is a workload for which the autoscaler adds nodes over several loops. In each loop its estimate ends at a pod that does not fit onto
@@ -69,24 +65,4 @@ func hardSpreads(pod *v1.Pod) []string {
 		}
 	}
 	return keys
-}
-
-// Pace returns a sentence for each workload that got its nodes over several loops.
-func (a *Autoscaling) Pace() []string {
-	several := list.Where(a.Slow, func(s Slow) bool { return s.Loops > 1 })
-	return list.Each(several, Slow.text)
-}
-
-// text returns "7 of 8 loops add 1 node each, though more pods of deployment/app wait: another new node of the same group would violate
-// their spread over topology.kubernetes.io/zone".
-func (s Slow) text() string {
-	nodes := "1 node each"
-	if s.Most > 1 {
-		nodes = fmt.Sprintf("at most %d nodes each", s.Most)
-	}
-	why := fmt.Sprintf("another new node of the same group would not take the next one (%s)", strings.Join(s.Reasons, ", "))
-	if len(s.Spreads) > 0 {
-		why = "the next one on another new node of the same group would violate their spread over " + words.And(s.Spreads)
-	}
-	return fmt.Sprintf("%d of %s add %s, though more pods of %s wait: %s", s.Loops, words.Count(s.Of, "loop"), nodes, s.Qualified(), why)
 }

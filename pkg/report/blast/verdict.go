@@ -149,7 +149,7 @@ func (w *worst) takes() []string {
 
 // grown returns " with 4 more nodes (general 40->44), 0.80 an hour more, the last after 7 min 12 s".
 func grown(r *blast.Recovery) string {
-	line := r.Autoscaling.With()
+	line := doc.WithNodes(r.Autoscaling)
 	if r.LastNode > 0 {
 		line += ", the last after " + words.Span(time.Duration(r.LastNode*float64(time.Second)))
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/report/doc"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
 	"github.com/faultline/faultline/pkg/words"
@@ -30,7 +31,7 @@ func Answer(result *simulation.Result) string {
 	}
 	steps := result.Steps[first:]
 	was, is := result.Steps[first-1].State, steps[len(steps)-1].State
-	before, with := beforeState(was, podsOf(was)), steps[len(steps)-1].Autoscaling.With()
+	before, with := beforeState(was, podsOf(was)), doc.WithNodes(steps[len(steps)-1].Autoscaling)
 	switch {
 	case asks(func(step *scenario.LoadedStep) bool { return step.ScaleBy != nil }):
 		var held []world.Held

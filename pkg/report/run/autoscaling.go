@@ -83,7 +83,7 @@ func (r *Report) resized() string {
 	if all == nil {
 		return ""
 	}
-	return "; " + strings.Join(all, ", ") + whole.Price()
+	return "; " + strings.Join(all, ", ") + doc.PriceChange(&whole)
 }
 
 // autoscaling writes which node groups change their size, what that costs, and the autoscaler's events, such as why it does not help a pod.
@@ -92,7 +92,7 @@ func (t *writer) autoscaling(s *stepText) {
 	if a == nil || len(a.Groups)+len(a.Added)+len(a.Removed)+len(a.Events) == 0 {
 		return
 	}
-	t.Linef(doc.Bold, "Autoscaler: %s%s.", a.Words(), a.Price())
+	t.Linef(doc.Bold, "Autoscaler: %s%s.", a.Words(), doc.PriceChange(a))
 	for _, nodes := range []struct {
 		did   string
 		names []string
@@ -101,7 +101,7 @@ func (t *writer) autoscaling(s *stepText) {
 			t.Linef(doc.Plain, "  %s %s: %s", nodes.did, words.Count(len(nodes.names), "node"), t.Some(nodes.names))
 		}
 	}
-	for _, pace := range a.Pace() {
+	for _, pace := range doc.SlowScaling(a.Slow) {
 		t.Linef(doc.Plain, "  %s", pace)
 	}
 	said := list.Without(a.Events, func(e world.ScalingEvent) bool {

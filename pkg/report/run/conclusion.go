@@ -68,7 +68,7 @@ func (t *writer) conclusion() {
 func (t *writer) concludeStep(s Step) {
 	line, then := s.Summary.text()+t.report.resized(), ""
 	if s.Change != nil {
-		line, then = s.Change.Text(s.Autoscaling.With()), line
+		line, then = s.Change.Text(doc.WithNodes(s.Autoscaling)), line
 	}
 	line = s.stuck() + line
 	if n := len(s.Drains); n > 0 {
@@ -150,7 +150,7 @@ func (r *Report) answer() string {
 	case r.Answer != "":
 		return last.stuck() + r.Answer
 	case r.Named() == "" && last.Change != nil:
-		return last.stuck() + last.Change.Text(last.Autoscaling.With())
+		return last.stuck() + last.Change.Text(doc.WithNodes(last.Autoscaling))
 	}
 	return ""
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/faultline/faultline/pkg/list"
+	"github.com/faultline/faultline/pkg/report/doc"
 	"github.com/faultline/faultline/pkg/report/format/page"
 	"github.com/faultline/faultline/pkg/words"
 )
@@ -14,7 +15,7 @@ func (r *Report) Page() *page.Page {
 	p.Verdict, p.Outcome = verdict(r.Steps)
 	lead := r.Answer
 	if n := len(r.Steps); lead == "" && n > 0 && r.Steps[n-1].Change != nil && (n == 1 || r.Named() == "") {
-		lead = r.Steps[n-1].stuck() + r.Steps[n-1].Change.Text(r.Steps[n-1].Autoscaling.With())
+		lead = r.Steps[n-1].stuck() + r.Steps[n-1].Change.Text(doc.WithNodes(r.Steps[n-1].Autoscaling))
 	}
 	if lead != "" {
 		p.Verdict = lead + ". " + p.Verdict

@@ -12,6 +12,7 @@ import (
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/report/doc"
 	"github.com/faultline/faultline/pkg/report/run"
 	"github.com/faultline/faultline/pkg/simulation"
 	"github.com/faultline/faultline/pkg/words"
@@ -76,7 +77,7 @@ func New(result *simulation.Result, ran *run.Report, version string) *Report {
 	// If there were no pods before, all pods are new.
 	change := ptr.Deref(last.Change, run.Change{New: last.Summary.Pods + last.Summary.NotCreated, NewPending: last.Summary.Pending, Refused: last.Summary.NotCreated})
 	did := ptr.Deref(step.Autoscaling, world.Autoscaling{})
-	r.Answer, r.Fits = answer(ran.Answer, &change, did.With())
+	r.Answer, r.Fits = answer(ran.Answer, &change, doc.WithNodes(&did))
 	for i, size := range did.Groups {
 		of := &result.Scenario.Autoscaler.NodeGroups[i]
 		group := Group{Name: size.Name, Before: size.From, After: size.To, Min: of.Min, Max: of.Max, Price: size.Price}

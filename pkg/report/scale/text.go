@@ -11,7 +11,6 @@ import (
 	"github.com/faultline/faultline/pkg/report/format"
 	"github.com/faultline/faultline/pkg/report/run"
 	"github.com/faultline/faultline/pkg/words"
-	"github.com/faultline/faultline/pkg/world"
 )
 
 // Formats are the formats of the report. Quiet prints only the answer, and status is the autoscaler's own status.
@@ -30,7 +29,7 @@ func document(r *Report, opts report.Options) *doc.Doc {
 	if r.Seconds > 0 {
 		d.Linef(doc.Plain, "Until nothing moves any more it takes %s.", words.Span(time.Duration(r.Seconds*float64(time.Second))))
 	}
-	for _, pace := range (&world.Autoscaling{Slow: r.Slow}).Pace() {
+	for _, pace := range doc.SlowScaling(r.Slow) {
 		d.Linef(doc.Plain, "%s.", pace)
 	}
 	d.Space()
