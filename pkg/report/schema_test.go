@@ -86,7 +86,7 @@ func nameOf(t reflect.Type) string {
 	folder, within := strings.CutPrefix(t.PkgPath(), "github.com/faultline/faultline/pkg/report/")
 	if !within {
 		folder, within = strings.CutPrefix(t.PkgPath(), "github.com/faultline/faultline/pkg/ask/")
-		within = within && !slices.Contains([]string{"advice", "metric", "whatif"}, folder) // the types of these packages have long names
+		within = within && !slices.Contains([]string{"advice", "cronjob", "metric", "whatif"}, folder) // the types of these packages have long names
 	}
 	for kind, about := range schemas {
 		if reflect.TypeOf(about.model).Elem() == t {

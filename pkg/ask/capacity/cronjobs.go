@@ -3,13 +3,13 @@ package capacity
 import (
 	"slices"
 
+	"github.com/faultline/faultline/pkg/ask/cronjob"
 	"github.com/faultline/faultline/pkg/cluster"
-	"github.com/faultline/faultline/pkg/engine/controller"
 )
 
 // CronJob is a CronJob that counts as having one run under way.
 type CronJob struct {
-	controller.CronJob
+	cronjob.CronJob
 	// Running is the number of pods of this run that have a node.
 	Running int `json:"running"`
 }
@@ -22,7 +22,7 @@ func CronJobs(state *cluster.State, named []cluster.Ref) (all []CronJob) {
 			running[owner(pod)]++
 		}
 	}
-	for _, c := range controller.CronJobs(state) {
+	for _, c := range cronjob.All(state) {
 		if ref := (cluster.Ref{Kind: "CronJob", Namespace: c.Namespace, Name: c.Name}); slices.Contains(named, ref) {
 			all = append(all, CronJob{c, running[ref]})
 		}

@@ -2,8 +2,8 @@ package capacity
 
 import (
 	"github.com/faultline/faultline/pkg/ask/claim"
+	"github.com/faultline/faultline/pkg/ask/cronjob"
 	"github.com/faultline/faultline/pkg/cluster"
-	"github.com/faultline/faultline/pkg/engine/controller"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/topology"
 )
@@ -63,7 +63,7 @@ type Sizing struct {
 	// Autoscaled is the cluster that the Cluster Autoscaler makes of these groups; missing without an autoscaler.
 	Autoscaled *Autoscaled `json:"autoscaled,omitempty"`
 	// CronJobs are the CronJobs that count as having one run under way.
-	CronJobs []controller.CronJob `json:"cronJobs,omitempty"`
+	CronJobs []cronjob.CronJob `json:"cronJobs,omitempty"`
 	// Aside are the pods that were set aside because no number of these nodes would place them, or bring them back.
 	Aside []Aside `json:"aside,omitempty"`
 	// Fewer says what goes wrong with one node fewer, for each number that can be lowered.

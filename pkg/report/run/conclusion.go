@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/faultline/faultline/pkg/ask/cronjob"
 	"github.com/faultline/faultline/pkg/engine/controller"
 	"github.com/faultline/faultline/pkg/expect"
 	"github.com/faultline/faultline/pkg/list"
@@ -78,7 +79,7 @@ func (t *writer) concludeStep(s Step) {
 		line += "; " + trouble
 	}
 	if waiting := s.waitingCronJobs(); len(s.Pods) == 0 && len(waiting) > 0 {
-		line = "Nothing runs now: " + words.Few(list.Each(waiting, controller.CronJob.Runs))
+		line = "Nothing runs now: " + words.Few(list.Each(waiting, cronjob.CronJob.Runs))
 	}
 	if refused := s.refusedObjects(); refused != "" {
 		t.Line(doc.Bold.Cell(refused))

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/faultline/faultline/pkg/ask/cause"
+	"github.com/faultline/faultline/pkg/ask/cronjob"
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/controller"
 	"github.com/faultline/faultline/pkg/engine/placement"
@@ -75,7 +76,7 @@ type Step struct {
 	// Pods are all pods after the step, workload by workload, in order of arrival.
 	Pods []Pod `json:"pods,omitempty"`
 	// CronJobs are the CronJobs with the times at which they run, in order of arrival.
-	CronJobs []controller.CronJob `json:"cronJobs,omitempty"`
+	CronJobs []cronjob.CronJob `json:"cronJobs,omitempty"`
 	// PodGroups are the pod groups with the scheduler's conditions, in order of arrival.
 	PodGroups []PodGroup `json:"podGroups,omitempty"`
 	// Quotas are the ResourceQuotas with the used amounts, in order of arrival.

@@ -10,10 +10,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/faultline/faultline/pkg/ask/cause"
+	"github.com/faultline/faultline/pkg/ask/cronjob"
 	"github.com/faultline/faultline/pkg/ask/metric"
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/cluster/rule"
-	"github.com/faultline/faultline/pkg/engine/controller"
 	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/expect"
 	"github.com/faultline/faultline/pkg/list"
@@ -143,7 +143,7 @@ func newStep(step *simulation.Step, judged []expect.Judged, from *scenario.Scena
 		s.Preempted = append(s.Preempted, NewPreemption(p))
 	}
 	s.PodGroups, s.Quotas, s.StorageCapacities = newPodGroups(step.State), newQuotas(step.State), newStorageCapacities(step.State)
-	s.CronJobs = controller.CronJobs(step.State)
+	s.CronJobs = cronjob.All(step.State)
 	s.Bindings = newBindings(step.Decisions)
 	s.Refused = list.Each(step.Refused, func(r cluster.Refusal) Refused { return Refused{r, cause.OfRefusal(step.State, r)} })
 	for _, r := range s.Refused {

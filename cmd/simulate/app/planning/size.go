@@ -12,8 +12,8 @@ import (
 	"github.com/faultline/faultline/cmd/simulate/app/input"
 	"github.com/faultline/faultline/cmd/simulate/app/output"
 	"github.com/faultline/faultline/pkg/ask/capacity"
+	"github.com/faultline/faultline/pkg/ask/cronjob"
 	"github.com/faultline/faultline/pkg/cluster"
-	"github.com/faultline/faultline/pkg/engine/controller"
 	"github.com/faultline/faultline/pkg/loader"
 	"github.com/faultline/faultline/pkg/report/size"
 	"github.com/faultline/faultline/pkg/scenario"
@@ -104,7 +104,7 @@ With --catalogue, the nodes of each group can be of any types in a file, in any 
 						return nil, err
 					}
 				}
-				for _, c := range controller.CronJobs((&cluster.State{}).With(loaded.Objects()...)) {
+				for _, c := range cronjob.All((&cluster.State{}).With(loaded.Objects()...)) {
 					if slices.Contains(running, cluster.Ref{Kind: "CronJob", Namespace: c.Namespace, Name: c.Name}) {
 						sizing.CronJobs = append(sizing.CronJobs, c)
 					}

@@ -1,4 +1,4 @@
-package controller
+package cronjob
 
 import (
 	"testing"
@@ -58,7 +58,7 @@ func TestCronJobs(t *testing.T) {
 		job("held", of(batchv1.JobSpec{Parallelism: ptr.To[int32](3), Suspend: ptr.To(true)})), job("off", suspended),
 	)
 	var got []string
-	for _, c := range CronJobs(state) {
+	for _, c := range All(state) {
 		got = append(got, c.Runs())
 	}
 	want := []string{
