@@ -72,7 +72,7 @@ judged as if it were new. Without --base there is nothing to compare, and lint d
   simulate gate --base main --cluster nodes.yaml --render 'helm template shop ./chart -f prod.yaml'
   simulate gate --base main --render 'kubectl kustomize overlays/eu' --render 'kubectl kustomize overlays/us'`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := errors.Join(g.Unwanted.Check(cmd, blast.Kind), checkSeverity(cmd, "--lint", g.lint)); err != nil {
+			if err := errors.Join(g.Unwanted.Check(cmd, blast.Kind), checkSeverity(cmd, "--lint", g.lint), output.CheckFiles(cmd)); err != nil {
 				return err
 			}
 			switch {
@@ -93,7 +93,8 @@ judged as if it were new. Without --base there is nothing to compare, and lint d
 	flags.Lookup("fail-on").DefValue = strings.Join(g.FailOn, ",")
 	flags.StringVar(&g.lint, "lint", string(asklint.Error), "fail on new findings of lint of this `SEVERITY` or higher: "+strings.Join(severities(), ", "))
 	output.CompleteWith(cmd, "lint", severities())
-	flags.StringVar(&g.folder, "reports", "", "also write report.md, junit.xml, findings.sarif, annotations.txt (GitHub's workflow commands) and\ngl-code-quality-report.json (GitLab's) to this `FOLDER`")
+	output.FolderVar(cmd, &g.folder, "reports", "also write report.md, junit.xml, findings.sarif, annotations.txt (GitHub's workflow commands) and\ngl-code-quality-report.json (GitLab's) to this `FOLDER`",
+		"report.md", "junit.xml", "findings.sarif", "annotations.txt", "gl-code-quality-report.json")
 	input.RegisterStrict(cmd, &g.opts.Strict)
 	input.RegisterScheduler(cmd, &g.opts)
 	return cmd
@@ -409,7 +410,10 @@ func (g *gating) write(text string, all []*tested) error {
 	for name, data := range files {
 		written, err := data()
 		if err == nil {
-			err = os.WriteFile(filepath.Join(g.folder, name), written, 0o644)
+			err = output.WriteFile(filepath.Join(g.folder, name), func(w io.Writer) error {
+				_, err := w.Write(written)
+				return err
+			})
 		}
 		if err != nil {
 			return fmt.Errorf("--reports: %w", err)

@@ -1,7 +1,6 @@
 package ci
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -64,9 +63,19 @@ it. Exit codes: 0 every expectation is met, 3 one is not, 2 a scenario is invali
 			if err != nil {
 				return exit.Usage(cmd, "--run: %s", strings.TrimPrefix(err.Error(), "error parsing regexp: "))
 			}
+			if err := output.CheckFiles(cmd); err != nil {
+				return err
+			}
 			all, err := exit.UnlessInterrupted(cmd.Context(), func() ([]*tested, error) { return t.load(args, pattern) })
 			if err != nil {
 				return exit.Input(err)
+			}
+			for _, one := range all {
+				if one.Scenario != nil {
+					if err := output.CheckRead(cmd, one.file, one.Scenario.Named); err != nil {
+						return err
+					}
+				}
 			}
 			if err := t.test(cmd, s, all); err != nil {
 				return err
@@ -95,7 +104,7 @@ it. Exit codes: 0 every expectation is met, 3 one is not, 2 a scenario is invali
 	}
 	cmd.Flags().StringVar(&t.run, "run", "", "run only scenarios whose path or name matches this `REGEXP`")
 	cmd.Flags().BoolVarP(&t.verbose, "verbose", "v", false, "list every step and expectation")
-	cmd.Flags().StringVar(&t.junit, "junit", "", "also write a JUnit report to this `FILE`, one suite per scenario")
+	output.FileVar(cmd, &t.junit, "junit", "", "also write a JUnit report to this `FILE`, one suite per scenario")
 	cmd.Flags().BoolVar(&t.update, "update", false, "write placements.golden.yaml beside each scenario instead of comparing with it")
 	input.RegisterStrict(cmd, &t.opts.Strict)
 	input.RegisterScheduler(cmd, &t.opts)
@@ -267,11 +276,7 @@ func writeJUnit(file string, all []*tested) error {
 	for _, one := range all {
 		scenarios = append(scenarios, run.Tested{Path: one.path, Report: one.report, Err: one.Err, Took: one.Took})
 	}
-	var out bytes.Buffer
-	if err := run.WriteJUnit(&out, scenarios); err != nil {
-		return err
-	}
-	if err := os.WriteFile(file, out.Bytes(), 0o644); err != nil {
+	if err := output.WriteFile(file, func(w io.Writer) error { return run.WriteJUnit(w, scenarios) }); err != nil {
 		return fmt.Errorf("--junit: %w", err)
 	}
 	return nil

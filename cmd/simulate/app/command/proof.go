@@ -1,15 +1,10 @@
 package command
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
-	"io"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
-	yamlv2 "go.yaml.in/yaml/v2"
 
 	"github.com/faultline/faultline/cmd/simulate/app/exit"
 	"github.com/faultline/faultline/cmd/simulate/app/output"
@@ -31,21 +26,18 @@ type Proof struct {
 // Register adds the flags.
 func (p *Proof) Register(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&p.prove, "prove", false, "run what the answer says, each claim in a cluster of its own, and say whether it holds; exit with 1 if not")
-	cmd.Flags().StringVar(&p.file, "proof", "", "write the input and the claims to this scenario `FILE`, which simulate test runs; implies --prove")
+	output.FileVar(cmd, &p.file, "proof", "", "write the input and the claims to this scenario `FILE`, which simulate test runs; implies --prove")
 }
 
 // Asked reports whether a proof is asked for.
 func (p *Proof) Asked() bool { return p.prove || p.file != "" }
 
-// Check rejects a file that cannot be written, or is an input.
+// Check rejects standard output.
 func (p *Proof) Check(c *Call) error {
-	if p.file == "" {
-		return nil
-	}
 	if p.file == manifest.Stdin {
 		return c.Usage("--proof: standard output holds the report; name a file")
 	}
-	return output.Writable(c.Command, "proof", p.file)
+	return nil
 }
 
 // Prove runs the claims after the last step of the scenario that arguments and flags name, and adds the results to the head of the report. With
@@ -79,9 +71,9 @@ func (p *Proof) Prove(c *Call, s *scenario.Scenario, scenarios []string, claims 
 
 // write writes input and claims to the file, then loads the file and runs the claims in it.
 func (p *Proof) write(c *Call, s *scenario.Scenario, scenarios []string, claims []claim.Claim, progress func(done, total int)) ([]expect.Proved, error) {
-	file, err := c.Input.ScenarioFile(c.Command, s, scenarios, p.file)
+	file, err := c.ScenarioFile("proof", s, scenarios, p.file)
 	if err != nil {
-		return nil, c.Usage("--proof: %s", strings.ReplaceAll(err.Error(), "\n", "\n--proof: "))
+		return nil, err
 	}
 	patched, err := c.Input.Changes.Variant(s, &c.Input.Namespace)
 	if err != nil {
@@ -92,14 +84,7 @@ func (p *Proof) write(c *Call, s *scenario.Scenario, scenarios []string, claims 
 		v.Patches = slices.Concat(patched.Patches, v.Patches)
 		file.Variants = append(file.Variants, v)
 	}
-	content, err := marshal(file)
-	if err != nil {
-		return nil, err
-	}
-	if err := output.WriteFile(p.file, func(w io.Writer) error {
-		_, err := w.Write(content)
-		return err
-	}); err != nil {
+	if err := WriteScenario(p.file, "# simulate test runs each variant, and checks what its steps expect.\n", file); err != nil {
 		return nil, fmt.Errorf("--proof: %w", err)
 	}
 	opts := c.LoaderOptions()
@@ -109,31 +94,4 @@ func (p *Proof) write(c *Call, s *scenario.Scenario, scenarios []string, claims 
 		return nil, exit.Input(fmt.Errorf("--proof: the input cannot be put into a scenario file as it is: %w", err))
 	}
 	return expect.ProveVariants(c.Context(), written.Variants, progress)
-}
-
-// marshal encodes a scenario file with its fields in the order of the documentation. It leaves out the fields that are empty.
-func marshal(file *scenario.File) ([]byte, error) {
-	data, err := json.Marshal(file)
-	if err != nil {
-		return nil, err
-	}
-	var fields yamlv2.MapSlice
-	if err := yamlv2.Unmarshal(data, &fields); err != nil { // JSON is YAML
-		return nil, err
-	}
-	fields = slices.DeleteFunc(fields, func(field yamlv2.MapItem) bool {
-		name, _ := field.Key.(string)
-		return slices.Contains([]string{"metadata", "federation", "scheduler", "apiServer", "operators", "failures"}, name) && saysNothing(field.Value)
-	})
-	var out bytes.Buffer
-	out.WriteString("# simulate test runs each variant, and checks what its steps expect.\n")
-	data, err = yamlv2.Marshal(fields)
-	out.Write(data)
-	return out.Bytes(), err
-}
-
-// saysNothing reports whether a value has no field, or only fields that have none.
-func saysNothing(value any) bool {
-	fields, is := value.(yamlv2.MapSlice)
-	return is && !slices.ContainsFunc(fields, func(field yamlv2.MapItem) bool { return !saysNothing(field.Value) })
 }

@@ -1,9 +1,8 @@
 package files
 
 import (
-	"bytes"
 	"encoding/json"
-	"os"
+	"io"
 	"slices"
 	"strings"
 
@@ -44,6 +43,9 @@ goes to the --side-file.`,
 			case side != "" && !results:
 				return exit.Usage(cmd, "--side-file has no effect without --results; give both")
 			}
+			if err := output.CheckFiles(cmd); err != nil {
+				return err
+			}
 			if results {
 				in.Depth = &placement.Depth{}
 			}
@@ -78,7 +80,7 @@ goes to the --side-file.`,
 	cmd.Flags().StringVarP(&format, "output", "o", exportFormats[0], "output `FORMAT`: "+strings.Join(exportFormats, ", "))
 	output.CompleteWith(cmd, "output", exportFormats)
 	cmd.Flags().BoolVar(&results, "results", false, "annotate the pods with every plugin's verdict on every node")
-	cmd.Flags().StringVar(&side, "side-file", "", "`FILE` for the results of pods that exceed the limit of annotations, one line of JSON per pod")
+	output.FileVar(cmd, &side, "side-file", "", "`FILE` for the results of pods that exceed the limit of annotations, one line of JSON per pod")
 	return cmd
 }
 
@@ -98,12 +100,13 @@ func annotated(cmd *cobra.Command, result *simulation.Result, step *simulation.S
 		return nil, exit.Usage(cmd, "--results: the results of %s %s exceed 256 KiB, the limit of annotations; give --side-file FILE",
 			words.Pick(len(names), "pod", "pods"), words.Few(names))
 	}
-	var lines bytes.Buffer
-	encoder := json.NewEncoder(&lines)
-	for _, pod := range overflow {
-		if err := encoder.Encode(pod); err != nil {
-			return nil, err
+	return state, output.WriteFile(side, func(w io.Writer) error {
+		encoder := json.NewEncoder(w)
+		for _, pod := range overflow {
+			if err := encoder.Encode(pod); err != nil {
+				return err
+			}
 		}
-	}
-	return state, os.WriteFile(side, lines.Bytes(), 0o644)
+		return nil
+	})
 }

@@ -25,7 +25,7 @@ type autoscaler struct {
 
 // RegisterAutoscaler adds --autoscale and the flags of node groups, for commands in which the autoscaler acts.
 func (i *Flags) RegisterAutoscaler(cmd *cobra.Command) {
-	grouped(cmd, autoscalerGroup, func() {
+	i.groupAutoscaler(cmd, func() {
 		cmd.Flags().BoolVar(&i.autoscaler.on, "autoscale", false, "let the Cluster Autoscaler add nodes for pods without one, to the groups of the scenario, or to those\n"+
 			"that the nodes' labels name; false leaves out the scenario's")
 		i.Overlay("autoscale", "autoscaler", func(f *scenario.File) {
@@ -42,7 +42,12 @@ func (i *Flags) RegisterAutoscaler(cmd *cobra.Command) {
 // RegisterScale adds the flags of node groups for a command in which the autoscaler always acts.
 func (i *Flags) RegisterScale(cmd *cobra.Command) {
 	i.autoscaler.on = true
-	grouped(cmd, autoscalerGroup, func() { i.registerGroups(cmd) })
+	i.groupAutoscaler(cmd, func() { i.registerGroups(cmd) })
+}
+
+// groupAutoscaler calls register, whose flags about the autoscaler overlays returns.
+func (i *Flags) groupAutoscaler(cmd *cobra.Command, register func()) {
+	withoutField(cmd, func() { grouped(cmd, autoscalerGroup, register) })
 }
 
 func (i *Flags) registerGroups(cmd *cobra.Command) {

@@ -26,6 +26,10 @@ type Changes struct {
 
 // RegisterChanges adds the flags of Changes, for commands that run the scenario.
 func (i *Flags) RegisterChanges(cmd *cobra.Command) {
+	withoutField(cmd, func() { i.registerChanges(cmd) })
+}
+
+func (i *Flags) registerChanges(cmd *cobra.Command) {
 	cmd.Flags().StringArrayVar(&i.Changes.Patches, "patch", nil, "run with this JSON merge patch of the workload, as kind/name=`PATCH`\n"+
 		"or namespace/kind/name=PATCH (repeatable)")
 	i.RegisterFresh(cmd)
@@ -35,7 +39,9 @@ func (i *Flags) RegisterChanges(cmd *cobra.Command) {
 
 // RegisterFresh adds --fresh, for the commands that change workloads.
 func (i *Flags) RegisterFresh(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(overlay(i, "fresh", "fresh", func(f *scenario.File) *bool { return &f.Fresh }), "fresh", false, "place all pods of a changed workload anew; otherwise one that runs is changed by a rollout, as kubectl apply does")
+	asInput(cmd, func() {
+		cmd.Flags().BoolVar(overlay(i, "fresh", "fresh", func(f *scenario.File) *bool { return &f.Fresh }), "fresh", false, "place all pods of a changed workload anew; otherwise one that runs is changed by a rollout, as kubectl apply does")
+	})
 }
 
 // apply returns the scenario with these changes.

@@ -71,23 +71,6 @@ func Asked(cmd *cobra.Command) bool {
 	return slices.ContainsFunc([]string{"live", "kubeconfig", clientcmd.FlagContext, clientcmd.FlagAPIServer}, cmd.Flags().Changed)
 }
 
-// again returns the flags that select the same live cluster, without secrets.
-func again(cmd *cobra.Command) (words []string) {
-	if !Asked(cmd) {
-		return []string{"--live"} // a plugin of kubectl reads the current cluster by default
-	}
-	cmd.Flags().Visit(func(flag *pflag.Flag) {
-		switch {
-		case !slices.Contains(flag.Annotations[group], connectionGroup) || flag.Name == clientcmd.FlagBearerToken:
-		case flag.NoOptDefVal != "":
-			words = append(words, "--"+flag.Name+"="+flag.Value.String())
-		default:
-			words = append(words, "--"+flag.Name, flag.Value.String())
-		}
-	})
-	return words
-}
-
 // IsPlugin reports whether the program runs as a plugin of kubectl. It then reads kubectl's current cluster by default.
 func IsPlugin(cmd *cobra.Command) bool {
 	return cmd.Root().Annotations[cobra.CommandDisplayNameAnnotation] != ""

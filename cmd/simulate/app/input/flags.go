@@ -42,7 +42,7 @@ type Flags struct {
 	nodes      *nodes // nil for a command that takes only scenarios
 	operators  Operators
 	autoscaler autoscaler
-	overlay    []loader.Flag // flags that replace fields of the scenario file
+	rows       []row // of the table of input flags
 	seed       uint64
 	explain    bool
 }
@@ -55,27 +55,45 @@ func (i *Flags) Register(cmd *cobra.Command) {
 
 // RegisterFiles adds the flags that name files of objects or a live cluster, and the flags that make up nodes.
 func (i *Flags) RegisterFiles(cmd *cobra.Command) {
+	withoutField(cmd, func() { i.registerFiles(cmd) })
+	i.nodes = &nodes{}
+	asInput(cmd, func() { grouped(cmd, nodesGroup, func() { i.nodes.register(cmd) }) })
+}
+
+func (i *Flags) registerFiles(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringArrayVar(&i.Cluster, "cluster", nil, "read nodes, and what else is there at the start, from this `FILE`, folder or glob, or - for standard input:\n"+
 		"Node objects, a kind configuration, a kubectl dump, a snapshot (repeatable)")
 	flags.StringArrayVarP(&i.Files, "filename", "f", nil, "read objects to apply from this `FILE`, folder or glob, or - for standard input (repeatable)")
 	i.Connection.Register(cmd)
-	i.nodes = &nodes{}
-	grouped(cmd, nodesGroup, func() { i.nodes.register(cmd) })
 }
 
 // RegisterConfiguration adds the flags that configure the scheduler. It suffices for a command that takes only a scenario.
 func (i *Flags) RegisterConfiguration(cmd *cobra.Command) {
+	asInput(cmd, func() { i.registerConfiguration(cmd) })
+}
+
+func (i *Flags) registerConfiguration(cmd *cobra.Command) {
 	grouped(cmd, schedulerGroup, func() { i.registerScheduler(cmd) })
 	RegisterStrict(cmd, &i.Options.Strict)
 	cmd.Flags().StringVar(&i.Options.Prices, "prices", "", "`FILE` that says what nodes cost an hour, by instance type or other labels: a list, a catalogue, or OpenCost's\ncustom pricing as JSON or CSV (default the nodes' annotation faultline.dev/price-per-hour, or what the scenario says)")
+	i.puts("prices", func(file *scenario.File, at string) error {
+		file.Prices = Besides(at, []string{i.Options.Prices})[0]
+		return nil
+	})
 	i.operators.Register(cmd)
+	i.operators.addRows(i)
 }
 
 func (i *Flags) registerScheduler(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&i.Options.SchedulerConfig, "scheduler-config", "", "`FILE` of a KubeSchedulerConfiguration (kubescheduler.config.k8s.io/v1)")
+	i.puts("scheduler-config", func(file *scenario.File, at string) error {
+		file.Scheduler.Config, file.Scheduler.Inline = Besides(at, []string{i.Options.SchedulerConfig})[0], nil
+		return nil
+	})
 	flags.StringVar(&i.Options.FeatureGates, "feature-gates", "", "feature `GATES` of kube-scheduler to set, as NAME=true,NAME=false")
+	i.puts("feature-gates", func(file *scenario.File, _ string) error { return putGates(file, i.Options.FeatureGates) })
 	i.choice(cmd, "ties", "ties", func(f *scenario.File) *string { return &f.Ties }, []string{"upstream", "random"},
 		"`WINNER` among equal nodes: upstream (the first in kube-scheduler's own order) or random\n(default upstream, or what the scenario says)")
 	i.choice(cmd, "arrivals", "arrivals", func(f *scenario.File) *string { return &f.Arrivals }, []string{"listed", "random"},
@@ -97,11 +115,10 @@ func (i *Flags) registerScheduler(cmd *cobra.Command) {
 			"`WHO` reckons the room in the clusters of a federation: karmada or scheduler, which asks the clusters' schedulers\n(default karmada, or what the scenario says)")
 	}
 	RegisterScheduler(cmd, &i.Options)
-}
-
-// Overlay says that a flag replaces the field at this path of the scenario file. set sets the field.
-func (i *Flags) Overlay(flag, path string, set func(*scenario.File)) {
-	i.overlay = append(i.overlay, loader.Flag{Name: flag, Path: path, Set: set})
+	i.puts("kubernetes", func(file *scenario.File, _ string) error {
+		file.Scheduler.Kubernetes = i.Options.Kubernetes
+		return nil
+	})
 }
 
 // overlay returns the variable for a flag that replaces a field of the scenario file.
@@ -118,12 +135,16 @@ func (i *Flags) choice(cmd *cobra.Command, flag, path string, field func(*scenar
 
 // RegisterStrict adds --strict, for commands that read dumps.
 func RegisterStrict(cmd *cobra.Command, strict *bool) {
-	cmd.Flags().BoolVar(strict, "strict", false, "reject a dump with anything that this release does not know, instead of setting it aside with a note")
+	withoutField(cmd, func() {
+		cmd.Flags().BoolVar(strict, "strict", false, "reject a dump with anything that this release does not know, instead of setting it aside with a note")
+	})
 }
 
 // RegisterScheduler adds --plain and the flags of RegisterRelease, for commands that run the scheduler.
 func RegisterScheduler(cmd *cobra.Command, opts *loader.Options) {
-	cmd.Flags().BoolVar(&opts.Plain, "plain", false, "ask the scheduler's plugins everything anew for each pod: the same answer, many times slower")
+	withoutField(cmd, func() {
+		cmd.Flags().BoolVar(&opts.Plain, "plain", false, "ask the scheduler's plugins everything anew for each pod: the same answer, many times slower")
+	})
 	RegisterRelease(cmd, opts)
 }
 
@@ -164,6 +185,9 @@ func (i *Flags) Load(cmd *cobra.Command, stdin io.Reader, plugins sched.Registry
 	if err != nil {
 		return nil, exit.Input(err)
 	}
+	if err := output.CheckRead(cmd, loaded.File, loaded.Named); err != nil {
+		return nil, err
+	}
 	if loaded.Federated() && !i.Federated {
 		return nil, NotFederated(cmd.CommandPath(), loaded)
 	}
@@ -203,17 +227,9 @@ func (i *Flags) read(cmd *cobra.Command, stdin io.Reader, plugins sched.Registry
 	defer bar.Clear()
 	opts := i.Options
 	opts.Plugins, opts.FS = plugins, output.Reading{Bar: bar}
-	for _, flag := range i.overlay {
-		if cmd.Flags().Changed(flag.Name) {
-			opts.Flags = append(opts.Flags, flag)
-		}
-	}
-	groups, err := i.autoscaler.options(cmd)
-	if err != nil {
+	var err error
+	if opts.Flags, err = i.overlays(cmd); err != nil {
 		return nil, err
-	}
-	if i.autoscaler.on || i.autoscaler.by != "" || len(i.autoscaler.groups) > 0 {
-		opts.Flags = append(opts.Flags, loader.Flag{Name: "node-group", Path: "autoscaler.nodeGroups", Set: groups})
 	}
 	if opts.Operators, err = i.operators.Options(); err != nil {
 		return nil, err

@@ -23,14 +23,7 @@ const group = "group"
 
 // grouped calls register, and lets help list the flags that it adds below the title.
 func grouped(cmd *cobra.Command, title string, register func()) {
-	before := map[string]bool{}
-	cmd.Flags().VisitAll(func(f *pflag.Flag) { before[f.Name] = true })
-	register()
-	cmd.Flags().VisitAll(func(f *pflag.Flag) {
-		if !before[f.Name] {
-			_ = cmd.Flags().SetAnnotation(f.Name, group, []string{title}) // the flag is there
-		}
-	})
+	annotated(cmd, group, title, register)
 }
 
 // GroupFlags makes the help of every command list the flags of each group below a title.

@@ -27,7 +27,7 @@ func (n *Namespace) Register(cmd *cobra.Command, lists bool) {
 		usage += ", and of what is listed (default all)"
 		cmd.Flags().BoolVarP(&n.All, "all-namespaces", "A", false, "list all namespaces, also with -n")
 	}
-	cmd.Flags().StringVarP(&n.Name, "namespace", "n", "", usage)
+	withoutField(cmd, func() { cmd.Flags().StringVarP(&n.Name, "namespace", "n", "", usage) })
 }
 
 // Listed returns the namespace that a report lists, or "" for all.

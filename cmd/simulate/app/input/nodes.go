@@ -32,14 +32,18 @@ func (i *Flags) AssumeNodes() {
 }
 
 func (n *nodes) register(cmd *cobra.Command) {
-	flags := cmd.Flags()
+	withoutField(cmd, func() { n.registerShape(cmd.Flags()) })
+	cmd.Flags().StringVar(&n.kindName, "kind-name", "", "name these nodes as kind does in a cluster of this `NAME`, and add its control plane")
+}
+
+// registerShape adds the flags of nodes that a scenario file can make up, too.
+func (n *nodes) registerShape(flags *pflag.FlagSet) {
 	flags.IntVar(&n.total, "nodes", assumedNodes.total, "make up this `NUMBER` of nodes, for manifests that come without any")
 	flags.IntVar(&n.zones, "zones", assumedNodes.zones, "put these nodes into this `NUMBER` of zones, in each region")
 	flags.IntVar(&n.regions, "regions", 0, "put these nodes into this `NUMBER` of regions (default nodes without a region)")
 	flags.StringVar(&n.cpu, "cpu", assumedNodes.cpu, "give each of these nodes this many `CORES`")
 	flags.StringVar(&n.memory, "memory", assumedNodes.memory, "give each of these nodes this `AMOUNT` of memory")
 	flags.StringArrayVar(&n.resources, "resource", nil, "give each of these nodes a further resource, as `NAME=AMOUNT`, such as nvidia.com/gpu=8 (repeatable)")
-	flags.StringVar(&n.kindName, "kind-name", "", "name these nodes as kind does in a cluster of this `NAME`, and add its control plane")
 }
 
 // nodesFlags are the names of the flags of nodes.
@@ -101,24 +105,4 @@ func (n *nodes) options(cmd *cobra.Command) (*loader.Nodes, error) {
 			words.Count(n.total, "node"), words.Count(domains, "zone"), domains))
 	}
 	return made, exit.Wrong(cmd, problems...)
-}
-
-// again returns the flags that are given, with their values.
-func (n *nodes) again(cmd *cobra.Command) []string {
-	var words []string
-	cmd.Flags().Visit(func(flag *pflag.Flag) {
-		for _, name := range nodesFlags {
-			if flag.Name != name {
-				continue
-			}
-			values := []string{flag.Value.String()}
-			if several, is := flag.Value.(pflag.SliceValue); is {
-				values = several.GetSlice()
-			}
-			for _, value := range values {
-				words = append(words, "--"+name, value)
-			}
-		}
-	})
-	return words
 }

@@ -6,11 +6,13 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/utils/ptr"
 
 	"github.com/faultline/faultline/pkg/input/manifest"
 	"github.com/faultline/faultline/pkg/input/operator/hydrolix"
 	"github.com/faultline/faultline/pkg/input/operator/kafscale"
 	"github.com/faultline/faultline/pkg/loader"
+	"github.com/faultline/faultline/pkg/scenario"
 )
 
 // Operators are the flags with what operators need beside their custom resources.
@@ -26,6 +28,31 @@ type Operators struct {
 // Register adds the flags.
 func (o *Operators) Register(cmd *cobra.Command) {
 	grouped(cmd, operatorsGroup, func() { o.register(cmd.Flags()) })
+}
+
+// addRows adds the rows of these flags to the table of input flags.
+func (o *Operators) addRows(i *Flags) {
+	chart := func(file *scenario.File) *scenario.KafScale {
+		given := ptr.Deref(file.Operators.KafScale, scenario.KafScale{})
+		file.Operators.KafScale = &given
+		return &given
+	}
+	i.puts("kafscale-release", func(file *scenario.File, _ string) error {
+		chart(file).Release = o.kafscale.release
+		return nil
+	})
+	i.puts("kafscale-values", func(file *scenario.File, at string) error {
+		chart(file).Values = Besides(at, o.kafscale.values)[0]
+		return nil
+	})
+	i.puts("stackable-adr", func(file *scenario.File, _ string) error {
+		file.Operators.Stackable.ADR = file.Operators.Stackable.ADR || o.stackableADR
+		return nil
+	})
+	i.puts("hydrolix-profile", func(file *scenario.File, at string) error {
+		file.Operators.Hydrolix = &scenario.HydrolixOptions{Profile: Besides(at, []string{o.hydrolixProfile})[0]}
+		return nil
+	})
 }
 
 func (o *Operators) register(flags *pflag.FlagSet) {

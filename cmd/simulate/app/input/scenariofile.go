@@ -69,15 +69,10 @@ func (i *Flags) notInAFile(cmd *cobra.Command, s *scenario.Scenario, args []stri
 	case len(i.Cluster)+len(i.Files)+len(args) == 0:
 		wrong("the built-in walkthrough is in no file; name a scenario or manifests")
 	}
-	for _, flag := range []string{"no-extenders", "kind-name"} {
-		if f := cmd.Flags().Lookup(flag); f != nil && f.Changed {
-			wrong("--%s cannot be put into a scenario file; leave out one of them", flag)
-		}
-	}
 	if len(i.operators.kafscale.values) > 1 {
 		wrong("--kafscale-values: a scenario file names one file of values; merge them")
 	}
-	return cannot
+	return append(cannot, i.withoutRow(cmd)...)
 }
 
 // fileOfManifests returns a scenario file that names these files. They are its cluster if no other cluster is given and they have nodes.
@@ -166,30 +161,9 @@ func readScenario(args []string, at string) (*scenario.File, error) {
 	return file, nil
 }
 
-// putFlags sets the fields of the file that flags replace.
-func (i *Flags) putFlags(cmd *cobra.Command, file *scenario.File, at string) error {
-	for _, flag := range i.overlay {
-		if cmd.Flags().Changed(flag.Name) {
-			flag.Set(file)
-		}
-	}
-	groups, err := i.autoscaler.options(cmd)
-	if err != nil {
-		return err
-	}
-	if i.autoscaler.on || i.autoscaler.by != "" || len(i.autoscaler.groups) > 0 {
-		groups(file)
-	}
-	if i.Options.SchedulerConfig != "" {
-		file.Scheduler.Config, file.Scheduler.Inline = Besides(at, []string{i.Options.SchedulerConfig})[0], nil
-	}
-	if i.Options.Prices != "" {
-		file.Prices = Besides(at, []string{i.Options.Prices})[0]
-	}
-	if i.Options.Kubernetes != "" {
-		file.Scheduler.Kubernetes = i.Options.Kubernetes
-	}
-	for _, gate := range strings.FieldsFunc(i.Options.FeatureGates, func(r rune) bool { return r == ',' }) {
+// putGates sets feature gates, which have kube-scheduler's form: "A=true,B=false".
+func putGates(file *scenario.File, gates string) error {
+	for _, gate := range strings.FieldsFunc(gates, func(r rune) bool { return r == ',' }) {
 		name, value, _ := strings.Cut(gate, "=")
 		on, err := strconv.ParseBool(strings.TrimSpace(value))
 		if err != nil {
@@ -200,26 +174,7 @@ func (i *Flags) putFlags(cmd *cobra.Command, file *scenario.File, at string) err
 		}
 		file.Scheduler.FeatureGates[strings.TrimSpace(name)] = on
 	}
-	i.operators.put(file, at)
 	return nil
-}
-
-// put sets the file's options of operators that flags give.
-func (o *Operators) put(file *scenario.File, at string) {
-	if o.kafscale.release != "" || len(o.kafscale.values) > 0 {
-		chart := ptr.Deref(file.Operators.KafScale, scenario.KafScale{})
-		if o.kafscale.release != "" {
-			chart.Release = o.kafscale.release
-		}
-		if len(o.kafscale.values) > 0 {
-			chart.Values = Besides(at, o.kafscale.values)[0]
-		}
-		file.Operators.KafScale = &chart
-	}
-	file.Operators.Stackable.ADR = file.Operators.Stackable.ADR || o.stackableADR
-	if o.hydrolixProfile != "" {
-		file.Operators.Hydrolix = &scenario.HydrolixOptions{Profile: Besides(at, []string{o.hydrolixProfile})[0]}
-	}
 }
 
 // Besides returns the paths relative to the folder of a file, as a scenario names them.

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/faultline/faultline/cmd/simulate/app/exit"
@@ -33,7 +34,10 @@ func (a *Steps) Register(cmd *cobra.Command, several bool) {
 	if several {
 		add, each = "add a variant for each number", ",…"
 	}
-	flags := cmd.Flags()
+	withoutField(cmd, func() { a.register(cmd.Flags(), add, each) })
+}
+
+func (a *Steps) register(flags *pflag.FlagSet, add, each string) {
 	flags.StringArrayVar(&a.addNodes, "add-nodes", nil, add+" that adds this `NUMBER`"+each+" of nodes like the one that --like names")
 	flags.StringVar(&a.like, "like", "", "the `NODE` that the nodes of --add-nodes are like")
 	flags.StringArrayVar(&a.removeNodes, "remove-nodes", nil, add+" that removes these `NODES`: NAME,…; LABEL=VALUE; or only a number of the emptiest, of\n"+
@@ -244,15 +248,23 @@ func replacement(nodes []*v1.Node, given string) (*scenario.ReplaceNodes, error)
 	}
 	key := topology.KeyAmong(nodes, label)
 	replaced := &scenario.ReplaceNodes{Nodes: scenario.Nodes{Selector: key + "=" + was}, Label: key + "=" + is, Count: number}
-	for _, part := range parts[1:] {
-		name, value, _ := strings.Cut(part, "=")
-		size := map[string]*topology.Quantity{"cpu": &replaced.CPU, "memory": &replaced.Memory, "pods": &replaced.Pods}[name]
-		if size == nil || value == "" {
-			return nil, wrong
-		}
-		*size = topology.Quantity(value)
+	if len(parts) > 1 && !ParseSize(strings.Join(parts[1:], ","), &replaced.CPU, &replaced.Memory, &replaced.Pods) {
+		return nil, wrong
 	}
 	return replaced, nil
+}
+
+// ParseSize parses the size of a node, such as cpu=16,memory=64Gi. It reports whether the text is one.
+func ParseSize(text string, cpu, memory, pods *topology.Quantity) bool {
+	for _, part := range strings.Split(text, ",") {
+		name, value, _ := strings.Cut(part, "=")
+		resource := map[string]*topology.Quantity{"cpu": cpu, "memory": memory, "pods": pods}[name]
+		if resource == nil || value == "" {
+			return false
+		}
+		*resource = topology.Quantity(value)
+	}
+	return true
 }
 
 // stepsOf returns the names of the steps that a run has.

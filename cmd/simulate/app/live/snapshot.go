@@ -3,6 +3,7 @@ package live
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"errors"
 	"fmt"
@@ -53,6 +54,9 @@ placements, scores and blast radius are the same but for names. Notes on standar
 			case len(args) > 0 && !nameless:
 				return c.Usage("a dump is written only without its names; give --anonymize")
 			}
+			if err := cmp.Or(output.CheckFiles(cmd), output.CheckRead(cmd, "", args)); err != nil {
+				return err
+			}
 			taken, err := exit.UnlessInterrupted(cmd.Context(), func() (*snapshot, error) {
 				if len(args) > 0 {
 					return withoutNames(c, s.In, args...)
@@ -98,7 +102,8 @@ placements, scores and blast radius are the same but for names. Notes on standar
 		},
 	}
 	connection.Register(cmd)
-	cmd.Flags().StringVarP(&file, "output", "o", manifest.Stdin, "`FILE` to write, by its ending as JSON (.json, .json.gz) or YAML (.yaml, .yaml.gz);\nwithout one, JSON goes to standard output")
+	file = manifest.Stdin
+	output.FileVar(cmd, &file, "output", "o", "`FILE` to write, by its ending as JSON (.json, .json.gz) or YAML (.yaml, .yaml.gz);\nwithout one, JSON goes to standard output")
 	cmd.Flags().BoolVar(&nameless, "anonymize", false, "replace names, labels, images and variables, and leave out other texts")
 	return cmd
 }

@@ -132,7 +132,7 @@ standard error. Ctrl-C ends it, and prints the summary so far. --record keeps wh
 	flags.StringVar(&opts.SchedulerConfig, "scheduler-config", "", "`FILE` of the cluster's KubeSchedulerConfiguration (kubescheduler.config.k8s.io/v1)")
 	flags.StringVar(&opts.FeatureGates, "feature-gates", "", "feature `GATES` of kube-scheduler to set, as NAME=true,NAME=false")
 	flags.DurationVar(&watch, "watch", 0, "watch a live cluster for this `TIME`, and judge each placement as it happens")
-	flags.StringVar(&record, "record", "", "`FILE` to which --watch writes what happens, which verify and run read")
+	output.FileVar(cmd, &record, "record", "", "`FILE` to which --watch writes what happens, which verify and run read")
 	input.RegisterStrict(cmd, &opts.Strict)
 	input.RegisterScheduler(cmd, &opts)
 	flags.StringVar(&least, "min-agreement", "", "exit with 3 if fewer than this `PERCENT` of the choices that can be judged, those explained and the contradictions, are explained")

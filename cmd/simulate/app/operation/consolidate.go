@@ -48,7 +48,7 @@ the drains and removals, in order, as the steps of a scenario, which gives the s
   simulate consolidate scenario.yaml -o name`,
 		RunE: command.Question[consolidate.Report]{
 			Input: &in, Output: &out, Formats: consolidate.Formats, Timeout: &timeout,
-			Check: func(c *command.Call) error { return errors.Join(survive.Check(c.Command), op.check(c), proof.Check(c)) },
+			Check: func(c *command.Call) error { return errors.Join(survive.Check(c.Command), proof.Check(c)) },
 			Ask: func(c *command.Call) (*consolidate.Report, error) {
 				s, err := op.load(c)
 				if err != nil {
@@ -70,14 +70,14 @@ the drains and removals, in order, as the steps of a scenario, which gives the s
 				opts.Survive, opts.Mode = failing.Survive, failing.Mode
 				counts := c.Bar.Counts("nodes")
 				opts.Progress = func(done, total int) { counts("consolidate", done, total) }
-				var answer *askconsolidate.Answer
-				stopped := op.do(c, s, func(w *world.Cluster) ([]scenario.Step, error) {
-					if answer, err = askconsolidate.Run(c.Context(), w, result, opts); answer == nil {
-						return nil, err
+				answer, stopped := rehearse(c, &op, s, func(w *world.Cluster) (*askconsolidate.Answer, []scenario.Step, error) {
+					answer, err := askconsolidate.Run(c.Context(), w, result, opts)
+					if answer == nil {
+						return nil, nil, err
 					}
-					return answer.Steps, err
+					return answer, answer.Steps, err
 				})
-				if answer == nil || stopped != nil && !exit.Interrupted(stopped) {
+				if answer == nil {
 					return nil, stopped
 				}
 				found := consolidate.New(result, answer, c.ToolVersion)
@@ -106,11 +106,7 @@ the drains and removals, in order, as the steps of a scenario, which gives the s
 // chosen returns the nodes that --pool selects, none for all nodes, and the nodes that --keep selects.
 func chosen(c *command.Call, state *cluster.State, pool string, keep []string) (among, kept []string, err error) {
 	var problems []error
-	selected := func(flag, given string) []string {
-		nodes := scenario.Nodes{Names: strings.Split(given, ",")}
-		if key, value, found := strings.Cut(given, "="); found {
-			nodes = scenario.Nodes{Selector: topology.KeyAmong(state.Nodes, key) + "=" + value}
-		}
+	selected := func(flag string, nodes scenario.Nodes) []string {
 		names, err := world.SelectNodes(state, field.NewPath("nodes"), nodes)
 		for _, problem := range world.Problems(err) {
 			problems = append(problems, fmt.Errorf("--%s: %w", flag, problem))
@@ -121,11 +117,15 @@ func chosen(c *command.Call, state *cluster.State, pool string, keep []string) (
 		if selector, err := poolSelector(state, pool); err != nil {
 			problems = append(problems, fmt.Errorf("--pool: %w", err))
 		} else {
-			among = selected("pool", selector)
+			among = selected("pool", scenario.Nodes{Selector: selector})
 		}
 	}
 	for _, given := range keep {
-		kept = append(kept, selected("keep", given)...)
+		nodes := scenario.Nodes{Names: strings.Split(given, ",")}
+		if key, value, found := strings.Cut(given, "="); found {
+			nodes = scenario.Nodes{Selector: topology.KeyAmong(state.Nodes, key) + "=" + value}
+		}
+		kept = append(kept, selected("keep", nodes)...)
 	}
 	slices.Sort(kept)
 	return among, slices.Compact(kept), exit.Wrong(c.Command, problems...)

@@ -2,20 +2,15 @@ package operation
 
 import (
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
-	"sigs.k8s.io/yaml"
 
 	"github.com/faultline/faultline/cmd/simulate/app/command"
 	"github.com/faultline/faultline/cmd/simulate/app/exit"
-	"github.com/faultline/faultline/cmd/simulate/app/input"
 	"github.com/faultline/faultline/cmd/simulate/app/output"
 	"github.com/faultline/faultline/pkg/cluster"
-	"github.com/faultline/faultline/pkg/input/manifest"
-	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
 	"github.com/faultline/faultline/pkg/topology"
@@ -24,83 +19,69 @@ import (
 
 // operation are the flags of a command that does steps of its own: the step of the scenario after which it begins, and the file for its
 // steps.
-type operation struct{ step, steps string }
+type operation struct {
+	step, steps string
+	before      *scenario.File // what comes before the steps, as a scenario file
+}
 
 // register adds the flags. what says what the steps do, such as "nodes are removed".
 func (o *operation) register(cmd *cobra.Command, what string) {
 	cmd.Flags().StringVar(&o.step, "step", "", "the `STEP` after which "+what+" (default the last)")
-	cmd.Flags().StringVar(&o.steps, "steps", "", "write the steps to this `FILE`, as a scenario or to be added to one")
+	output.FileVar(cmd, &o.steps, "steps", "", "write the steps to this `FILE`, after what the command line names, as a scenario")
 }
 
-// check rejects a file of steps that cannot be written or is an input.
-func (o *operation) check(c *command.Call) error {
-	if o.steps == "" {
-		return nil
-	}
-	return output.Writable(c.Command, "steps", o.steps)
-}
-
-// load returns the scenario up to the step of --step, or to its end.
+// load returns the scenario up to the step of --step, or to its end. With --steps, it is an error if a scenario file cannot express the
+// command line.
 func (o *operation) load(c *command.Call) (*scenario.Scenario, error) {
 	s, err := c.Load(c.Args)
-	if err != nil || o.step == "" {
+	if err != nil {
 		return s, err
 	}
 	var names []string
 	for _, known := range simulation.StepsOf(s) {
 		names = append(names, known.Name)
 	}
-	if !slices.Contains(names, o.step) {
+	switch {
+	case o.step != "" && !slices.Contains(names, o.step):
 		return nil, c.Usage("--step: there is no step %q; %s", o.step, scenario.Choices(o.step, names))
+	case o.step != "":
+		s = s.Until(o.step)
 	}
-	return s.Until(o.step), nil
+	if o.steps != "" {
+		o.before, err = c.ScenarioFile("steps", s, c.Args, o.steps)
+	}
+	return s, err
 }
 
-// do calls a function in a world of the scenario, and writes the steps that it returns if there is a file for them. If the function is
-// interrupted and has steps, do writes them before it returns the interruption.
-func (o *operation) do(c *command.Call, s *scenario.Scenario, do func(*world.Cluster) ([]scenario.Step, error)) error {
+// rehearse runs an operation in a world of the scenario, and writes its steps if there is a file for them. If the operation is interrupted
+// and has an answer, rehearse returns the answer and the interruption. With any other error there is no answer.
+func rehearse[A any](c *command.Call, o *operation, s *scenario.Scenario, run func(*world.Cluster) (*A, []scenario.Step, error)) (*A, error) {
 	w, err := simulation.NewCluster(s)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer w.Close()
-	steps, stopped := do(w)
-	if o.steps == "" || stopped != nil && (steps == nil || !exit.Interrupted(stopped)) {
-		return stopped
+	answer, steps, stopped := run(w)
+	if answer == nil || stopped != nil && !exit.Interrupted(stopped) {
+		return nil, stopped
 	}
-	if err := o.write(c, s, steps); err != nil {
-		return err
+	if err := o.write(s, steps); err != nil {
+		return nil, err
 	}
-	return stopped
+	return answer, stopped
 }
 
-// write writes the steps to the file: a scenario that names the command line's files, or steps to add to the given scenario.
-func (o *operation) write(c *command.Call, s *scenario.Scenario, steps []scenario.Step) error {
-	content := struct {
-		APIVersion         string            `json:"apiVersion,omitempty"`
-		Kind               string            `json:"kind,omitempty"`
-		TerminationSeconds *int64            `json:"terminationSeconds,omitempty"`
-		Cluster            []scenario.Source `json:"cluster,omitempty"`
-		Workloads          []scenario.Source `json:"workloads,omitempty"`
-		Steps              []scenario.Step   `json:"steps"`
-	}{Steps: steps}
-	note := "# Add these steps to the scenario.\n"
-	cluster, workloads := c.Input.Cluster, slices.Concat(c.Input.Files, c.Args)
-	if len(cluster) == 0 {
-		cluster, workloads = workloads, nil
+// write writes the steps to the file of --steps, after what comes before them.
+func (o *operation) write(s *scenario.Scenario, steps []scenario.Step) error {
+	if o.before == nil {
+		return nil
 	}
-	if s.File == scenario.CommandLine && len(cluster) > 0 && !s.MadeUp && !slices.Contains(slices.Concat(cluster, workloads), manifest.Stdin) {
-		note, content.APIVersion, content.Kind, content.TerminationSeconds = "", report.APIVersion, "Scenario", &s.TerminationSeconds
-		content.Cluster = []scenario.Source{{Files: input.Besides(o.steps, cluster)}}
-		if len(workloads) > 0 {
-			content.Workloads = []scenario.Source{{Files: input.Besides(o.steps, workloads)}}
-		}
+	o.before.TerminationSeconds = &s.TerminationSeconds
+	o.before.Steps = append(o.before.Steps, steps...)
+	if err := command.WriteScenario(o.steps, "", o.before); err != nil {
+		return fmt.Errorf("--steps: %w", err)
 	}
-	data, err := yaml.Marshal(content)
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(o.steps, append([]byte(note), data...), 0o644)
+	return nil
 }
 
 // poolSelector returns the label of the nodes of --pool, as KEY=VALUE. The flag gives a label, also with a short key, or the name of a node

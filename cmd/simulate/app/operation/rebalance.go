@@ -1,7 +1,6 @@
 package operation
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -55,7 +54,7 @@ The goal is what is counted, for each workload of two or more pods:
 				if goal == string(askrebalance.Soft) && c.Flags().Changed("over") {
 					problems = append(problems, fmt.Errorf("--over has no effect with --goal soft, whose rules name their levels; leave it out"))
 				}
-				return errors.Join(exit.Wrong(c.Command, problems...), op.check(c))
+				return exit.Wrong(c.Command, problems...)
 			},
 			Ask: func(c *command.Call) (*rebalance.Report, error) {
 				s, err := op.load(c)
@@ -79,14 +78,14 @@ The goal is what is counted, for each workload of two or more pods:
 				}
 				counts := c.Bar.Counts("moves")
 				opts.Progress = func(done, total int) { counts("rebalance", done, total) }
-				var answer *askrebalance.Answer
-				stopped := op.do(c, s, func(w *world.Cluster) ([]scenario.Step, error) {
-					if answer, err = askrebalance.Run(c.Context(), w, result, opts); answer == nil {
-						return nil, err
+				answer, stopped := rehearse(c, &op, s, func(w *world.Cluster) (*askrebalance.Answer, []scenario.Step, error) {
+					answer, err := askrebalance.Run(c.Context(), w, result, opts)
+					if answer == nil {
+						return nil, nil, err
 					}
-					return answer.Steps, err
+					return answer, answer.Steps, err
 				})
-				if answer == nil || stopped != nil && !exit.Interrupted(stopped) {
+				if answer == nil {
 					return nil, stopped
 				}
 				return rebalance.New(result, answer, c.ToolVersion), stopped

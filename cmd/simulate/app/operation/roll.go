@@ -18,7 +18,6 @@ import (
 	"github.com/faultline/faultline/pkg/report/roll"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
-	"github.com/faultline/faultline/pkg/topology"
 	"github.com/faultline/faultline/pkg/world"
 )
 
@@ -126,17 +125,8 @@ func (f *rolling) check(c *command.Call) error {
 		}
 		f.New.Labels[key] = value
 	}
-	for _, part := range strings.Split(f.size, ",") {
-		name, value, _ := strings.Cut(part, "=")
-		size := map[string]*topology.Quantity{"cpu": &f.New.CPU, "memory": &f.New.Memory, "pods": &f.New.Pods}[name]
-		if f.size == "" {
-			break
-		}
-		if size == nil || value == "" {
-			wrong("--size: %q is no size; give one as cpu=8,memory=32Gi", f.size)
-			break
-		}
-		*size = topology.Quantity(value)
+	if f.size != "" && !input.ParseSize(f.size, &f.New.CPU, &f.New.Memory, &f.New.Pods) {
+		wrong("--size: %q is no size; give one as cpu=8,memory=32Gi", f.size)
 	}
 	if f.proof.Asked() && len(f.compare) > 0 {
 		wrong("--prove and --proof are for one way, and --compare tries several; leave out one of them")
@@ -144,7 +134,7 @@ func (f *rolling) check(c *command.Call) error {
 	if _, err := f.ways(); err != nil {
 		problems = append(problems, err)
 	}
-	return errors.Join(exit.Wrong(c.Command, problems...), f.operation.check(c), f.proof.Check(c))
+	return errors.Join(exit.Wrong(c.Command, problems...), f.proof.Check(c))
 }
 
 // ways returns the options of each requested roll: one, or one for each combination of the values of --compare.
@@ -221,17 +211,18 @@ func (f *rolling) ask(c *command.Call) (*roll.Report, error) {
 	}
 	counts := c.Bar.Counts("nodes")
 	ways[0].Progress = func(done, total int) { counts("roll", done, total) }
-	var answer *askroll.Answer
 	run := askroll.Run
 	if f.plan {
 		run = askroll.RunPlanned
 	}
-	if err := f.do(c, s, func(w *world.Cluster) ([]scenario.Step, error) {
-		if answer, err = run(c.Context(), w, result, ways[0]); err != nil {
-			return nil, err
+	answer, err := rehearse(c, &f.operation, s, func(w *world.Cluster) (*askroll.Answer, []scenario.Step, error) {
+		answer, err := run(c.Context(), w, result, ways[0])
+		if err != nil {
+			return nil, nil, err
 		}
-		return answer.Steps, nil
-	}); err != nil {
+		return answer, answer.Steps, nil
+	})
+	if err != nil {
 		return nil, err
 	}
 	found := roll.New(result, []*askroll.Answer{answer}, c.ToolVersion)

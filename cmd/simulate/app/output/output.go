@@ -11,11 +11,9 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/faultline/faultline/cmd/simulate/app/exit"
 	"github.com/faultline/faultline/pkg/input/manifest"
-	"github.com/faultline/faultline/pkg/loader"
 	"github.com/faultline/faultline/pkg/report"
 )
 
@@ -61,7 +59,6 @@ func (o *Flags) Check(cmd *cobra.Command, formats []string) error {
 	case o.Options.Quiet && o.Options.All:
 		problem("-q and --all cannot be used together; give one of them")
 	}
-	inputs := inputFiles(cmd, "")
 	var files []string
 	for _, given := range o.Reports {
 		format, file, found := strings.Cut(given, "=")
@@ -75,64 +72,10 @@ func (o *Flags) Check(cmd *cobra.Command, formats []string) error {
 			problem("--report %s: standard output already holds the report of -o; name a file, or give -o %s", given, format)
 		case slices.Contains(files, filepath.Clean(file)):
 			problem("--report %s: another report goes to this file; give each its own", given)
-		default:
-			if err := writable(cmd, file, inputs); err != nil {
-				problem("--report %s: %w", given, err)
-			}
 		}
 		files = append(files, filepath.Clean(file))
 	}
-	return exit.Wrong(cmd, problems...)
-}
-
-// Writable rejects the file of a flag if it cannot be created or is an input.
-func Writable(cmd *cobra.Command, flag, file string) error {
-	if err := writable(cmd, file, inputFiles(cmd, flag)); err != nil {
-		return exit.Usage(cmd, "--%s %s: %s", flag, file, err)
-	}
-	return nil
-}
-
-// inputFiles returns the files that the command line reads, including the scenario file of a folder. It leaves out the value of the flag
-// besides.
-func inputFiles(cmd *cobra.Command, besides string) []string {
-	files := slices.Clone(cmd.Flags().Args())
-	cmd.Flags().Visit(func(flag *pflag.Flag) {
-		if flag.Name == besides {
-			return
-		}
-		if several, ok := flag.Value.(pflag.SliceValue); ok {
-			files = append(files, several.GetSlice()...)
-		} else {
-			files = append(files, flag.Value.String())
-		}
-	})
-	for _, file := range slices.Clone(files) {
-		files = append(files, filepath.Join(file, loader.FileName))
-	}
-	return files
-}
-
-// writable returns an error if the file cannot be created or is an input, so that the command fails before it does its work.
-func writable(cmd *cobra.Command, file string, inputs []string) error {
-	folder := filepath.Dir(file)
-	results := cmd.Flags().Lookup("results") // --results creates its folder
-	if info, err := os.Stat(folder); (err != nil || !info.IsDir()) && (results == nil || filepath.Clean(results.Value.String()) != folder) {
-		return fmt.Errorf("no such folder %s; create it, or name another file", folder)
-	}
-	info, err := os.Stat(file)
-	if err != nil {
-		return nil
-	}
-	if info.IsDir() {
-		return errors.New("is a folder; name a file in it")
-	}
-	for _, name := range inputs {
-		if input, err := os.Stat(name); err == nil && os.SameFile(info, input) {
-			return fmt.Errorf("would overwrite the input %s; name another file", name)
-		}
-	}
-	return nil
+	return errors.Join(exit.Wrong(cmd, problems...), CheckFiles(cmd))
 }
 
 // Has reports whether the user asked for the format.
