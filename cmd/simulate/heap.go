@@ -18,8 +18,8 @@ const (
 	defaultGrowth = 100
 )
 
-// growth returns the percentage by which the heap may grow. before and live are the bytes of live objects after the last two collections.
-func growth(before, live uint64) uint64 {
+// growthPercent returns the percentage by which the heap may grow. before and live are the bytes of live objects after the last two collections.
+func growthPercent(before, live uint64) uint64 {
 	most := uint64(roomyHeap)
 	if live > before+before/8 {
 		most = fillingHeap
@@ -27,8 +27,8 @@ func growth(before, live uint64) uint64 {
 	return min(max(100*most/max(live, 1), 100+defaultGrowth)-100, mostGrowth)
 }
 
-// growFreely lets a small heap grow more than by default, unless GOGC or GOMEMLIMIT is set.
-func growFreely() {
+// tuneCollector lets a small heap grow more than by default, unless GOGC or GOMEMLIMIT is set.
+func tuneCollector() {
 	if os.Getenv("GOGC") == "" && os.Getenv("GOMEMLIMIT") == "" {
 		(&collection{growth: defaultGrowth, read: []metrics.Sample{{Name: "/gc/gogc:percent"}, {Name: "/gc/heap/live:bytes"}}}).await()
 	}
@@ -46,7 +46,7 @@ func (c *collection) ended() {
 	metrics.Read(c.read)
 	live := c.read[1].Value.Uint64()
 	if c.read[0].Value.Uint64() == c.growth { // otherwise a command has set another percentage for a while
-		if next := growth(c.live, live); next != c.growth {
+		if next := growthPercent(c.live, live); next != c.growth {
 			debug.SetGCPercent(int(next))
 			c.growth = next
 		}

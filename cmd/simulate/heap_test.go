@@ -15,7 +15,7 @@ func TestGrowth(t *testing.T) {
 		{320 * mib, 320 * mib, 100},
 		{1 << 40, 1 << 40, 100},
 	} {
-		if got := growth(test.before, test.live); got != test.want {
+		if got := growthPercent(test.before, test.live); got != test.want {
 			t.Errorf("growth(%d MiB, %d MiB) = %d, want %d", test.before/mib, test.live/mib, got, test.want)
 		}
 	}

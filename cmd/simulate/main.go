@@ -8,6 +8,6 @@ import (
 )
 
 func main() {
-	growFreely()
+	tuneCollector()
 	os.Exit(app.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }

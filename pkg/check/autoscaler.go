@@ -10,8 +10,8 @@ import (
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
-// autoscaler reports node groups whose nodes are unknown, and nodes that are in several groups.
-func (w *walk) autoscaler(a *scenario.Autoscaler) {
+// checkAutoscaler reports node groups whose nodes are unknown, and nodes that are in several groups.
+func (w *walker) checkAutoscaler(a *scenario.Autoscaler) {
 	nodes := w.scenario.Nodes()
 	var names []string
 	for _, node := range nodes {
@@ -21,7 +21,7 @@ func (w *walk) autoscaler(a *scenario.Autoscaler) {
 	for i := range a.NodeGroups {
 		group, path := &a.NodeGroups[i], field.NewPath("autoscaler", "nodeGroups").Index(i)
 		if group.Template != "" && !slices.Contains(names, group.Template) {
-			w.Add(path.Child("template"), "there is no node %q; %s", group.Template, scenario.Choices(group.Template, names))
+			w.Add(path.Child("template"), "there is no node %q; %s", group.Template, scenario.ListChoices(group.Template, names))
 		}
 		if key, _, written := strings.Cut(group.From, "="); written && group.Template == "" && !slices.ContainsFunc(nodes, group.Has) {
 			w.Add(path.Child("from"), "%s; or give template, the name of a node that new ones are like", scenario.LabelHint(key, "node", scenario.NodeLabels(nodes)))

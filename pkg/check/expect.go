@@ -13,54 +13,54 @@ import (
 	"github.com/faultline/faultline/pkg/world"
 )
 
-// expect reports expectations that name labels, nodes or workloads that do not exist. The nodes must be all nodes that can exist at that
+// checkExpect reports expectations that name labels, nodes or workloads that do not exist. The nodes must be all nodes that can exist at that
 // time.
-func (w *walk) expect(path *field.Path, expect *scenario.Expect, nodes []*v1.Node) {
+func (w *walker) checkExpect(path *field.Path, expect *scenario.Expect, nodes []*v1.Node) {
 	for i := range expect.Domains {
-		w.domains(path.Child("domains").Index(i), &expect.Domains[i], nodes)
+		w.checkDomains(path.Child("domains").Index(i), &expect.Domains[i], nodes)
 	}
 	for i := range expect.Nodes {
 		path, on := path.Child("nodes").Index(i), &expect.Nodes[i]
-		w.selectPods(path.Child("selector"), on.Selector)
+		w.checkPodSelector(path.Child("selector"), on.Selector)
 		if on.OnlyOn != nil {
-			w.selectNodes(path.Child("onlyOn"), *on.OnlyOn, nodes)
+			w.checkNodeSelection(path.Child("onlyOn"), *on.OnlyOn, nodes)
 		}
 		if on.NotOn != nil {
-			w.selectNodes(path.Child("notOn"), *on.NotOn, nodes)
+			w.checkNodeSelection(path.Child("notOn"), *on.NotOn, nodes)
 		}
 	}
 	for i := range expect.Workloads {
-		w.workloadOrPod(path.Child("workloads").Index(i).Child("workload"), expect.Workloads[i].Workload)
+		w.checkWorkloadOrPod(path.Child("workloads").Index(i).Child("workload"), expect.Workloads[i].Workload)
 	}
 	for i, name := range expect.NodesGone {
-		w.selectNodes(path.Child("nodesGone").Index(i), scenario.Nodes{Names: []string{name}}, w.scenario.Nodes())
+		w.checkNodeSelection(path.Child("nodesGone").Index(i), scenario.Nodes{Names: []string{name}}, w.scenario.Nodes())
 	}
 	for i := range expect.Bindings {
-		w.binding(path.Child("bindings").Index(i), &expect.Bindings[i])
+		w.checkBinding(path.Child("bindings").Index(i), &expect.Bindings[i])
 	}
 	for i := range expect.Failures {
-		w.failureBounds(path.Child("failures").Index(i), &expect.Failures[i], nodes)
+		w.checkFailureBounds(path.Child("failures").Index(i), &expect.Failures[i], nodes)
 	}
 }
 
-// workloadOrPod reports a workload that does not exist, unless a controller may make it.
-func (w *walk) workloadOrPod(path *field.Path, target string) {
+// checkWorkloadOrPod reports a workload that does not exist, unless a controller may make it.
+func (w *walker) checkWorkloadOrPod(path *field.Path, target string) {
 	if wanted, err := scenario.ParseWorkload(target); err == nil && !w.known.mayBeMade(wanted) {
-		w.workload(path, target)
+		w.checkWorkload(path, target)
 	}
 }
 
-// selectNodes reports a selection that selects no node.
-func (w *walk) selectNodes(path *field.Path, on scenario.Nodes, nodes []*v1.Node) {
+// checkNodeSelection reports a selection that selects no node.
+func (w *walker) checkNodeSelection(path *field.Path, on scenario.Nodes, nodes []*v1.Node) {
 	among := *w.state
 	among.Nodes = nodes
 	_, err := world.SelectNodes(&among, path, on)
-	w.report(nil, err)
+	w.reportErrors(nil, err)
 }
 
-// domains reports labels, domains and numbers of domains that no nodes have.
-func (w *walk) domains(path *field.Path, domains *scenario.Domains, nodes []*v1.Node) {
-	w.selectPods(path.Child("selector"), domains.Selector)
+// checkDomains reports labels, domains and numbers of domains that no nodes have.
+func (w *walker) checkDomains(path *field.Path, domains *scenario.Domains, nodes []*v1.Node) {
+	w.checkPodSelector(path.Child("selector"), domains.Selector)
 	sets := scenario.NodeLabels(nodes)
 	has := func(value string) bool {
 		return slices.ContainsFunc(sets, func(set labels.Set) bool {
@@ -84,8 +84,8 @@ func (w *walk) domains(path *field.Path, domains *scenario.Domains, nodes []*v1.
 	}
 }
 
-// binding reports clusters that never exist.
-func (w *walk) binding(path *field.Path, b *scenario.ExpectedBinding) {
+// checkBinding reports clusters that never exist.
+func (w *walker) checkBinding(path *field.Path, b *scenario.ExpectedBinding) {
 	var names []string
 	for _, m := range w.scenario.AllMembers() {
 		names = append(names, m.Name)
@@ -96,20 +96,20 @@ func (w *walk) binding(path *field.Path, b *scenario.ExpectedBinding) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(b.Clusters)) {
 		if !slices.Contains(names, name) {
-			w.Add(path.Child("clusters").Key(name), "is no cluster of the federation; %s", scenario.Choices(name, names))
+			w.Add(path.Child("clusters").Key(name), "is no cluster of the federation; %s", scenario.ListChoices(name, names))
 		}
 	}
 }
 
-// failureBounds reports workloads and levels that do not exist, and more domains than the level has.
-func (w *walk) failureBounds(path *field.Path, f *scenario.FailureBounds, nodes []*v1.Node) {
+// checkFailureBounds reports workloads and levels that do not exist, and more domains than the level has.
+func (w *walker) checkFailureBounds(path *field.Path, f *scenario.FailureBounds, nodes []*v1.Node) {
 	if f.Workload != "" {
-		w.workload(path.Child("workload"), f.Workload)
+		w.checkWorkload(path.Child("workload"), f.Workload)
 	}
 	if f.Level == "" {
 		return // reported already
 	}
-	all, _ := topology.Domains(nodes, topology.KeyAmong(nodes, f.Level))
+	all, _ := topology.Domains(nodes, topology.ResolveKey(nodes, f.Level))
 	switch {
 	case len(all) == 0:
 		w.Add(path.Child("level"), "%s", scenario.LabelHint(f.Level, "node", scenario.NodeLabels(nodes)))

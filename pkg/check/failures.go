@@ -12,8 +12,8 @@ import (
 	"github.com/faultline/faultline/pkg/topology"
 )
 
-// failures reports levels and workloads that never exist.
-func (w *walk) failures(f *scenario.Failures) {
+// checkFailures reports levels and workloads that never exist.
+func (w *walker) checkFailures(f *scenario.Failures) {
 	path := field.NewPath("failures")
 	nodes := scenario.NodeLabels(w.scenario.Nodes())
 	carried := func(key string) bool {
@@ -21,14 +21,14 @@ func (w *walk) failures(f *scenario.Failures) {
 	}
 	for i, key := range f.Levels {
 		switch path := path.Child("levels").Index(i); {
-		case !carried(topology.KeyAmong(w.scenario.Nodes(), key)):
+		case !carried(topology.ResolveKey(w.scenario.Nodes(), key)):
 			w.Add(path, "%s", scenario.LabelHint(key, "node", nodes))
 		case slices.IndexFunc(f.Levels, func(other string) bool { return topology.Key(other) == topology.Key(key) }) < i:
 			w.Add(path, "%q is listed twice", key)
 		}
 	}
 	for i, target := range f.Quorum {
-		w.workload(path.Child("quorum").Index(i), target)
+		w.checkWorkload(path.Child("quorum").Index(i), target)
 	}
 	for _, key := range slices.Sorted(maps.Keys(f.Rates)) {
 		if topology.Key(key) != topology.Key("node") && !carried(topology.Key(key)) { // even a node without labels is a domain of the level node
@@ -37,15 +37,15 @@ func (w *walk) failures(f *scenario.Failures) {
 	}
 }
 
-// workload reports a workload that never exists.
-func (w *walk) workload(path *field.Path, target string) {
+// checkWorkload reports a workload that never exists.
+func (w *walker) checkWorkload(path *field.Path, target string) {
 	wanted, err := scenario.ParseWorkload(target)
 	if err != nil || w.Reported(path) || w.partial {
 		return // the problem is reported already, or the objects are not all known
 	}
 	for _, names := range []map[cluster.Ref]bool{w.known.objects, w.known.owners} {
 		for known := range names {
-			if scenario.IsWorkload(known, wanted) {
+			if scenario.MatchesName(known, wanted) {
 				return
 			}
 		}

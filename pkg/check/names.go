@@ -11,8 +11,8 @@ import (
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
-// names has the names of all objects that the scenario has at some time.
-type names struct {
+// knownNames has the names of all objects that the scenario has at some time.
+type knownNames struct {
 	// objects has all names. The next two maps have some of them.
 	objects map[cluster.Ref]bool
 	applied map[cluster.Ref]bool // what the workloads and the steps apply
@@ -21,11 +21,11 @@ type names struct {
 	pods    []labels.Set         // the labels of pods and of templates of pods
 }
 
-// newNames returns the names of the scenario's objects.
-func newNames(s *scenario.Scenario) *names {
-	n := &names{objects: map[cluster.Ref]bool{}, applied: map[cluster.Ref]bool{}, unknown: map[cluster.Ref]bool{}, owners: map[cluster.Ref]bool{}}
+// newKnownNames returns the names of the scenario's objects.
+func newKnownNames(s *scenario.Scenario) *knownNames {
+	n := &knownNames{objects: map[cluster.Ref]bool{}, applied: map[cluster.Ref]bool{}, unknown: map[cluster.Ref]bool{}, owners: map[cluster.Ref]bool{}}
 	for _, obj := range s.Objects() {
-		n.add(obj)
+		n.addObject(obj)
 	}
 	for _, obj := range s.Workloads {
 		n.applied[cluster.RefTo(obj)] = true
@@ -39,18 +39,18 @@ func newNames(s *scenario.Scenario) *names {
 }
 
 // addPods adds the labels of the target's pods, after a patch has changed them.
-func (n *names) addPods(state *cluster.State, target scenario.Target) {
+func (n *knownNames) addPods(state *cluster.State, target scenario.Target) {
 	wanted, err := target.Ref()
 	if err != nil {
 		return // the problem is reported already
 	}
 	if obj := cluster.Find(state.Objects(), wanted); obj != nil {
-		n.add(obj)
+		n.addObject(obj)
 	}
 }
 
-// add adds the object, its controller, and the labels of its pods.
-func (n *names) add(obj cluster.Object) {
+// addObject adds the object, its controller, and the labels of its pods.
+func (n *knownNames) addObject(obj cluster.Object) {
 	n.objects[cluster.RefTo(obj)] = true
 	if by := metav1.GetControllerOfNoCopy(obj); by != nil {
 		n.owners[cluster.Ref{Kind: by.Kind, Namespace: obj.GetNamespace(), Name: by.Name}] = true
@@ -65,7 +65,7 @@ func (n *names) add(obj cluster.Object) {
 
 // mayBeMade reports whether a controller of the scenario may make an object with that name. Reports show such names, and they are the same
 // in every run, so a later step can use them.
-func (n *names) mayBeMade(wanted cluster.Ref) bool {
+func (n *knownNames) mayBeMade(wanted cluster.Ref) bool {
 	for owner := range n.objects {
 		if wanted.Kind != "PersistentVolume" && owner.Namespace != wanted.Namespace {
 			continue
@@ -94,9 +94,9 @@ func (n *names) mayBeMade(wanted cluster.Ref) bool {
 	return false
 }
 
-// comesBack reports whether a pod with that name is made again once it is deleted: by a StatefulSet, or by an unknown controller, which may
+// isRecreated reports whether a pod with that name is made again once it is deleted: by a StatefulSet, or by an unknown controller, which may
 // reuse names.
-func (n *names) comesBack(wanted cluster.Ref) bool {
+func (n *knownNames) isRecreated(wanted cluster.Ref) bool {
 	for owner := range n.objects {
 		if wanted.Kind == "Pod" && (owner.Kind == "StatefulSet" || n.unknown[owner]) && owner.Namespace == wanted.Namespace && strings.HasPrefix(wanted.Name, owner.Name+"-") {
 			return true

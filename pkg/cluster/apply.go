@@ -11,8 +11,8 @@ type key struct{ namespace, name string }
 
 func keyOf(obj metav1.Object) key { return key{obj.GetNamespace(), obj.GetName()} }
 
-// applyMixed does the same as [applyTo] for a short list of objects of several kinds.
-func applyMixed(c change, list, given []Object) []Object {
+// applyMixed does the same as [applyObjects] for a short list of objects of several kinds.
+func applyMixed(c deriveMode, list, given []Object) []Object {
 	if len(given) == 0 {
 		return list
 	}
@@ -32,34 +32,34 @@ func applyMixed(c change, list, given []Object) []Object {
 	return next
 }
 
-// endings has a hash of the end of each object's name, in the order of the list. These numbers lie side by side in memory, so finding a few
+// nameHashes has a hash of the end of each object's name, in the order of the list. These numbers lie side by side in memory, so finding a few
 // objects among many is much faster by them than by the objects.
-type endings[T metav1.Object] struct {
-	of      []T
-	numbers []uint16
+type nameHashes[T metav1.Object] struct {
+	list   []T
+	hashes []uint16
 }
 
 // apply returns the list with the given objects added or removed, and its endings. It computes the endings anew if they belong to another
 // list, as in a state whose list was replaced.
-func (e endings[T]) apply(c change, list, given []T) ([]T, endings[T]) {
-	if !Same(e.of, list) {
-		e.numbers = endingsOf(list)
+func (e nameHashes[T]) apply(c deriveMode, list, given []T) ([]T, nameHashes[T]) {
+	if !SameSlice(e.list, list) {
+		e.hashes = hashNames(list)
 	}
-	next, numbers := applyTo(c, list, e.numbers, given)
-	return next, endings[T]{next, numbers}
+	next, numbers := applyObjects(c, list, e.hashes, given)
+	return next, nameHashes[T]{next, numbers}
 }
 
-// endingsOf returns the ending of each object's name.
-func endingsOf[T metav1.Object](list []T) []uint16 {
+// hashNames returns the ending of each object's name.
+func hashNames[T metav1.Object](list []T) []uint16 {
 	numbers := make([]uint16, len(list))
 	for i, obj := range list {
-		numbers[i] = endingOf(obj.GetName())
+		numbers[i] = hashName(obj.GetName())
 	}
 	return numbers
 }
 
-// endingOf returns a hash of the last five characters of a name: the pods of one controller differ in these.
-func endingOf(name string) uint16 {
+// hashName returns a hash of the last five characters of a name: the pods of one controller differ in these.
+func hashName(name string) uint16 {
 	number := uint32(0)
 	for _, char := range []byte(name[max(0, len(name)-5):]) {
 		number = number*31 + uint32(char)
@@ -67,13 +67,13 @@ func endingOf(name string) uint16 {
 	return uint16(number ^ number>>16)
 }
 
-// applyTo returns the list with the given objects added or removed, and its endings.
-func applyTo[T metav1.Object](c change, list []T, endings []uint16, given []T) ([]T, []uint16) {
+// applyObjects returns the list with the given objects added or removed, and its endings.
+func applyObjects[T metav1.Object](c deriveMode, list []T, endings []uint16, given []T) ([]T, []uint16) {
 	var wanted [1 << 16 / 64]uint64 // a bit for each ending of the given objects
 	last := make(map[key]int, len(given))
 	for i, obj := range given {
 		last[keyOf(obj)] = i // the last one counts
-		ending := endingOf(obj.GetName())
+		ending := hashName(obj.GetName())
 		wanted[ending/64] |= 1 << (ending % 64)
 	}
 	next, numbers := make([]T, 0, len(list)+len(given)), slices.Clip(endings) // a replaced object keeps its name, and so its ending
@@ -105,7 +105,7 @@ func applyTo[T metav1.Object](c change, list []T, endings []uint16, given []T) (
 	} else {
 		for i, obj := range given {
 			if last[keyOf(obj)] == i && !replaced[i] {
-				next, numbers = append(next, obj), append(numbers, endingOf(obj.GetName()))
+				next, numbers = append(next, obj), append(numbers, hashName(obj.GetName()))
 			}
 		}
 	}

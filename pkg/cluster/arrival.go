@@ -20,13 +20,13 @@ func (s *State) Arrival(workload Object) int {
 	return s.arrivals[workload.GetUID()]
 }
 
-// ArrivedLike reports whether the workloads of both states are certain to have the same places.
-func (s *State) ArrivedLike(other *State) bool {
+// SameArrivals reports whether the workloads of both states are certain to have the same places.
+func (s *State) SameArrivals(other *State) bool {
 	return reflect.ValueOf(s.arrivals).Pointer() == reflect.ValueOf(other.arrivals).Pointer()
 }
 
-// arrived returns the known order of arrival, extended by the new workloads among the objects.
-func arrived(known map[types.UID]int, objs []Object) map[types.UID]int {
+// extendArrivals returns the known order of arrival, extended by the new workloads among the objects.
+func extendArrivals(known map[types.UID]int, objs []Object) map[types.UID]int {
 	next := known
 	for _, obj := range objs {
 		switch obj.(type) {

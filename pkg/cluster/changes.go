@@ -9,23 +9,23 @@ import (
 	"github.com/faultline/faultline/pkg/list"
 )
 
-// Same reports whether the two lists are the same slice. States share the lists that did not change.
-func Same[T any](a, b []T) bool {
+// SameSlice reports whether the two lists are the same slice. States share the lists that did not change.
+func SameSlice[T any](a, b []T) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }
 
-// soon is how many objects Changes looks ahead before it looks up names.
-const soon = 64
+// lookahead is how many objects Changes looks ahead before it looks up names.
+const lookahead = 64
 
-// Changes calls f for each object that is in only one of the two lists. It passes both objects if one replaces the other, and otherwise nil
+// VisitChanges calls f for each object that is in only one of the two lists. It passes both objects if one replaces the other, and otherwise nil
 // for the missing one. The position is the index of the new object in the second list, or -1 if there is none. Changes compares pointers,
 // because states share the objects that did not change. If the two lists have objects in another order, Changes reports some of them as
 // gone and later as new.
-func Changes[T interface {
+func VisitChanges[T interface {
 	Object
 	comparable
 }](before, after []T, f func(was, is T, position int)) {
-	if Same(before, after) {
+	if SameSlice(before, after) {
 		return
 	}
 	var none T
@@ -38,13 +38,13 @@ func Changes[T interface {
 		case next < len(after) && sameName(after[next], was):
 			f(was, after[next], next)
 			next++
-		case next == len(after) || slices.Contains(before[i+1:min(i+1+soon, len(before))], after[next]):
+		case next == len(after) || slices.Contains(before[i+1:min(i+1+lookahead, len(before))], after[next]):
 			f(was, none, -1)
 		default:
 			if names == nil {
 				names = newPositions(before, after, i, next)
 			}
-			at, found := names.inserted(was, i, next)
+			at, found := names.findAfterNew(was, i, next)
 			if !found {
 				f(was, none, -1)
 				continue
@@ -73,7 +73,7 @@ func sameName(a, b Object) bool {
 type positions[T Object] struct {
 	list          []T // after
 	before, after map[types.NamespacedName]int
-	fresh         int // all objects of the second list before this index are known to be absent from the rest of the first
+	checkedUpTo   int // all objects of the second list before this index are known to be absent from the rest of the first
 }
 
 // newPositions returns the positions of the objects from index i of the first list and from index next of the second.
@@ -88,16 +88,16 @@ func newPositions[T Object](before, after []T, i, next int) *positions[T] {
 	return p
 }
 
-// inserted returns the index in the second list of the i-th object of the first. It reports false if the second list lacks the object, or
+// findAfterNew returns the index in the second list of the i-th object of the first. It reports false if the second list lacks the object, or
 // has an object between next and that index that comes later in the first list. For example, the lists are (a, b) and (x, y, a, b), i and
 // next are 0, and a is at 2: x and y are new, so inserted returns 2. With the second list (b, a), it returns false, since b is not new.
-func (p *positions[T]) inserted(obj T, i, next int) (at int, found bool) {
+func (p *positions[T]) findAfterNew(obj T, i, next int) (at int, found bool) {
 	at, found = p.after[NameOf(obj)]
 	if !found || at < next {
 		return 0, false
 	}
-	for p.fresh = max(p.fresh, next); p.fresh < at; p.fresh++ {
-		if known, found := p.before[NameOf(p.list[p.fresh])]; found && known > i {
+	for p.checkedUpTo = max(p.checkedUpTo, next); p.checkedUpTo < at; p.checkedUpTo++ {
+		if known, found := p.before[NameOf(p.list[p.checkedUpTo])]; found && known > i {
 			return 0, false
 		}
 	}
@@ -129,15 +129,15 @@ func NewGroups[K comparable](keys func(*v1.Pod) []K) *Groups[K] {
 	return &Groups[K]{keys: keys, places: map[*v1.Pod]int{}, groups: map[K]*Group{}}
 }
 
-// Of returns the group with that key, or nil if it has no pods.
-func (g *Groups[K]) Of(key K) *Group { return g.groups[key] }
+// Lookup returns the group with that key, or nil if it has no pods.
+func (g *Groups[K]) Lookup(key K) *Group { return g.groups[key] }
 
-// Follow updates the groups to the pods of a state, and returns the keys of the groups that changed, in no particular order.
-func (g *Groups[K]) Follow(pods []*v1.Pod) (others []K) {
+// Update updates the groups to the pods of a state, and returns the keys of the groups that changed, in no particular order.
+func (g *Groups[K]) Update(pods []*v1.Pod) (others []K) {
 	gone := map[*v1.Pod]bool{}
 	came := map[K][]*v1.Pod{}    // the new pods of each group that changes, in order
 	added, first := 0, len(pods) // number of new pods, and the index of the first of them
-	Changes(g.pods, pods, func(was, is *v1.Pod, position int) {
+	VisitChanges(g.pods, pods, func(was, is *v1.Pod, position int) {
 		at := g.last + 1
 		if was != nil {
 			at = g.places[was]

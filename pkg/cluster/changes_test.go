@@ -32,7 +32,7 @@ func TestChanges(t *testing.T) {
 		"another order":               {[]*v1.Pod{a, b, c}, []*v1.Pod{d, c, a, b}, []string{"a is gone", "b is gone", "d is new at 0", "a is new at 2", "b is new at 3"}},
 	} {
 		var got []string
-		Changes(test.before, test.after, func(was, is *v1.Pod, position int) {
+		VisitChanges(test.before, test.after, func(was, is *v1.Pod, position int) {
 			switch {
 			case is == nil:
 				got = append(got, was.Name+" is gone")
@@ -81,7 +81,7 @@ func TestChangesLeadFromOneListToTheOther(t *testing.T) {
 			there[pod] = true
 		}
 		last := -1
-		Changes(before, after, func(was, is *v1.Pod, position int) {
+		VisitChanges(before, after, func(was, is *v1.Pod, position int) {
 			if was != nil {
 				if !there[was] || news[was] {
 					t.Fatalf("%s goes, and is not there", was.Name)
@@ -131,7 +131,7 @@ func TestGroupsFollowTheState(t *testing.T) {
 				}
 			}
 			states = append(states, state)
-			groups.Follow(state.Pods)
+			groups.Update(state.Pods)
 			for _, key := range []string{"x", "y", "z", "all"} {
 				var want []*v1.Pod
 				for _, pod := range state.Pods {
@@ -139,7 +139,7 @@ func TestGroupsFollowTheState(t *testing.T) {
 						want = append(want, pod)
 					}
 				}
-				if got := groups.Of(key); !slices.Equal(got.Pods(), want) {
+				if got := groups.Lookup(key); !slices.Equal(got.Pods(), want) {
 					t.Fatalf("seed %d, step %d: group %s has %d pods, want %d, in order", seed, step, key, len(got.Pods()), len(want))
 				}
 			}

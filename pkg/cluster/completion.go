@@ -31,15 +31,15 @@ func CompletesAfter(annotations map[string]string, spec *v1.PodSpec) (time.Durat
 
 // CompletesAt returns when the running pod succeeds, or false if no annotation says so.
 func CompletesAt(pod *v1.Pod) (time.Time, bool) {
-	if pod.Status.StartTime == nil || Terminal(pod) || AttachEvent(pod) != "" {
+	if pod.Status.StartTime == nil || IsTerminal(pod) || AttachEvent(pod) != "" {
 		return time.Time{}, false
 	}
 	after, completes, _ := CompletesAfter(pod.Annotations, &pod.Spec)
 	return pod.Status.StartTime.Truncate(time.Second).Add(after), completes
 }
 
-// Complete returns the pod as its kubelet reports it after its containers have succeeded.
-func Complete(pod *v1.Pod, now metav1.Time) *v1.Pod {
+// CompletePod returns the pod as its kubelet reports it after its containers have succeeded.
+func CompletePod(pod *v1.Pod, now metav1.Time) *v1.Pod {
 	completed := *pod
 	completed.Status.Phase = v1.PodSucceeded
 	for _, condition := range []v1.PodConditionType{v1.ContainersReady, v1.PodReady} {

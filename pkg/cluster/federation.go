@@ -40,9 +40,9 @@ type Member struct {
 	// Works holds the resources that Karmada has propagated to the cluster. The map is never changed in place.
 	Works map[federation.Key]Work
 
-	brought map[Ref]bool // the objects of the works
-	view    *State
-	region  string // the cluster's region when view was made
+	propagated map[Ref]bool // the objects of the works
+	view       *State
+	region     string // the cluster's region when view was made
 }
 
 // Work is what a member received from one template.
@@ -57,7 +57,7 @@ type Work struct {
 
 // Same reports whether both works have the same sources and replicas.
 func (w Work) Same(other Work) bool {
-	return w.Template == other.Template && w.Cluster == other.Cluster && Same(w.Overrides, other.Overrides) && w.Replicas == other.Replicas
+	return w.Template == other.Template && w.Cluster == other.Cluster && SameSlice(w.Overrides, other.Overrides) && w.Replicas == other.Replicas
 }
 
 // Control is the state of Karmada's control plane. It is immutable, like a State.
@@ -133,38 +133,38 @@ func (f *Federation) With(member Member) *Federation {
 	return &next
 }
 
-// In returns the member with another state. If the state is new, the member is no longer settled.
-func (m Member) In(state *State) Member {
+// WithState returns the member with another state. If the state is new, the member is no longer settled.
+func (m Member) WithState(state *State) Member {
 	if m.State != state {
 		m.State, m.Settled, m.view = state, false, nil
 	}
 	return m
 }
 
-// Bringing returns the member with another state, after Karmada propagated the works to it.
-func (m Member) Bringing(state *State, works map[federation.Key]Work) Member {
-	m = m.In(state)
-	m.Works, m.brought = works, map[Ref]bool{}
+// WithWorks returns the member with another state, after Karmada propagated the works to it.
+func (m Member) WithWorks(state *State, works map[federation.Key]Work) Member {
+	m = m.WithState(state)
+	m.Works, m.propagated = works, map[Ref]bool{}
 	for _, work := range works {
 		for _, obj := range work.Objects {
-			m.brought[RefTo(obj)] = true
+			m.propagated[RefTo(obj)] = true
 		}
 	}
 	return m
 }
 
-// Owner returns the name that the member's workload has in the joined state. Workloads from Karmada, and DaemonSets, keep their names,
+// JoinedOwner returns the name that the member's workload has in the joined state. Workloads from Karmada, and DaemonSets, keep their names,
 // which several clusters share. The cluster's other workloads get the prefix of the cluster.
-func (m *Member) Owner(ref Ref) Ref {
-	if ref.Kind != "DaemonSet" && !m.brought[ref] {
-		ref.Name = Joined(m.Name, ref.Name)
+func (m *Member) JoinedOwner(ref Ref) Ref {
+	if ref.Kind != "DaemonSet" && !m.propagated[ref] {
+		ref.Name = JoinName(m.Name, ref.Name)
 	}
 	return ref
 }
 
-// Standing returns the member's state. For a lost member, it leaves out the objects that Karmada has withdrawn since the loss. These cannot
+// EffectiveState returns the member's state. For a lost member, it leaves out the objects that Karmada has withdrawn since the loss. These cannot
 // be deleted while the cluster is lost, but they do not run, and they are deleted as soon as the cluster is back.
-func (m *Member) Standing(c *Control) *State {
+func (m *Member) EffectiveState(c *Control) *State {
 	if !m.Lost {
 		return m.State
 	}
@@ -176,7 +176,7 @@ func (m *Member) Standing(c *Control) *State {
 			}
 		}
 	}
-	gone := func(ref Ref) bool { return m.brought[ref] && !kept[ref] }
+	gone := func(ref Ref) bool { return m.propagated[ref] && !kept[ref] }
 	owner := m.State.Owners()
 	var all []Object
 	for _, obj := range m.State.Objects() {
@@ -193,18 +193,18 @@ func (m *Member) Standing(c *Control) *State {
 	return m.State.Without(all...)
 }
 
-// Under returns the federation with another state of the control plane.
-func (f *Federation) Under(control *Control) *Federation {
+// WithControl returns the federation with another state of the control plane.
+func (f *Federation) WithControl(control *Control) *Federation {
 	next := *f
 	next.Control = control
 	return &next
 }
 
-// Joined returns the name that a member's object has in the joined state.
-func Joined(member, name string) string { return member + "/" + name }
+// JoinName returns the name that a member's object has in the joined state.
+func JoinName(member, name string) string { return member + "/" + name }
 
-// Apart splits a name of the joined state into the cluster and the name in that cluster.
-func Apart(joined string) (member, name string) {
+// SplitName splits a name of the joined state into the cluster and the name in that cluster.
+func SplitName(joined string) (member, name string) {
 	member, name, found := strings.Cut(joined, "/")
 	if !found {
 		return "", joined
@@ -220,40 +220,40 @@ func (f *Federation) Join() *State {
 		if all.Now.Before(&m.State.Now) {
 			all.Now = m.State.Now
 		}
-		view := m.viewed(f.Control)
+		view := m.cachedView(f.Control)
 		all.Nodes = append(all.Nodes, view.Nodes...)
 		all.Pods = append(all.Pods, view.Pods...)
 		all.PodDisruptionBudgets = append(all.PodDisruptionBudgets, view.PodDisruptionBudgets...)
 		all.ReplicaSets = append(all.ReplicaSets, view.ReplicaSets...)
 		all.Jobs = append(all.Jobs, view.Jobs...)
 		all.Refused = append(all.Refused, view.Refused...)
-		all.Namespaces = merge(all.Namespaces, m.State.Namespaces)
-		all.PriorityClasses = merge(all.PriorityClasses, m.State.PriorityClasses)
-		all.Deployments = merge(all.Deployments, view.Deployments)
-		all.StatefulSets = merge(all.StatefulSets, view.StatefulSets)
-		all.DaemonSets = merge(all.DaemonSets, view.DaemonSets)
-		all.ReplicationControllers = merge(all.ReplicationControllers, view.ReplicationControllers)
-		all.UnknownOwners = merge(all.UnknownOwners, view.UnknownOwners)
-		all.CronJobs = merge(all.CronJobs, view.CronJobs)
+		all.Namespaces = mergeObjects(all.Namespaces, m.State.Namespaces)
+		all.PriorityClasses = mergeObjects(all.PriorityClasses, m.State.PriorityClasses)
+		all.Deployments = mergeObjects(all.Deployments, view.Deployments)
+		all.StatefulSets = mergeObjects(all.StatefulSets, view.StatefulSets)
+		all.DaemonSets = mergeObjects(all.DaemonSets, view.DaemonSets)
+		all.ReplicationControllers = mergeObjects(all.ReplicationControllers, view.ReplicationControllers)
+		all.UnknownOwners = mergeObjects(all.UnknownOwners, view.UnknownOwners)
+		all.CronJobs = mergeObjects(all.CronJobs, view.CronJobs)
 	}
 	return all
 }
 
-// viewed returns the member's part of the joined state. It is cached, except for a lost member, whose part changes with Karmada's decisions
+// cachedView returns the member's part of the joined state. It is cached, except for a lost member, whose part changes with Karmada's decisions
 // about other clusters.
-func (m *Member) viewed(c *Control) *State {
+func (m *Member) cachedView(c *Control) *State {
 	region := c.region(m.Name)
 	if m.Lost {
-		return m.shown(m.Standing(c), region)
+		return m.joinedView(m.EffectiveState(c), region)
 	}
 	if m.view == nil || m.region != region {
-		m.view, m.region = m.shown(m.State, region), region
+		m.view, m.region = m.joinedView(m.State, region), region
 	}
 	return m.view
 }
 
-// merge adds the objects to the list. If the list has an object of the same name, merge adds up the replicas of the two.
-func merge[T Object](list, more []T) []T {
+// mergeObjects adds the objects to the list. If the list has an object of the same name, merge adds up the replicas of the two.
+func mergeObjects[T Object](list, more []T) []T {
 	at := make(map[types.NamespacedName]int, len(list))
 	for i, obj := range list {
 		at[NameOf(obj)] = i
@@ -276,44 +276,44 @@ func merge[T Object](list, more []T) []T {
 	return list
 }
 
-// shown returns the part of the member's state that the joined state shows, under the names there: nodes, pods, budgets, owners of pods,
+// joinedView returns the part of the member's state that the joined state shows, under the names there: nodes, pods, budgets, owners of pods,
 // and refusals.
-func (m *Member) shown(state *State, region string) *State {
+func (m *Member) joinedView(state *State, region string) *State {
 	s := &State{}
 	for _, node := range state.Nodes {
-		s.Nodes = append(s.Nodes, m.node(node, region))
+		s.Nodes = append(s.Nodes, m.joinedNode(node, region))
 	}
 	for _, pod := range state.Pods {
-		s.Pods = append(s.Pods, m.Pod(pod))
+		s.Pods = append(s.Pods, m.JoinedPod(pod))
 	}
 	for _, budget := range state.PodDisruptionBudgets {
 		shown := budget.DeepCopy()
-		shown.Name = Joined(m.Name, budget.Name)
-		m.restrict(shown)
+		shown.Name = JoinName(m.Name, budget.Name)
+		m.restrictBudget(shown)
 		s.PodDisruptionBudgets = append(s.PodDisruptionBudgets, shown)
 	}
-	s.ReplicaSets, s.Jobs = owning(m, state.ReplicaSets), owning(m, state.Jobs)
-	s.Deployments, s.StatefulSets = owning(m, state.Deployments), owning(m, state.StatefulSets)
-	s.ReplicationControllers, s.CronJobs = owning(m, state.ReplicationControllers), owning(m, state.CronJobs)
-	s.UnknownOwners = owning(m, state.UnknownOwners)
+	s.ReplicaSets, s.Jobs = joinedOwners(m, state.ReplicaSets), joinedOwners(m, state.Jobs)
+	s.Deployments, s.StatefulSets = joinedOwners(m, state.Deployments), joinedOwners(m, state.StatefulSets)
+	s.ReplicationControllers, s.CronJobs = joinedOwners(m, state.ReplicationControllers), joinedOwners(m, state.CronJobs)
+	s.UnknownOwners = joinedOwners(m, state.UnknownOwners)
 	s.DaemonSets = state.DaemonSets
 	for _, r := range state.Refused {
 		r.Message += ", in cluster " + m.Name
-		if r.Ref = m.Owner(r.Ref); r.Kind == "Pod" {
-			_, r.Name = Apart(r.Name)
-			r.Name = Joined(m.Name, r.Name)
+		if r.Ref = m.JoinedOwner(r.Ref); r.Kind == "Pod" {
+			_, r.Name = SplitName(r.Name)
+			r.Name = JoinName(m.Name, r.Name)
 		}
 		s.Refused = append(s.Refused, r)
 	}
 	return s
 }
 
-// node returns a node of the member under its name in the joined state. A node without a region gets the region of its cluster.
-func (m *Member) node(node *v1.Node, region string) *v1.Node {
+// joinedNode returns a node of the member under its name in the joined state. A node without a region gets the region of its cluster.
+func (m *Member) joinedNode(node *v1.Node, region string) *v1.Node {
 	shown := *node
-	shown.Name, shown.Labels = Joined(m.Name, node.Name), m.labelled(node.Labels)
+	shown.Name, shown.Labels = JoinName(m.Name, node.Name), m.withMemberLabel(node.Labels)
 	if host, found := node.Labels[v1.LabelHostname]; found {
-		shown.Labels[v1.LabelHostname] = Joined(m.Name, host)
+		shown.Labels[v1.LabelHostname] = JoinName(m.Name, host)
 	}
 	if _, found := node.Labels[v1.LabelTopologyRegion]; !found && region != "" {
 		shown.Labels[v1.LabelTopologyRegion] = region
@@ -321,14 +321,14 @@ func (m *Member) node(node *v1.Node, region string) *v1.Node {
 	return &shown
 }
 
-// Node returns a node that the member has, or had, under its name in the joined state.
-func (f *Federation) Node(member string, node *v1.Node) *v1.Node {
+// JoinedNode returns a node that the member has, or had, under its name in the joined state.
+func (f *Federation) JoinedNode(member string, node *v1.Node) *v1.Node {
 	m := Member{Name: member}
-	return m.node(node, f.Control.region(member))
+	return m.joinedNode(node, f.Control.region(member))
 }
 
-// owning returns copies of the owners of pods, with the names, UIDs and owner references of the joined state.
-func owning[T any, P interface {
+// joinedOwners returns copies of the owners of pods, with the names, UIDs and owner references of the joined state.
+func joinedOwners[T any, P interface {
 	*T
 	Object
 }](m *Member, list []P) []P {
@@ -336,69 +336,69 @@ func owning[T any, P interface {
 	for i, obj := range list {
 		shown := *obj
 		all[i] = &shown
-		all[i].SetName(m.Owner(RefTo(obj)).Name)
-		all[i].SetUID(m.uid(obj.GetUID()))
-		all[i].SetOwnerReferences(m.owners(obj))
+		all[i].SetName(m.JoinedOwner(RefTo(obj)).Name)
+		all[i].SetUID(m.joinedUID(obj.GetUID()))
+		all[i].SetOwnerReferences(m.joinedOwnerReferences(obj))
 	}
 	return all
 }
 
-// owners returns the owner references of a member's object, with the names of the joined state.
-func (m *Member) owners(of metav1.Object) []metav1.OwnerReference {
+// joinedOwnerReferences returns the owner references of a member's object, with the names of the joined state.
+func (m *Member) joinedOwnerReferences(of metav1.Object) []metav1.OwnerReference {
 	owners := slices.Clone(of.GetOwnerReferences())
 	for i := range owners {
-		owners[i].Name = m.Owner(Ref{owners[i].Kind, of.GetNamespace(), owners[i].Name}).Name
-		owners[i].UID = m.uid(owners[i].UID)
+		owners[i].Name = m.JoinedOwner(Ref{owners[i].Kind, of.GetNamespace(), owners[i].Name}).Name
+		owners[i].UID = m.joinedUID(owners[i].UID)
 	}
 	return owners
 }
 
-// restrict makes a budget cover only the pods of its own cluster.
-func (m *Member) restrict(budget *policyv1.PodDisruptionBudget) {
+// restrictBudget makes a budget cover only the pods of its own cluster.
+func (m *Member) restrictBudget(budget *policyv1.PodDisruptionBudget) {
 	if budget.Spec.Selector == nil {
 		return // it covers no pods
 	}
-	budget.Spec.Selector.MatchLabels = m.labelled(budget.Spec.Selector.MatchLabels)
+	budget.Spec.Selector.MatchLabels = m.withMemberLabel(budget.Spec.Selector.MatchLabels)
 }
 
-// Pod returns a pod of the member under its name in the joined state.
-func (m *Member) Pod(pod *v1.Pod) *v1.Pod {
+// JoinedPod returns a pod of the member under its name in the joined state.
+func (m *Member) JoinedPod(pod *v1.Pod) *v1.Pod {
 	shown := *pod
-	shown.Name, shown.UID, shown.Labels = Joined(m.Name, pod.Name), m.uid(pod.UID), m.labelled(pod.Labels)
+	shown.Name, shown.UID, shown.Labels = JoinName(m.Name, pod.Name), m.joinedUID(pod.UID), m.withMemberLabel(pod.Labels)
 	if pod.Spec.NodeName != "" {
-		shown.Spec.NodeName = Joined(m.Name, pod.Spec.NodeName)
+		shown.Spec.NodeName = JoinName(m.Name, pod.Spec.NodeName)
 	}
 	if pod.Status.NominatedNodeName != "" {
-		shown.Status.NominatedNodeName = Joined(m.Name, pod.Status.NominatedNodeName)
+		shown.Status.NominatedNodeName = JoinName(m.Name, pod.Status.NominatedNodeName)
 	}
-	shown.OwnerReferences = m.owners(pod)
+	shown.OwnerReferences = m.joinedOwnerReferences(pod)
 	return &shown
 }
 
-// Native returns a pod of the joined state as the member has it.
-func (m *Member) Native(pod *v1.Pod) *v1.Pod {
+// MemberPod returns a pod of the joined state as the member has it.
+func (m *Member) MemberPod(pod *v1.Pod) *v1.Pod {
 	uid := func(shown types.UID) types.UID {
-		return types.UID(strings.TrimPrefix(string(shown), Joined(m.Name, "")))
+		return types.UID(strings.TrimPrefix(string(shown), JoinName(m.Name, "")))
 	}
 	native := *pod
-	_, native.Name = Apart(pod.Name)
+	_, native.Name = SplitName(pod.Name)
 	native.UID, native.Labels = uid(pod.UID), maps.Clone(pod.Labels)
 	delete(native.Labels, MemberLabel)
-	_, native.Spec.NodeName = Apart(pod.Spec.NodeName)
-	_, native.Status.NominatedNodeName = Apart(pod.Status.NominatedNodeName)
+	_, native.Spec.NodeName = SplitName(pod.Spec.NodeName)
+	_, native.Status.NominatedNodeName = SplitName(pod.Status.NominatedNodeName)
 	native.OwnerReferences = slices.Clone(pod.OwnerReferences)
 	for i := range native.OwnerReferences {
 		native.OwnerReferences[i].UID = uid(native.OwnerReferences[i].UID)
-		_, native.OwnerReferences[i].Name = Apart(native.OwnerReferences[i].Name)
+		_, native.OwnerReferences[i].Name = SplitName(native.OwnerReferences[i].Name)
 	}
 	return &native
 }
 
-// uid returns a UID that is unique in the joined state: two clusters may have been read from one dump.
-func (m *Member) uid(uid types.UID) types.UID { return types.UID(Joined(m.Name, string(uid))) }
+// joinedUID returns a UID that is unique in the joined state: two clusters may have been read from one dump.
+func (m *Member) joinedUID(uid types.UID) types.UID { return types.UID(JoinName(m.Name, string(uid))) }
 
-// labelled returns a copy of the labels with the member's label.
-func (m *Member) labelled(labels map[string]string) map[string]string {
+// withMemberLabel returns a copy of the labels with the member's label.
+func (m *Member) withMemberLabel(labels map[string]string) map[string]string {
 	shown := maps.Clone(labels)
 	if shown == nil {
 		shown = map[string]string{}
@@ -407,11 +407,11 @@ func (m *Member) labelled(labels map[string]string) map[string]string {
 	return shown
 }
 
-// without returns the federation without the objects, which are named as in the joined state.
-func (f *Federation) without(objs []Object) *Federation {
+// withoutObjects returns the federation without the objects, which are named as in the joined state.
+func (f *Federation) withoutObjects(objs []Object) *Federation {
 	gone := map[string][]Object{}
 	for _, obj := range objs {
-		member, name := Apart(obj.GetName())
+		member, name := SplitName(obj.GetName())
 		native := obj.DeepCopyObject().(Object)
 		native.SetName(name)
 		gone[member] = append(gone[member], native)
@@ -419,7 +419,7 @@ func (f *Federation) without(objs []Object) *Federation {
 	next := f
 	for _, m := range f.Members {
 		if objs := gone[m.Name]; len(objs) > 0 {
-			next = next.With(m.In(m.State.Without(objs...)))
+			next = next.With(m.WithState(m.State.Without(objs...)))
 		}
 	}
 	return next

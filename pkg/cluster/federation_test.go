@@ -31,7 +31,7 @@ func twoMembers() *Federation {
 		}}
 		own := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "db", Namespace: "default", UID: "db"}}
 		works := map[federation.Key]Work{{Kind: "Deployment", Name: "web"}: {Objects: []Object{web}}}
-		return Member{Name: name}.Bringing(new(State).With(node, web, own, set, pod, budget), works)
+		return Member{Name: name}.WithWorks(new(State).With(node, web, own, set, pod, budget), works)
 	}
 	in := func(name, region string) *federation.Cluster {
 		return &federation.Cluster{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: federation.ClusterSpec{Region: region}}

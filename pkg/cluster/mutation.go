@@ -20,8 +20,8 @@ type Mutations struct {
 	Namespaces map[string]*Mutation
 }
 
-// Of returns the change to new pods of the owner, or nil if there is none. A nil Mutations changes nothing.
-func (m *Mutations) Of(owner Ref) *Mutation {
+// Lookup returns the change to new pods of the owner, or nil if there is none. A nil Mutations changes nothing.
+func (m *Mutations) Lookup(owner Ref) *Mutation {
 	if m == nil {
 		return nil
 	}
@@ -44,7 +44,7 @@ func (s *State) PodOf(obj Object) *v1.Pod {
 		return pod
 	}
 	pod.Labels, pod.Annotations, pod.Spec = template.Labels, template.Annotations, template.Spec
-	if change := s.Mutations.Of(RefTo(obj)); change != nil {
+	if change := s.Mutations.Lookup(RefTo(obj)); change != nil {
 		pod.Spec.InitContainers, pod.Spec.Containers = slices.Clone(pod.Spec.InitContainers), slices.Clone(pod.Spec.Containers)
 		change.Apply(pod)
 	}
@@ -71,17 +71,17 @@ type Mutation struct {
 	PriorityClassName, SchedulerName, RuntimeClassName string
 }
 
-// Observe returns the change between a pod as the API server makes it of its template and the running pod, or nil if there is none. It
+// ObserveMutation returns the change between a pod as the API server makes it of its template and the running pod, or nil if there is none. It
 // ignores what the scheduler, the kubelet, the ServiceAccount plugin and the pod's controller have written. If there are claims, the
 // controller is a StatefulSet with these volume claim templates.
-func Observe(template, running *v1.Pod, claims []v1.PersistentVolumeClaim) *Mutation {
+func ObserveMutation(template, running *v1.Pod, claims []v1.PersistentVolumeClaim) *Mutation {
 	was, is := &template.Spec, &running.Spec
 	m := &Mutation{
-		Labels:                    without(lacking(template.Labels, running.Labels), func(key, _ string) bool { return LabelOfController(key) }),
-		NodeSelector:              lacking(was.NodeSelector, is.NodeSelector),
-		Tolerations:               beyond(was.Tolerations, is.Tolerations),
-		TopologySpreadConstraints: beyond(was.TopologySpreadConstraints, is.TopologySpreadConstraints),
-		ResourceClaims:            beyond(was.ResourceClaims, is.ResourceClaims),
+		Labels:                    dropItems(changedItems(template.Labels, running.Labels), func(key, _ string) bool { return LabelOfController(key) }),
+		NodeSelector:              changedItems(was.NodeSelector, is.NodeSelector),
+		Tolerations:               addedItems(was.Tolerations, is.Tolerations),
+		TopologySpreadConstraints: addedItems(was.TopologySpreadConstraints, is.TopologySpreadConstraints),
+		ResourceClaims:            addedItems(was.ResourceClaims, is.ResourceClaims),
 	}
 	for _, volume := range is.Volumes {
 		source := &volume.VolumeSource
@@ -91,8 +91,8 @@ func Observe(template, running *v1.Pod, claims []v1.PersistentVolumeClaim) *Muta
 			m.Volumes = append(m.Volumes, volume)
 		}
 	}
-	m.Containers = m.containers(was.Containers, is.Containers)
-	added := m.containers(was.InitContainers, is.InitContainers)
+	m.Containers = m.observeContainers(was.Containers, is.Containers)
+	added := m.observeContainers(was.InitContainers, is.InitContainers)
 	first := 0
 	if len(was.InitContainers) > 0 {
 		for first < len(added) && added[first].Name == is.InitContainers[first].Name {
@@ -115,15 +115,15 @@ func Observe(template, running *v1.Pod, claims []v1.PersistentVolumeClaim) *Muta
 	if is.RuntimeClassName != nil && (was.RuntimeClassName == nil || *was.RuntimeClassName != *is.RuntimeClassName) {
 		m.RuntimeClassName = *is.RuntimeClassName
 	}
-	if m.empty() {
+	if m.isEmpty() {
 		return nil
 	}
 	return m
 }
 
-// containers returns the running containers that the template lacks. It records the resources of the other containers if they differ from
+// observeContainers returns the running containers that the template lacks. It records the resources of the other containers if they differ from
 // the template's.
-func (m *Mutation) containers(was, is []v1.Container) []v1.Container {
+func (m *Mutation) observeContainers(was, is []v1.Container) []v1.Container {
 	var added []v1.Container
 	for _, container := range is {
 		i := slices.IndexFunc(was, func(c v1.Container) bool { return c.Name == container.Name })
@@ -144,30 +144,30 @@ func sameResources(a, b v1.ResourceRequirements) bool {
 	return apiequality.Semantic.DeepEqual(a.Requests, b.Requests) && apiequality.Semantic.DeepEqual(a.Limits, b.Limits)
 }
 
-func (m *Mutation) empty() bool {
+func (m *Mutation) isEmpty() bool {
 	return len(m.Labels)+len(m.NodeSelector)+len(m.Tolerations)+len(m.TopologySpreadConstraints)+len(m.Volumes)+len(m.ResourceClaims)+
 		len(m.Containers)+len(m.FirstInitContainers)+len(m.LastInitContainers)+len(m.Resources) == 0 &&
 		m.PodResources == nil && m.Affinity == nil && m.PriorityClassName == "" && m.SchedulerName == "" && m.RuntimeClassName == ""
 }
 
-// Common returns what both changes add to a pod, or nil if that is nothing. It leaves out the parts that replace something of a template,
+// Intersect returns what both changes add to a pod, or nil if that is nothing. It leaves out the parts that replace something of a template,
 // since these belong to one workload.
-func (m *Mutation) Common(other *Mutation) *Mutation {
+func (m *Mutation) Intersect(other *Mutation) *Mutation {
 	if m == nil || other == nil {
 		return nil
 	}
 	shared := &Mutation{
 		Labels:                    sharedItems(m.Labels, other.Labels),
 		NodeSelector:              sharedItems(m.NodeSelector, other.NodeSelector),
-		Tolerations:               sharedBy(m.Tolerations, other.Tolerations, equal),
-		TopologySpreadConstraints: sharedBy(m.TopologySpreadConstraints, other.TopologySpreadConstraints, equal),
-		Volumes:                   sharedBy(m.Volumes, other.Volumes, equal),
-		ResourceClaims:            sharedBy(m.ResourceClaims, other.ResourceClaims, equal),
+		Tolerations:               sharedBy(m.Tolerations, other.Tolerations, semanticEqual),
+		TopologySpreadConstraints: sharedBy(m.TopologySpreadConstraints, other.TopologySpreadConstraints, semanticEqual),
+		Volumes:                   sharedBy(m.Volumes, other.Volumes, semanticEqual),
+		ResourceClaims:            sharedBy(m.ResourceClaims, other.ResourceClaims, semanticEqual),
 		Containers:                sharedBy(m.Containers, other.Containers, sameContainer),
 		FirstInitContainers:       sharedBy(m.FirstInitContainers, other.FirstInitContainers, sameContainer),
 		LastInitContainers:        sharedBy(m.LastInitContainers, other.LastInitContainers, sameContainer),
 	}
-	if shared.empty() {
+	if shared.isEmpty() {
 		return nil
 	}
 	return shared
@@ -179,7 +179,7 @@ func (m *Mutation) Injected() *Mutation {
 		return nil
 	}
 	injected := &Mutation{Volumes: m.Volumes, Containers: m.Containers, FirstInitContainers: m.FirstInitContainers, LastInitContainers: m.LastInitContainers}
-	if injected.empty() {
+	if injected.isEmpty() {
 		return nil
 	}
 	return injected
@@ -191,7 +191,7 @@ func sameContainer(a, b v1.Container) bool {
 	return a.Name == b.Name && sameResources(a.Resources, b.Resources)
 }
 
-func equal[T any](a, b T) bool { return apiequality.Semantic.DeepEqual(a, b) }
+func semanticEqual[T any](a, b T) bool { return apiequality.Semantic.DeepEqual(a, b) }
 
 // sharedBy returns the items of the first list that are also in the second.
 func sharedBy[T any](a, b []T, same func(T, T) bool) []T {
@@ -200,16 +200,16 @@ func sharedBy[T any](a, b []T, same func(T, T) bool) []T {
 
 // sharedItems returns the items of the first map that are also in the second, with the same values.
 func sharedItems(a, b map[string]string) map[string]string {
-	return without(a, func(key, value string) bool { other, found := b[key]; return !found || other != value })
+	return dropItems(a, func(key, value string) bool { other, found := b[key]; return !found || other != value })
 }
 
-// lacking returns the items of the second map that the first lacks or has with another value.
-func lacking(was, is map[string]string) map[string]string {
-	return without(is, func(key, value string) bool { old, found := was[key]; return found && old == value })
+// changedItems returns the items of the second map that the first lacks or has with another value.
+func changedItems(was, is map[string]string) map[string]string {
+	return dropItems(is, func(key, value string) bool { old, found := was[key]; return found && old == value })
 }
 
-// without returns the items that are not dropped, or nil if there are none.
-func without(items map[string]string, drop func(key, value string) bool) map[string]string {
+// dropItems returns the items that are not dropped, or nil if there are none.
+func dropItems(items map[string]string, drop func(key, value string) bool) map[string]string {
 	kept := maps.Clone(items)
 	maps.DeleteFunc(kept, drop)
 	if len(kept) == 0 {
@@ -218,9 +218,11 @@ func without(items map[string]string, drop func(key, value string) bool) map[str
 	return kept
 }
 
-// beyond returns the items of the second list that the first lacks.
-func beyond[T any](was, is []T) []T {
-	return list.Without(is, func(item T) bool { return slices.ContainsFunc(was, func(old T) bool { return equal(old, item) }) })
+// addedItems returns the items of the second list that the first lacks.
+func addedItems[T any](was, is []T) []T {
+	return list.Without(is, func(item T) bool {
+		return slices.ContainsFunc(was, func(old T) bool { return semanticEqual(old, item) })
+	})
 }
 
 // Apply changes a new pod in place. The pod must own its containers; Apply copies whatever else the pod shares with other pods. It does not
@@ -230,16 +232,16 @@ func (m *Mutation) Apply(pod *v1.Pod) {
 		return
 	}
 	spec := &pod.Spec
-	pod.Labels = withItems(pod.Labels, m.Labels)
-	spec.NodeSelector = withItems(spec.NodeSelector, m.NodeSelector)
-	spec.Tolerations = slices.Concat(spec.Tolerations, beyond(spec.Tolerations, m.Tolerations))
-	spec.TopologySpreadConstraints = slices.Concat(spec.TopologySpreadConstraints, beyond(spec.TopologySpreadConstraints, m.TopologySpreadConstraints))
-	spec.Volumes = slices.Concat(spec.Volumes, named(m.Volumes, spec.Volumes, func(v v1.Volume) string { return v.Name }))
-	spec.ResourceClaims = slices.Concat(spec.ResourceClaims, named(m.ResourceClaims, spec.ResourceClaims, func(c v1.PodResourceClaim) string { return c.Name }))
+	pod.Labels = mergeItems(pod.Labels, m.Labels)
+	spec.NodeSelector = mergeItems(spec.NodeSelector, m.NodeSelector)
+	spec.Tolerations = slices.Concat(spec.Tolerations, addedItems(spec.Tolerations, m.Tolerations))
+	spec.TopologySpreadConstraints = slices.Concat(spec.TopologySpreadConstraints, addedItems(spec.TopologySpreadConstraints, m.TopologySpreadConstraints))
+	spec.Volumes = slices.Concat(spec.Volumes, withoutNamesakes(m.Volumes, spec.Volumes, func(v v1.Volume) string { return v.Name }))
+	spec.ResourceClaims = slices.Concat(spec.ResourceClaims, withoutNamesakes(m.ResourceClaims, spec.ResourceClaims, func(c v1.PodResourceClaim) string { return c.Name }))
 	name := func(c v1.Container) string { return c.Name }
-	first, last := named(m.FirstInitContainers, spec.InitContainers, name), named(m.LastInitContainers, spec.InitContainers, name)
+	first, last := withoutNamesakes(m.FirstInitContainers, spec.InitContainers, name), withoutNamesakes(m.LastInitContainers, spec.InitContainers, name)
 	spec.InitContainers = slices.Concat(first, spec.InitContainers, last)
-	spec.Containers = slices.Concat(spec.Containers, named(m.Containers, spec.Containers, name))
+	spec.Containers = slices.Concat(spec.Containers, withoutNamesakes(m.Containers, spec.Containers, name))
 	for _, containers := range [][]v1.Container{spec.InitContainers, spec.Containers} {
 		for i := range containers {
 			if resources, found := m.Resources[containers[i].Name]; found {
@@ -266,15 +268,15 @@ func (m *Mutation) Apply(pod *v1.Pod) {
 	}
 }
 
-// named returns the items whose names no item of the others has.
-func named[T any](items, others []T, name func(T) string) []T {
+// withoutNamesakes returns the items whose names no item of the others has.
+func withoutNamesakes[T any](items, others []T, name func(T) string) []T {
 	return list.Without(items, func(item T) bool {
 		return slices.ContainsFunc(others, func(other T) bool { return name(other) == name(item) })
 	})
 }
 
-// withItems returns the first map with the items of the second added. It copies the first.
-func withItems(to, items map[string]string) map[string]string {
+// mergeItems returns the first map with the items of the second added. It copies the first.
+func mergeItems(to, items map[string]string) map[string]string {
 	if len(items) == 0 {
 		return to
 	}

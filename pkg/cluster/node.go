@@ -33,16 +33,16 @@ func Attracts(node *v1.Node, pod *v1.Pod) bool {
 	return err == nil && match
 }
 
-// Answers reports whether the node's kubelet works, as far as the API server knows. A kubelet that no longer reports cannot end pods. A
+// KubeletResponds reports whether the node's kubelet works, as far as the API server knows. A kubelet that no longer reports cannot end pods. A
 // node without a Ready condition, such as a node written by hand, counts as working.
-func Answers(node *v1.Node) bool {
+func KubeletResponds(node *v1.Node) bool {
 	_, ready := nodeutil.GetNodeCondition(&node.Status, v1.NodeReady)
 	return ready == nil || ready.Status != v1.ConditionUnknown
 }
 
-// Kubelets returns the newest minor release of the nodes' kubelets, such as 1.35, or "" if no node says its release. The other parts of a
+// NewestKubelet returns the newest minor release of the nodes' kubelets, such as 1.35, or "" if no node says its release. The other parts of a
 // cluster are not older than its kubelets.
-func Kubelets(nodes []*v1.Node) string {
+func NewestKubelet(nodes []*v1.Node) string {
 	var newest *version.Version
 	for _, node := range nodes {
 		if v, err := version.ParseGeneric(node.Status.NodeInfo.KubeletVersion); err == nil && (newest == nil || newest.LessThan(v)) {

@@ -99,7 +99,7 @@ func TestAnswers(t *testing.T) {
 		if status != "" {
 			node.Status.Conditions = []v1.NodeCondition{{Type: v1.NodeReady, Status: status}}
 		}
-		if got := Answers(node); got != want {
+		if got := KubeletResponds(node); got != want {
 			t.Errorf("a node that is ready: %q answers: %v, want %v", status, got, want)
 		}
 	}

@@ -21,17 +21,17 @@ func NameOf(obj metav1.Object) types.NamespacedName {
 	return types.NamespacedName{Namespace: obj.GetNamespace(), Name: obj.GetName()}
 }
 
-// Terminal reports whether the pod has ended. Such pods hold no resources and are invisible to the scheduler, as in
+// IsTerminal reports whether the pod has ended. Such pods hold no resources and are invisible to the scheduler, as in
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/scheduler/eventhandlers.go (the pod informer's field selector).
-func Terminal(pod *v1.Pod) bool {
+func IsTerminal(pod *v1.Pod) bool {
 	return pod.Status.Phase == v1.PodSucceeded || pod.Status.Phase == v1.PodFailed
 }
 
-// Active reports whether the pod counts as a replica of its workload: it has not ended, and nobody has requested its deletion.
-func Active(pod *v1.Pod) bool { return controller.IsPodActive(pod) }
+// IsActive reports whether the pod counts as a replica of its workload: it has not ended, and nobody has requested its deletion.
+func IsActive(pod *v1.Pod) bool { return controller.IsPodActive(pod) }
 
-// Waits reports whether the pod waits for a node.
-func Waits(pod *v1.Pod) bool { return pod.Spec.NodeName == "" && !Terminal(pod) }
+// IsUnscheduled reports whether the pod waits for a node.
+func IsUnscheduled(pod *v1.Pod) bool { return pod.Spec.NodeName == "" && !IsTerminal(pod) }
 
 // LastTried returns when a scheduler last tried to place a pod without a node, as far as is known: when its PodScheduled condition was last
 // probed, which a FailedScheduling event of a dump shows, or else when the condition last changed, or else when the pod was created.
@@ -75,9 +75,9 @@ func DeletionRequested(pod *v1.Pod) time.Time {
 	return pod.DeletionTimestamp.Add(-time.Duration(ptr.Deref(pod.DeletionGracePeriodSeconds, 0)) * time.Second)
 }
 
-// Bind returns the pod as it runs on the node: bound, started and ready at the given time. Containers start at once; see docs/model.md. The
+// BindPod returns the pod as it runs on the node: bound, started and ready at the given time. Containers start at once; see docs/model.md. The
 // result shares everything else with the other pods of its template.
-func Bind(pod *v1.Pod, node string, started time.Time) *v1.Pod {
+func BindPod(pod *v1.Pod, node string, started time.Time) *v1.Pod {
 	bound := *pod
 	bound.Spec.NodeName = node
 	start, second := metav1.NewTime(started), metav1.NewTime(started.Truncate(time.Second))
@@ -98,10 +98,10 @@ func Bind(pod *v1.Pod, node string, started time.Time) *v1.Pod {
 // topologyLabels are the labels of a node that a pod gets when it is bound to the node.
 var topologyLabels = []string{v1.LabelTopologyZone, v1.LabelTopologyRegion}
 
-// LabelByNode gives a pod that is bound to the node the node's zone and region as labels, as the API server's plugin PodTopologyLabels
+// CopyTopologyLabels gives a pod that is bound to the node the node's zone and region as labels, as the API server's plugin PodTopologyLabels
 // does. It does not change the pod's map of labels, but replaces it. See
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/plugin/pkg/admission/podtopologylabels/admission.go.
-func LabelByNode(pod *v1.Pod, node *v1.Node) {
+func CopyTopologyLabels(pod *v1.Pod, node *v1.Node) {
 	if node == nil || !utilfeature.DefaultFeatureGate.Enabled(features.PodTopologyLabelsAdmission) {
 		return
 	}
@@ -123,7 +123,7 @@ func OwnLabels(pod *v1.Pod) map[string]string {
 	if pod.Spec.NodeName == "" {
 		return pod.Labels
 	}
-	return without(pod.Labels, func(key, _ string) bool { return slices.Contains(topologyLabels, key) })
+	return dropItems(pod.Labels, func(key, _ string) bool { return slices.Contains(topologyLabels, key) })
 }
 
 // failedAttachVolume is the reason of the event about a pod that waits for a volume, FailedAttachVolume in
@@ -174,8 +174,8 @@ func AttachEvent(pod *v1.Pod) string {
 	return starts.Message
 }
 
-// Start returns a pod that has waited for a volume as it is once it runs.
-func Start(pod *v1.Pod, now metav1.Time) *v1.Pod {
+// StartPod returns a pod that has waited for a volume as it is once it runs.
+func StartPod(pod *v1.Pod, now metav1.Time) *v1.Pod {
 	started := *pod
 	started.Status.Phase = v1.PodRunning
 	started.Status.StartTime = &now
@@ -194,8 +194,8 @@ func StartedAfterVolume(pod *v1.Pod) time.Time {
 	return time.Time{}
 }
 
-// Stop returns the pod after its containers were stopped before they completed.
-func Stop(pod *v1.Pod, now metav1.Time) *v1.Pod {
+// StopPod returns the pod after its containers were stopped before they completed.
+func StopPod(pod *v1.Pod, now metav1.Time) *v1.Pod {
 	stopped := *pod
 	stopped.Status.Phase = v1.PodFailed
 	return WithCondition(&stopped, v1.PodCondition{Type: v1.PodReady, Status: v1.ConditionFalse, Reason: "PodFailed", LastTransitionTime: now})

@@ -44,9 +44,9 @@ func Qualify(namespace, name string) string {
 	return namespace + "/" + name
 }
 
-// Argument returns the name as an argument of a command, with the flag for its namespace unless it is the default namespace: deployment/web
+// KubectlArgument returns the name as an argument of a command, with the flag for its namespace unless it is the default namespace: deployment/web
 // -n prod.
-func Argument(namespace, name string) string {
+func KubectlArgument(namespace, name string) string {
 	if namespace == "" || namespace == v1.NamespaceDefault {
 		return name
 	}

@@ -28,10 +28,10 @@ type Refusal struct {
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/staging/src/k8s.io/client-go/util/workqueue/default_rate_limiters.go.
 const maxBackoff = 1000
 
-// Rested returns the refusal once the cluster is at rest. From then on the controller asks again only when its back-off is over, unless one
+// WithBackoff returns the refusal once the cluster is at rest. From then on the controller asks again only when its back-off is over, unless one
 // of its own objects changes. The back-off doubles after each attempt, so the next one takes as long as all before together: an object that
 // was first refused 100 s ago is asked for again within 100 s.
-func (r Refusal) Rested(now metav1.Time) Refusal {
+func (r Refusal) WithBackoff(now metav1.Time) Refusal {
 	if r.Retried && r.Until <= now.Unix() {
 		r.Until = now.Unix() + min(max(now.Unix()-r.Since, 1), maxBackoff)
 	}

@@ -137,14 +137,14 @@ type State struct {
 	arrivals map[types.UID]int // see Arrival; never changed in place
 
 	// The name endings of lists that are long or change often.
-	nodeEndings       endings[*v1.Node]
-	podEndings        endings[*v1.Pod]
-	deploymentEndings endings[*appsv1.Deployment]
-	setEndings        endings[*appsv1.ReplicaSet]
+	nodeHashes       nameHashes[*v1.Node]
+	podHashes        nameHashes[*v1.Pod]
+	deploymentHashes nameHashes[*appsv1.Deployment]
+	replicaSetHashes nameHashes[*appsv1.ReplicaSet]
 }
 
-// Knows reports whether the state has all objects of the kind. If the kind was not read, its objects are unknown, not missing.
-func (s *State) Knows(kind string) bool { return !slices.Contains(s.Unread, kind) }
+// KnowsKind reports whether the state has all objects of the kind. If the kind was not read, its objects are unknown, not missing.
+func (s *State) KnowsKind(kind string) bool { return !slices.Contains(s.Unread, kind) }
 
 // JobBackoff is how long a Job must wait before it may replace a pod.
 type JobBackoff struct {
@@ -179,53 +179,53 @@ func Supports(obj runtime.Object) bool {
 // a State cannot hold an object, which is a programming error; see Supports. Do not call it on the state of a federation: derive the state
 // of a member instead.
 func (s *State) With(objs ...Object) *State {
-	return s.derive(objs, change{merge: true})
+	return s.derive(objs, deriveMode{merge: true})
 }
 
 // Without returns a state without the objects, matched by kind, namespace and name. Unknown objects are ignored.
 func (s *State) Without(objs ...Object) *State {
 	if s.Federation != nil && len(objs) > 0 {
-		return s.Federation.without(objs).Join()
+		return s.Federation.withoutObjects(objs).Join()
 	}
-	return s.derive(objs, change{})
+	return s.derive(objs, deriveMode{})
 }
 
-// lists has the lists of objects of a State, in the order of its fields.
-var lists = []objects{
-	in(func(s *State) *[]*v1.Namespace { return &s.Namespaces }),
-	in(func(s *State) *[]*v1.Node { return &s.Nodes }, func(s *State) *endings[*v1.Node] { return &s.nodeEndings }),
-	in(func(s *State) *[]*v1.Pod { return &s.Pods }, func(s *State) *endings[*v1.Pod] { return &s.podEndings }),
-	in(func(s *State) *[]*v1.Service { return &s.Services }),
-	in(func(s *State) *[]*v1.ServiceAccount { return &s.ServiceAccounts }),
-	in(func(s *State) *[]*v1.PersistentVolume { return &s.PersistentVolumes }),
-	in(func(s *State) *[]*v1.PersistentVolumeClaim { return &s.PersistentVolumeClaims }),
-	in(func(s *State) *[]*v1.LimitRange { return &s.LimitRanges }),
-	in(func(s *State) *[]*v1.ResourceQuota { return &s.ResourceQuotas }),
-	in(func(s *State) *[]*v1.ReplicationController { return &s.ReplicationControllers }),
-	in(func(s *State) *[]*appsv1.Deployment { return &s.Deployments }, func(s *State) *endings[*appsv1.Deployment] { return &s.deploymentEndings }),
-	in(func(s *State) *[]*appsv1.ReplicaSet { return &s.ReplicaSets }, func(s *State) *endings[*appsv1.ReplicaSet] { return &s.setEndings }),
-	in(func(s *State) *[]*appsv1.StatefulSet { return &s.StatefulSets }),
-	in(func(s *State) *[]*appsv1.DaemonSet { return &s.DaemonSets }),
-	in(func(s *State) *[]*appsv1.ControllerRevision { return &s.ControllerRevisions }),
-	in(func(s *State) *[]*UnknownOwner { return &s.UnknownOwners }),
-	in(func(s *State) *[]*batchv1.Job { return &s.Jobs }),
-	in(func(s *State) *[]*batchv1.CronJob { return &s.CronJobs }),
-	in(func(s *State) *[]*autoscalingv2.HorizontalPodAutoscaler { return &s.HorizontalPodAutoscalers }),
-	in(func(s *State) *[]*policyv1.PodDisruptionBudget { return &s.PodDisruptionBudgets }),
-	in(func(s *State) *[]*schedulingv1.PriorityClass { return &s.PriorityClasses }),
-	in(func(s *State) *[]*storagev1.StorageClass { return &s.StorageClasses }),
-	in(func(s *State) *[]*storagev1.CSINode { return &s.CSINodes }),
-	in(func(s *State) *[]*storagev1.CSIDriver { return &s.CSIDrivers }),
-	in(func(s *State) *[]*storagev1.CSIStorageCapacity { return &s.CSIStorageCapacities }),
-	in(func(s *State) *[]*nodev1.RuntimeClass { return &s.RuntimeClasses }),
-	in(func(s *State) *[]*resourcev1.DeviceClass { return &s.DeviceClasses }),
-	in(func(s *State) *[]*resourcev1.ResourceSlice { return &s.ResourceSlices }),
-	in(func(s *State) *[]*resourcev1.DeviceTaintRule { return &s.DeviceTaintRules }),
-	in(func(s *State) *[]*resourcev1.ResourceClaim { return &s.ResourceClaims }),
-	in(func(s *State) *[]*resourcev1.ResourceClaimTemplate { return &s.ResourceClaimTemplates }),
-	in(func(s *State) *[]*schedulingv1beta1.Workload { return &s.SchedulingWorkloads }),
-	in(func(s *State) *[]*schedulingv1beta1.PodGroup { return &s.PodGroups }),
-	{func(s *State, name Ref) Object { return Find(s.Policies, name) }, collectPolicy, func(s *State, to []Object) []Object { return append(to, s.Policies...) }, func(c change, next, given *State) {
+// objectLists has the lists of objects of a State, in the order of its fields.
+var objectLists = []objectList{
+	listOf(func(s *State) *[]*v1.Namespace { return &s.Namespaces }),
+	listOf(func(s *State) *[]*v1.Node { return &s.Nodes }, func(s *State) *nameHashes[*v1.Node] { return &s.nodeHashes }),
+	listOf(func(s *State) *[]*v1.Pod { return &s.Pods }, func(s *State) *nameHashes[*v1.Pod] { return &s.podHashes }),
+	listOf(func(s *State) *[]*v1.Service { return &s.Services }),
+	listOf(func(s *State) *[]*v1.ServiceAccount { return &s.ServiceAccounts }),
+	listOf(func(s *State) *[]*v1.PersistentVolume { return &s.PersistentVolumes }),
+	listOf(func(s *State) *[]*v1.PersistentVolumeClaim { return &s.PersistentVolumeClaims }),
+	listOf(func(s *State) *[]*v1.LimitRange { return &s.LimitRanges }),
+	listOf(func(s *State) *[]*v1.ResourceQuota { return &s.ResourceQuotas }),
+	listOf(func(s *State) *[]*v1.ReplicationController { return &s.ReplicationControllers }),
+	listOf(func(s *State) *[]*appsv1.Deployment { return &s.Deployments }, func(s *State) *nameHashes[*appsv1.Deployment] { return &s.deploymentHashes }),
+	listOf(func(s *State) *[]*appsv1.ReplicaSet { return &s.ReplicaSets }, func(s *State) *nameHashes[*appsv1.ReplicaSet] { return &s.replicaSetHashes }),
+	listOf(func(s *State) *[]*appsv1.StatefulSet { return &s.StatefulSets }),
+	listOf(func(s *State) *[]*appsv1.DaemonSet { return &s.DaemonSets }),
+	listOf(func(s *State) *[]*appsv1.ControllerRevision { return &s.ControllerRevisions }),
+	listOf(func(s *State) *[]*UnknownOwner { return &s.UnknownOwners }),
+	listOf(func(s *State) *[]*batchv1.Job { return &s.Jobs }),
+	listOf(func(s *State) *[]*batchv1.CronJob { return &s.CronJobs }),
+	listOf(func(s *State) *[]*autoscalingv2.HorizontalPodAutoscaler { return &s.HorizontalPodAutoscalers }),
+	listOf(func(s *State) *[]*policyv1.PodDisruptionBudget { return &s.PodDisruptionBudgets }),
+	listOf(func(s *State) *[]*schedulingv1.PriorityClass { return &s.PriorityClasses }),
+	listOf(func(s *State) *[]*storagev1.StorageClass { return &s.StorageClasses }),
+	listOf(func(s *State) *[]*storagev1.CSINode { return &s.CSINodes }),
+	listOf(func(s *State) *[]*storagev1.CSIDriver { return &s.CSIDrivers }),
+	listOf(func(s *State) *[]*storagev1.CSIStorageCapacity { return &s.CSIStorageCapacities }),
+	listOf(func(s *State) *[]*nodev1.RuntimeClass { return &s.RuntimeClasses }),
+	listOf(func(s *State) *[]*resourcev1.DeviceClass { return &s.DeviceClasses }),
+	listOf(func(s *State) *[]*resourcev1.ResourceSlice { return &s.ResourceSlices }),
+	listOf(func(s *State) *[]*resourcev1.DeviceTaintRule { return &s.DeviceTaintRules }),
+	listOf(func(s *State) *[]*resourcev1.ResourceClaim { return &s.ResourceClaims }),
+	listOf(func(s *State) *[]*resourcev1.ResourceClaimTemplate { return &s.ResourceClaimTemplates }),
+	listOf(func(s *State) *[]*schedulingv1beta1.Workload { return &s.SchedulingWorkloads }),
+	listOf(func(s *State) *[]*schedulingv1beta1.PodGroup { return &s.PodGroups }),
+	{func(s *State, name Ref) Object { return Find(s.Policies, name) }, collectPolicy, func(s *State, to []Object) []Object { return append(to, s.Policies...) }, func(c deriveMode, next, given *State) {
 		next.Policies = applyMixed(c, next.Policies, given.Policies)
 	}},
 }
@@ -241,18 +241,18 @@ func collectPolicy(s *State, obj Object) bool {
 	return false
 }
 
-// objects gives access to one list of a State, whose objects have one kind.
-type objects struct {
-	find    func(s *State, name Ref) Object
-	collect func(s *State, obj Object) bool      // adds the object if it is of the kind
-	all     func(s *State, to []Object) []Object // appends the objects of the list
-	apply   func(c change, next, given *State)
+// objectList gives access to one list of a State, whose objects have one kind.
+type objectList struct {
+	find     func(s *State, name Ref) Object
+	collect  func(s *State, obj Object) bool      // adds the object if it is of the kind
+	appendTo func(s *State, to []Object) []Object // appends the objects of the list
+	apply    func(c deriveMode, next, given *State)
 }
 
-// in returns access to a list of a State, and to the list's endings if it is long or changes often.
-func in[T Object](list func(*State) *[]T, ends ...func(*State) *endings[T]) objects {
+// listOf returns access to a list of a State, and to the list's endings if it is long or changes often.
+func listOf[T Object](list func(*State) *[]T, ends ...func(*State) *nameHashes[T]) objectList {
 	kind := reflect.TypeFor[T]().Elem().Name()
-	return objects{
+	return objectList{
 		find: func(s *State, name Ref) Object {
 			if kind != name.Kind && kind != "UnknownOwner" { // an unknown owner has a kind of its own
 				return nil
@@ -271,17 +271,17 @@ func in[T Object](list func(*State) *[]T, ends ...func(*State) *endings[T]) obje
 			}
 			return is
 		},
-		all: func(s *State, to []Object) []Object {
+		appendTo: func(s *State, to []Object) []Object {
 			for _, obj := range *list(s) {
 				to = append(to, obj)
 			}
 			return to
 		},
-		apply: func(c change, next, given *State) {
+		apply: func(c deriveMode, next, given *State) {
 			if len(*list(given)) == 0 {
 				return
 			}
-			of := &endings[T]{}
+			of := &nameHashes[T]{}
 			if len(ends) > 0 {
 				of = ends[0](next)
 			}
@@ -293,15 +293,15 @@ func in[T Object](list func(*State) *[]T, ends ...func(*State) *endings[T]) obje
 // Objects returns all objects in the state: the kinds in the order of the fields, the objects of each kind in the order of arrival.
 func (s *State) Objects() []Object {
 	var all []Object
-	for _, list := range lists {
-		all = list.all(s, all)
+	for _, list := range objectLists {
+		all = list.appendTo(s, all)
 	}
 	return all
 }
 
 // Find returns the object with that name, or nil if there is none. It searches all objects of the kind.
 func (s *State) Find(name Ref) Object {
-	for _, list := range lists {
+	for _, list := range objectLists {
 		if obj := list.find(s, name); obj != nil {
 			return obj
 		}
@@ -311,24 +311,24 @@ func (s *State) Find(name Ref) Object {
 
 // NodesByName returns the nodes by their names, in a new map.
 func (s *State) NodesByName() map[string]*v1.Node {
-	return list.By(s.Nodes, func(node *v1.Node) string { return node.Name })
+	return list.IndexBy(s.Nodes, func(node *v1.Node) string { return node.Name })
 }
 
 // Unscheduled returns the pods that wait for a node, in order of arrival.
 func (s *State) Unscheduled() []*v1.Pod {
-	return list.Where(s.Pods, Waits)
+	return list.Where(s.Pods, IsUnscheduled)
 }
 
 // Scaled returns the objects of the kinds that have replicas, in the state's order.
 func (s *State) Scaled() iter.Seq[Object] {
 	return func(yield func(Object) bool) {
-		_ = each(s.ReplicationControllers, yield) && each(s.Deployments, yield) && each(s.ReplicaSets, yield) && each(s.StatefulSets, yield) &&
-			each(s.UnknownOwners, yield)
+		_ = yieldAll(s.ReplicationControllers, yield) && yieldAll(s.Deployments, yield) && yieldAll(s.ReplicaSets, yield) && yieldAll(s.StatefulSets, yield) &&
+			yieldAll(s.UnknownOwners, yield)
 	}
 }
 
-// each yields the objects, and reports whether the loop goes on.
-func each[T Object](objs []T, yield func(Object) bool) bool {
+// yieldAll yields the objects, and reports whether the loop goes on.
+func yieldAll[T Object](objs []T, yield func(Object) bool) bool {
 	for _, obj := range objs {
 		if !yield(obj) {
 			return false
@@ -342,7 +342,7 @@ func each[T Object](objs []T, yield func(Object) bool) bool {
 // ReplicationControllers with at least one replica are returned.
 func (s *State) Scalable() []Object {
 	var all []Object
-	deployments := list.Set(s.Deployments, func(d *appsv1.Deployment) types.UID { return d.UID })
+	deployments := list.KeySet(s.Deployments, func(d *appsv1.Deployment) types.UID { return d.UID })
 	for obj := range s.Scaled() {
 		replicas, _ := Replicas(obj)
 		by := metav1.GetControllerOfNoCopy(obj)
@@ -380,11 +380,11 @@ func (s *State) Node(name string) *v1.Node {
 	return nil
 }
 
-// change says whether derive adds (merge) or removes the objects.
-type change struct{ merge bool }
+// deriveMode says whether derive adds (merge) or removes the objects.
+type deriveMode struct{ merge bool }
 
 // derive returns a state with the objects added or removed.
-func (s *State) derive(objs []Object, c change) *State {
+func (s *State) derive(objs []Object, c deriveMode) *State {
 	if len(objs) == 0 {
 		return s
 	}
@@ -395,18 +395,18 @@ func (s *State) derive(objs []Object, c change) *State {
 		}
 	}
 	next := *s
-	for _, list := range lists {
+	for _, list := range objectLists {
 		list.apply(c, &next, &given)
 	}
 	if c.merge {
-		next.arrivals = arrived(s.arrivals, objs)
+		next.arrivals = extendArrivals(s.arrivals, objs)
 	}
 	return &next
 }
 
 // collect adds the object to its list. It returns an error if a State cannot hold the object.
 func (s *State) collect(obj Object) error {
-	for _, list := range lists {
+	for _, list := range objectLists {
 		if list.collect(s, obj) {
 			return nil
 		}

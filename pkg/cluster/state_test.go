@@ -78,7 +78,7 @@ func TestOwnersAreTheOutermost(t *testing.T) {
 func TestBoundPodRunsAndIsReady(t *testing.T) {
 	waiting := pod("a")
 	started := Epoch.Add(1500 * time.Millisecond)
-	bound := Bind(waiting, "n1", started)
+	bound := BindPod(waiting, "n1", started)
 	if waiting.Spec.NodeName != "" || waiting.Status.Phase != "" {
 		t.Error("binding changed the pod itself")
 	}

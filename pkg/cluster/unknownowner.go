@@ -31,9 +31,9 @@ type UnknownOwnerSpec struct {
 	Unscaled bool `json:"unscaled,omitempty"`
 }
 
-// Changeable returns an error for an unknown owner: its number of replicas can change, but nothing else about it is known that could
+// CheckChangeable returns an error for an unknown owner: its number of replicas can change, but nothing else about it is known that could
 // change.
-func Changeable(obj Object) error {
+func CheckChangeable(obj Object) error {
 	if o, unknown := obj.(*UnknownOwner); unknown {
 		remedy := "add it to the dump"
 		if strings.Contains(o.GroupVersionKind().Group, ".") { // a custom resource, which the input could have, too

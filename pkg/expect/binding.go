@@ -15,13 +15,13 @@ import (
 
 // judgeBinding judges what Karmada has decided about a workload.
 func judgeBinding(expect *scenario.ExpectedBinding, step *simulation.Step, add func(field string, e Judged)) {
-	i := slices.IndexFunc(step.Decisions, func(d world.Decision) bool { return expect.Is(d.Binding.Template) })
+	i := slices.IndexFunc(step.Decisions, func(d world.Decision) bool { return expect.Matches(d.Binding.Template) })
 	if i < 0 {
-		add("target", Judged{Want: expect.Target + " to be propagated", Got: "no binding", Why: unclaimed(expect, step)})
+		add("target", Judged{Want: expect.Target + " to be propagated", Got: "no binding", Why: noBindingReason(expect, step)})
 		return
 	}
 	b := step.Decisions[i].Binding
-	of, got, why := b.Template.String(), targets(b), ""
+	of, got, why := b.Template.String(), describeTargets(b), ""
 	if !b.Scheduled() {
 		why = strings.TrimSuffix(b.Message, ".")
 	}
@@ -30,7 +30,7 @@ func judgeBinding(expect *scenario.ExpectedBinding, step *simulation.Step, add f
 		for _, target := range b.Targets {
 			is[target.Cluster] = int(target.Replicas)
 		}
-		wanted := list.Each(slices.Sorted(maps.Keys(expect.Clusters)), func(name string) string { return share(name, expect.Clusters[name]) })
+		wanted := list.Map(slices.Sorted(maps.Keys(expect.Clusters)), func(name string) string { return formatTarget(name, expect.Clusters[name]) })
 		add("clusters", Judged{Want: of + " in " + strings.Join(wanted, ", "), Got: got, Met: maps.Equal(is, expect.Clusters), Why: why})
 	}
 	if wanted := expect.NotScheduled; wanted != nil {
@@ -49,11 +49,11 @@ func judgeBinding(expect *scenario.ExpectedBinding, step *simulation.Step, add f
 	}
 }
 
-// unclaimed says why a workload has no binding.
-func unclaimed(expect *scenario.ExpectedBinding, step *simulation.Step) string {
+// noBindingReason says why a workload has no binding.
+func noBindingReason(expect *scenario.ExpectedBinding, step *simulation.Step) string {
 	if fed := step.State.Federation; fed != nil {
 		for _, t := range fed.Control.Templates {
-			if expect.Is(t.Template) {
+			if expect.Matches(t.Template) {
 				return "no policy selects it"
 			}
 		}
@@ -61,18 +61,18 @@ func unclaimed(expect *scenario.ExpectedBinding, step *simulation.Step) string {
 	return "it is not there at this step"
 }
 
-// targets returns "in m1 (2), m2 (1)", or "in no cluster".
-func targets(b *federation.Binding) string {
+// describeTargets returns "in m1 (2), m2 (1)", or "in no cluster".
+func describeTargets(b *federation.Binding) string {
 	if len(b.Targets) == 0 {
 		return "in no cluster"
 	}
-	names := list.Each(b.Targets, func(target federation.Target) string { return share(target.Cluster, int(target.Replicas)) })
+	names := list.Map(b.Targets, func(target federation.Target) string { return formatTarget(target.Cluster, int(target.Replicas)) })
 	slices.Sort(names)
 	return "in " + strings.Join(names, ", ")
 }
 
-// share returns "m1 (2)", or "m1" without a number of replicas.
-func share(cluster string, replicas int) string {
+// formatTarget returns "m1 (2)", or "m1" without a number of replicas.
+func formatTarget(cluster string, replicas int) string {
 	if replicas == 0 {
 		return cluster
 	}

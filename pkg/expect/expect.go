@@ -56,8 +56,8 @@ func Judge(ctx context.Context, result *simulation.Result, progress func(what st
 			return nil, context.Cause(ctx)
 		}
 		step := &result.Steps[i]
-		var judges []*judge
-		for _, j := range []judge{{Expect: spec.Expect, source: spec.Expects.Source()}, {Expect: result.Scenario.Expect, source: result.Scenario.Expects.Source()}} {
+		var judges []*stepJudge
+		for _, j := range []stepJudge{{Expect: spec.Expect, source: spec.Expects.Source()}, {Expect: result.Scenario.Expect, source: result.Scenario.Expects.Source()}} {
 			if j.Expect != nil {
 				j.judged = &judged[i]
 				judges = append(judges, &j)
@@ -65,23 +65,23 @@ func Judge(ctx context.Context, result *simulation.Result, progress func(what st
 		}
 		for _, j := range judges {
 			j.judgeStep(step)
-			j.judgePods(step, func(since string) *cluster.State { return before(result, i, since) })
+			j.judgePods(step, func(since string) *cluster.State { return stateBefore(result, i, since) })
 		}
-		f := &failures{scenario: result.Scenario, step: step, progress: progress, known: map[failureSet]*analyzed{}}
+		f := &stepFailures{scenario: result.Scenario, step: step, progress: progress, analyses: map[failureSet]*failureAnalysis{}}
 		for _, j := range judges {
 			if err := j.judgeFailures(ctx, f); err != nil {
 				return nil, fmt.Errorf("step %q: %w", step.Name, err)
 			}
 			if j.Findings != nil {
-				j.add(judgeFindings(*j.Findings, factsOf(step)), "findings")
+				j.appendJudged(judgeFindings(*j.Findings, newFacts(step)), "findings")
 			}
 		}
 	}
 	return judged, nil
 }
 
-// before returns the cluster after the step named since or, if since is empty, before the step with that index.
-func before(result *simulation.Result, at int, since string) *cluster.State {
+// stateBefore returns the cluster after the step named since or, if since is empty, before the step with that index.
+func stateBefore(result *simulation.Result, at int, since string) *cluster.State {
 	i := at - 1
 	if since != "" {
 		i = slices.IndexFunc(result.Steps[:at], func(step simulation.Step) bool { return step.Name == since })
@@ -92,15 +92,15 @@ func before(result *simulation.Result, at int, since string) *cluster.State {
 	return result.Steps[i].State
 }
 
-// judge judges the expectations of one place in the scenario, after one step.
-type judge struct {
+// stepJudge judges the expectations of one place in the scenario, after one step.
+type stepJudge struct {
 	*scenario.Expect
 	source func(field ...any) manifest.Source // nil if no file has the expectations
 	judged *[]Judged
 }
 
-// add appends the expectation of the field.
-func (j *judge) add(e Judged, field ...any) {
+// appendJudged appends the expectation of the field.
+func (j *stepJudge) appendJudged(e Judged, field ...any) {
 	if e.Met {
 		e.Why = ""
 	}
@@ -111,20 +111,20 @@ func (j *judge) add(e Judged, field ...any) {
 }
 
 func judgeFindings(most int, facts *Facts) Judged {
-	lines := list.Each(facts.Findings(), func(f Finding) string { return f.ID + ": " + strings.TrimSuffix(f.Message, ".") })
-	return Judged{Want: atMost(most, "finding"), Got: fmt.Sprint(len(lines)), Met: len(lines) <= most, Why: some(lines, "; ")}
+	lines := list.Map(facts.Findings(), func(f Finding) string { return f.ID + ": " + strings.TrimSuffix(f.Message, ".") })
+	return Judged{Want: phraseAtMost(most, "finding"), Got: fmt.Sprint(len(lines)), Met: len(lines) <= most, Why: joinSome(lines, "; ")}
 }
 
-// atMost returns "no pod", "at most 1 pod" or "at most 2 pods".
-func atMost(n int, noun string) string {
+// phraseAtMost returns "no pod", "at most 1 pod" or "at most 2 pods".
+func phraseAtMost(n int, noun string) string {
 	if n == 0 {
 		return "no " + noun
 	}
 	return "at most " + words.Count(n, noun)
 }
 
-// some joins the first few of the words, and counts the others.
-func some(words []string, by string) string {
+// joinSome joins the first few of the words, and counts the others.
+func joinSome(words []string, by string) string {
 	const most = 6
 	if len(words) <= most {
 		return strings.Join(words, by)

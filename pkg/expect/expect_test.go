@@ -60,8 +60,8 @@ func run(t *testing.T, text string) *simulation.Result {
 
 var hashes = regexp.MustCompile(`web-[0-9a-z]+-[0-9a-z]+`)
 
-// judged returns the judged expectations of the scenario's steps, a line each, without the generated parts of pods' names.
-func judged(t *testing.T, text string) []string {
+// judgeLines returns the judged expectations of the scenario's steps, a line each, without the generated parts of pods' names.
+func judgeLines(t *testing.T, text string) []string {
 	t.Helper()
 	result := run(t, text)
 	steps, err := Judge(t.Context(), result, nil)
@@ -130,7 +130,7 @@ func TestJudgeFailures(t *testing.T) {
 		"{level: zone, simultaneous: 2, radius: 0.9}": {
 			"FAIL: the failure of any 2 domains of level zone together takes at most 90% of any workload | 100%, 2 of 2 of deployment/web, by zone a + b | zone a + b holds web-*, web-*"},
 	} {
-		got := judged(t, zonedCluster+"expect: {failures: ["+bounds+"]}\n")
+		got := judgeLines(t, zonedCluster+"expect: {failures: ["+bounds+"]}\n")
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", bounds, diff)
 		}
@@ -151,7 +151,7 @@ func TestJudgeUnreplacedWithoutDaemonSets(t *testing.T) {
 		"ok: the failure of any zone takes at most 3 pods | 3, by zone a",
 		"ok: the failure of any zone leaves at most 1 pod unreplaced | 1, by zone a",
 	}
-	if diff := cmp.Diff(want, judged(t, text+"expect: {failures: [{level: zone, lost: 3, unreplaced: 1}]}\n")); diff != "" {
+	if diff := cmp.Diff(want, judgeLines(t, text+"expect: {failures: [{level: zone, lost: 3, unreplaced: 1}]}\n")); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }
@@ -159,14 +159,14 @@ func TestJudgeUnreplacedWithoutDaemonSets(t *testing.T) {
 // Each step has a list of its own: first the step's expectations, then the scenario's, each with its place, and after these the
 // expectations that need simulated failures.
 func TestJudge(t *testing.T) {
-	places := func(file string) scenario.Places {
-		return scenario.Places{File: file, Lines: map[string]int{
+	places := func(file string) scenario.ExpectLines {
+		return scenario.ExpectLines{File: file, Lines: map[string]int{
 			manifest.LinePath("pending"): 1, manifest.LinePath("pendingAtMost"): 2, manifest.LinePath("findings"): 3,
 		}}
 	}
 	own := scenario.LoadedStep{Step: scenario.Step{Name: "own", Expect: &scenario.Expect{Findings: ptr.To(0), Pending: ptr.To(2)}}, Expects: places("own")}
 	s := &scenario.Scenario{Steps: []scenario.LoadedStep{{}, own, {}}, Expect: &scenario.Expect{PendingAtMost: ptr.To(2)}, Expects: places("every")}
-	result := &simulation.Result{Scenario: s, Steps: []simulation.Step{*expected(), *expected()}} // the third was not reached
+	result := &simulation.Result{Scenario: s, Steps: []simulation.Step{*stepInThreeZones(), *stepInThreeZones()}} // the third was not reached
 	got, err := Judge(t.Context(), result, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -198,7 +198,7 @@ expect: {findings: 0}
 		"FAIL: no finding | 1 | pods-pending: 1 of 5 pods of deployment/web Pending: 0/2 nodes are available: 2 Insufficient cpu. " +
 			"preemption: 0/2 nodes are available: 2 No preemption victims found for incoming pod",
 	}
-	if diff := cmp.Diff(want, judged(t, text)); diff != "" {
+	if diff := cmp.Diff(want, judgeLines(t, text)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
@@ -209,7 +209,7 @@ func TestJudgeNoSuchFailures(t *testing.T) {
 - {name: gone, fail: {names: [b-w-1], mode: deleted}, expect: {failures: [{level: zone, simultaneous: 2, radius: 1}]}}
 `
 	want := []string{"FAIL: the failure of any 2 domains of level zone together takes at most 100% of any workload | after this step the level has 1 domain, and 2 cannot fail together"}
-	if diff := cmp.Diff(want, judged(t, text)); diff != "" {
+	if diff := cmp.Diff(want, judgeLines(t, text)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

@@ -19,12 +19,12 @@ import (
 	"github.com/faultline/faultline/pkg/topology"
 )
 
-// failures has the failures after one step. It analyzes each set of failures once, even if several expectations bound it.
-type failures struct {
+// stepFailures has the failures after one step. It analyzes each set of failures once, even if several expectations bound it.
+type stepFailures struct {
 	scenario *scenario.Scenario
 	step     *simulation.Step
 	progress func(what string, done, total int)
-	known    map[failureSet]*analyzed
+	analyses map[failureSet]*failureAnalysis
 }
 
 // failureSet identifies all failures of a level with one number of domains and one mode.
@@ -34,29 +34,29 @@ type failureSet struct {
 	mode         node.FailureMode
 }
 
-// analyzed has what a set of failures takes and, if recovered is set, what comes back after each failure.
-type analyzed struct {
+// failureAnalysis has what a set of failures takes and, if recovered is set, what comes back after each failure.
+type failureAnalysis struct {
 	opts      blast.Options
 	analysis  *blast.Analysis
 	recovered bool
 }
 
 // judgeFailures compares the failures of each level with their bounds.
-func (j *judge) judgeFailures(ctx context.Context, f *failures) error {
+func (j *stepJudge) judgeFailures(ctx context.Context, f *stepFailures) error {
 	for at := range j.Failures {
-		b, err := f.bounded(ctx, &j.Failures[at])
+		b, err := f.findBounded(ctx, &j.Failures[at])
 		if err != nil {
 			return fmt.Errorf("failures of level %s: %w", j.Failures[at].Level, err)
 		}
-		b.judge(func(field string, e Judged) { j.add(e, "failures", at, field) })
+		b.judgeBounds(func(field string, e Judged) { j.appendJudged(e, "failures", at, field) })
 	}
 	return nil
 }
 
-// bounded finds what the bounded failures take.
-func (f *failures) bounded(ctx context.Context, bounds *scenario.FailureBounds) (*bounded, error) {
-	set := failureSet{level: topology.KeyAmong(f.step.State.Nodes, bounds.Level), simultaneous: bounds.Count(&f.scenario.Failures), mode: f.mode(bounds)}
-	b := &bounded{FailureBounds: bounds, failureSet: set, step: f.step, found: &blast.Level{}}
+// findBounded finds what the bounded failures take.
+func (f *stepFailures) findBounded(ctx context.Context, bounds *scenario.FailureBounds) (*boundedFailures, error) {
+	set := failureSet{level: topology.ResolveKey(f.step.State.Nodes, bounds.Level), simultaneous: bounds.DomainCount(&f.scenario.Failures), mode: f.failureMode(bounds)}
+	b := &boundedFailures{FailureBounds: bounds, failureSet: set, step: f.step, found: &blast.Level{}}
 	if domains, _ := topology.Domains(f.step.State.Nodes, set.level); len(domains) < set.simultaneous {
 		b.missing = fmt.Sprintf("after this step the level has %s, and %d cannot fail together", words.Count(len(domains), "domain"), set.simultaneous)
 		if len(domains) == 0 {
@@ -68,12 +68,12 @@ func (f *failures) bounded(ctx context.Context, bounds *scenario.FailureBounds) 
 	if err != nil {
 		return nil, err
 	}
-	b.found, b.missing = &found.analysis.Levels[0], b.nobody()
+	b.found, b.missing = &found.analysis.Levels[0], b.missingReason()
 	return b, nil
 }
 
-// mode returns the mode in which the nodes fail.
-func (f *failures) mode(bounds *scenario.FailureBounds) node.FailureMode {
+// failureMode returns the mode in which the nodes fail.
+func (f *stepFailures) failureMode(bounds *scenario.FailureBounds) node.FailureMode {
 	for _, mode := range []string{bounds.Mode, f.scenario.Failures.Mode} {
 		if mode != "" {
 			return node.FailureMode(mode)
@@ -83,8 +83,8 @@ func (f *failures) mode(bounds *scenario.FailureBounds) node.FailureMode {
 }
 
 // analyze simulates the failures, and the recovery from them if asked to, unless that was done before.
-func (f *failures) analyze(ctx context.Context, set failureSet, recover bool) (*analyzed, error) {
-	state, found := f.step.State, f.known[set]
+func (f *stepFailures) analyze(ctx context.Context, set failureSet, recover bool) (*failureAnalysis, error) {
+	state, found := f.step.State, f.analyses[set]
 	if found == nil {
 		// A workload with a quorum may not exist yet, or not any more.
 		quorum := list.Without(f.scenario.Failures.Quorum, func(name string) bool {
@@ -92,12 +92,12 @@ func (f *failures) analyze(ctx context.Context, set failureSet, recover bool) (*
 			return err != nil
 		})
 		// Worst is 0, which recovers from every failure, so that the bounds hold for each.
-		found = &analyzed{opts: blast.Options{Levels: []string{set.level}, Simultaneous: set.simultaneous, Mode: set.mode, Quorum: quorum, From: f.step.Mark()}}
+		found = &failureAnalysis{opts: blast.Options{Levels: []string{set.level}, Simultaneous: set.simultaneous, Mode: set.mode, Quorum: quorum, From: f.step.Mark()}}
 		var err error
 		if found.analysis, err = blast.Lost(state, found.opts); err != nil {
 			return nil, err
 		}
-		f.known[set] = found
+		f.analyses[set] = found
 	}
 	if recover && !found.recovered {
 		var progress func(domains string, done, total int)
@@ -114,8 +114,8 @@ func (f *failures) analyze(ctx context.Context, set failureSet, recover bool) (*
 	return found, nil
 }
 
-// bounded has the failures of a level and their bounds.
-type bounded struct {
+// boundedFailures has the failures of a level and their bounds.
+type boundedFailures struct {
 	*scenario.FailureBounds
 	failureSet
 	step    *simulation.Step
@@ -124,20 +124,20 @@ type bounded struct {
 	running map[cluster.Ref]int
 }
 
-// replicas returns the number of running pods of each workload, with its kind in lower case.
-func (b *bounded) replicas() map[cluster.Ref]int {
+// runningReplicas returns the number of running pods of each workload, with its kind in lower case.
+func (b *boundedFailures) runningReplicas() map[cluster.Ref]int {
 	if b.running == nil {
 		b.running = map[cluster.Ref]int{}
 		for workload, count := range b.step.State.PodCounts() {
 			if count.Running > 0 {
-				b.running[lowered(workload)] = count.Running
+				b.running[lowerKind(workload)] = count.Running
 			}
 		}
 	}
 	return b.running
 }
 
-func (b *bounded) judge(add func(field string, e Judged)) {
+func (b *boundedFailures) judgeBounds(add func(field string, e Judged)) {
 	judge := func(field string, e Judged) {
 		if b.missing != "" {
 			e.Met, e.Got = false, b.missing
@@ -145,50 +145,52 @@ func (b *bounded) judge(add func(field string, e Judged)) {
 		add(field, e)
 	}
 	if b.Radius != nil {
-		judge("radius", b.radius())
+		judge("radius", b.judgeRadius())
 	}
 	if b.Lost != nil {
-		judge("lost", b.most(*b.Lost, "takes", "", b.lost))
+		judge("lost", b.judgeMostPods(*b.Lost, "takes", "", b.countLost))
 	}
 	if b.Stranded != nil {
-		judge("stranded", b.most(*b.Stranded, "leaves", " stranded", b.stranded))
+		judge("stranded", b.judgeMostPods(*b.Stranded, "leaves", " stranded", b.countStranded))
 	}
 	if b.Unreplaced != nil {
-		judge("unreplaced", b.most(*b.Unreplaced, "leaves", " unreplaced", b.unreplaced))
+		judge("unreplaced", b.judgeMostPods(*b.Unreplaced, "leaves", " unreplaced", b.countUnreplaced))
 	}
 	if b.QuorumLost != nil {
-		judge("quorumLost", b.quorum())
+		judge("quorumLost", b.judgeQuorum())
 	}
 }
 
-// covers reports whether the bounds apply to this workload, whose kind may be in lower case.
-func (b *bounded) covers(workload cluster.Ref) bool {
-	return b.Covers(workload) && (b.MinReplicas == nil || b.replicas()[lowered(workload)] >= *b.MinReplicas)
+// coversWorkload reports whether the bounds apply to this workload, whose kind may be in lower case.
+func (b *boundedFailures) coversWorkload(workload cluster.Ref) bool {
+	return b.Covers(workload) && (b.MinReplicas == nil || b.runningReplicas()[lowerKind(workload)] >= *b.MinReplicas)
 }
 
-func lowered(workload cluster.Ref) cluster.Ref {
+func lowerKind(workload cluster.Ref) cluster.Ref {
 	workload.Kind = strings.ToLower(workload.Kind)
 	return workload
 }
 
-// nobody says that the bounds apply to no running workload, or returns "" if they apply to one or to all.
-func (b *bounded) nobody() string {
+// missingReason says that the bounds apply to no running workload, or returns "" if they apply to one or to all.
+func (b *boundedFailures) missingReason() string {
 	if b.Kind == "" && b.MinReplicas == nil {
 		return ""
 	}
-	for workload := range b.replicas() {
-		if b.covers(workload) {
+	for workload := range b.runningReplicas() {
+		if b.coversWorkload(workload) {
 			return ""
 		}
 	}
-	return "after this step there is not " + b.whose()
+	return "after this step there is not " + b.describeWorkloads()
 }
 
-// restricted reports whether the bounds apply only to some workloads.
-func (b *bounded) restricted() bool { return b.Workload != "" || b.Kind != "" || b.MinReplicas != nil }
+// isRestricted reports whether the bounds apply only to some workloads.
+func (b *boundedFailures) isRestricted() bool {
+	return b.Workload != "" || b.Kind != "" || b.MinReplicas != nil
+}
 
-// whose describes the workloads to which the bounds apply: "any workload", "deployment/web", or "any StatefulSet of 2 or more replicas".
-func (b *bounded) whose() string {
+// describeWorkloads describes the workloads to which the bounds apply: "any workload", "deployment/web", or "any StatefulSet of 2 or more replicas".
+func (b *boundedFailures) describeWorkloads() string {
 	whose := b.Workload
 	if whose == "" {
 		whose = "any " + cmp.Or(b.Kind, "workload")
@@ -199,9 +201,9 @@ func (b *bounded) whose() string {
 	return whose
 }
 
-// any returns "the failure of any zone", or "the failure of any 2 domains of level zone together", with the mode if it is not the usual
+// describeFailures returns "the failure of any zone", or "the failure of any 2 domains of level zone together", with the mode if it is not the usual
 // one.
-func (b *bounded) any() string {
+func (b *boundedFailures) describeFailures() string {
 	text := "the failure of any " + b.Level
 	if b.simultaneous > 1 {
 		text = fmt.Sprintf("the failure of any %d domains of level %s together", b.simultaneous, b.Level)
@@ -212,15 +214,15 @@ func (b *bounded) any() string {
 	return text
 }
 
-// of names the domains of a failure: "zone a", or "zone a + b".
-func (b *bounded) of(f *blast.Failure) string {
+// describeFailure names the domains of a failure: "zone a", or "zone a + b".
+func (b *boundedFailures) describeFailure(f *blast.Failure) string {
 	return b.Level + " " + strings.Join(f.Domains, " + ")
 }
 
-// radius judges the largest share that a failure takes of a workload, or the first of equal shares. It names each workload beyond the bound
+// judgeRadius judges the largest share that a failure takes of a workload, or the first of equal shares. It names each workload beyond the bound
 // with the failure that takes most of it.
-func (b *bounded) radius() Judged {
-	e := Judged{Want: fmt.Sprintf("%s takes at most %s of %s", b.any(), percent(*b.Radius), b.whose()), Got: "none takes any", Met: true}
+func (b *boundedFailures) judgeRadius() Judged {
+	e := Judged{Want: fmt.Sprintf("%s takes at most %s of %s", b.describeFailures(), formatPercent(*b.Radius), b.describeWorkloads()), Got: "none takes any", Met: true}
 	const rounding = 1e-9 // a third is 0.333… here, and may be 1/3 rounded there
 	type taken struct {
 		*blast.Loss
@@ -232,7 +234,7 @@ func (b *bounded) radius() Judged {
 		f := &b.found.Failures[i]
 		for k := range f.Workloads {
 			loss := &f.Workloads[k]
-			if known, found := at[loss.Ref]; !b.covers(loss.Ref) || loss.Lost == 0 {
+			if known, found := at[loss.Ref]; !b.coversWorkload(loss.Ref) || loss.Lost == 0 {
 				continue
 			} else if !found {
 				at[loss.Ref] = len(all)
@@ -247,29 +249,29 @@ func (b *bounded) radius() Judged {
 		return e
 	}
 	text := func(t taken) string {
-		return fmt.Sprintf("%s, %d of %d of %s, by %s", percent(t.Share()), t.Lost, t.Replicas, t.Ref, b.of(t.by))
+		return fmt.Sprintf("%s, %d of %d of %s, by %s", formatPercent(t.Share()), t.Lost, t.Replicas, t.Ref, b.describeFailure(t.by))
 	}
 	worst := all[0]
 	e.Got = text(worst)
-	e.Why = fmt.Sprintf("%s holds %s", b.of(worst.by), some(b.podsOn(worst.by, func(o cluster.Ref) bool { return o == worst.Ref }), ", "))
+	e.Why = fmt.Sprintf("%s holds %s", b.describeFailure(worst.by), joinSome(b.namePodsOn(worst.by, func(o cluster.Ref) bool { return o == worst.Ref }), ", "))
 	if beyond := list.Where(all, func(t taken) bool { return t.Share() > *b.Radius+rounding }); len(beyond) > 0 {
-		e.Met, e.Got = false, some(list.Each(beyond, text), "; ")
+		e.Met, e.Got = false, joinSome(list.Map(beyond, text), "; ")
 	}
 	return e
 }
 
-// percent formats a share with at most one decimal: 50%, 33.3%.
-func percent(share float64) string {
+// formatPercent formats a share with at most one decimal: 50%, 33.3%.
+func formatPercent(share float64) string {
 	return strings.TrimSuffix(fmt.Sprintf("%.1f", 100*share), ".0") + "%"
 }
 
-// most judges the failure with the most pods of some kind, or the first of equal ones, and names each failure beyond the bound.
-func (b *bounded) most(bound int, verb, fate string, pods func(*blast.Failure) (n int, why string)) Judged {
+// judgeMostPods judges the failure with the most pods of some kind, or the first of equal ones, and names each failure beyond the bound.
+func (b *boundedFailures) judgeMostPods(bound int, verb, fate string, pods func(*blast.Failure) (n int, why string)) Judged {
 	whose := ""
-	if b.restricted() {
-		whose = " of " + b.whose()
+	if b.isRestricted() {
+		whose = " of " + b.describeWorkloads()
 	}
-	e := Judged{Want: fmt.Sprintf("%s %s %s%s%s", b.any(), verb, atMost(bound, "pod"), whose, fate), Got: "0"}
+	e := Judged{Want: fmt.Sprintf("%s %s %s%s%s", b.describeFailures(), verb, phraseAtMost(bound, "pod"), whose, fate), Got: "0"}
 	type failed struct {
 		n         int
 		text, why string
@@ -278,7 +280,7 @@ func (b *bounded) most(bound int, verb, fate string, pods func(*blast.Failure) (
 	for i := range b.found.Failures {
 		f := &b.found.Failures[i]
 		if n, why := pods(f); n > 0 {
-			all = append(all, failed{n, fmt.Sprintf("%d, by %s", n, b.of(f)), why})
+			all = append(all, failed{n, fmt.Sprintf("%d, by %s", n, b.describeFailure(f)), why})
 		}
 	}
 	slices.SortStableFunc(all, func(a, b failed) int { return cmp.Compare(b.n, a.n) })
@@ -287,7 +289,7 @@ func (b *bounded) most(bound int, verb, fate string, pods func(*blast.Failure) (
 	}
 	beyond := list.Where(all, func(f failed) bool { return f.n > bound })
 	if e.Met = len(beyond) == 0; !e.Met {
-		e.Got = some(list.Each(beyond, func(f failed) string { return f.text }), "; ")
+		e.Got = joinSome(list.Map(beyond, func(f failed) string { return f.text }), "; ")
 	}
 	if b.found.Search != "" && fate != "" {
 		e.Got += ", of the worst sets of domains"
@@ -295,12 +297,12 @@ func (b *bounded) most(bound int, verb, fate string, pods func(*blast.Failure) (
 	return e
 }
 
-func (b *bounded) lost(f *blast.Failure) (int, string) {
+func (b *boundedFailures) countLost(f *blast.Failure) (int, string) {
 	n := f.Pods
-	if b.restricted() {
+	if b.isRestricted() {
 		n = 0
 		for _, loss := range f.Workloads {
-			if b.covers(loss.Ref) {
+			if b.coversWorkload(loss.Ref) {
 				n += loss.Lost
 			}
 		}
@@ -308,62 +310,62 @@ func (b *bounded) lost(f *blast.Failure) (int, string) {
 	if n == 0 {
 		return 0, ""
 	}
-	return n, fmt.Sprintf("%s holds %s", b.of(f), some(b.podsOn(f, b.covers), ", "))
+	return n, fmt.Sprintf("%s holds %s", b.describeFailure(f), joinSome(b.namePodsOn(f, b.coversWorkload), ", "))
 }
 
-func (b *bounded) stranded(f *blast.Failure) (int, string) {
+func (b *boundedFailures) countStranded(f *blast.Failure) (int, string) {
 	if f.Recovery == nil {
 		return 0, ""
 	}
 	owner := f.Recovery.State.Owners()
-	stranded := list.Where(f.Recovery.Pending, func(p placement.Pending) bool { return b.covers(owner(p.Pod)) })
-	return len(stranded), fmt.Sprintf("after the failure of %s, Pending %s", b.of(f), waiting(stranded))
+	stranded := list.Where(f.Recovery.Pending, func(p placement.Pending) bool { return b.coversWorkload(owner(p.Pod)) })
+	return len(stranded), fmt.Sprintf("after the failure of %s, Pending %s", b.describeFailure(f), describePending(stranded))
 }
 
-func (b *bounded) unreplaced(f *blast.Failure) (int, string) {
+func (b *boundedFailures) countUnreplaced(f *blast.Failure) (int, string) {
 	if f.Recovery == nil {
 		return 0, ""
 	}
 	var names []string
 	for _, pod := range f.Recovery.NotReplaced {
-		if o := pod.Owner(); b.covers(o) && (b.Workload != "" || b.Kind != "" || o.Kind != "daemonset") {
+		if o := pod.Owner(); b.coversWorkload(o) && (b.Workload != "" || b.Kind != "" || o.Kind != "daemonset") {
 			names = append(names, fmt.Sprintf("%s (%s)", cluster.Qualify(pod.Namespace, pod.Name), o))
 		}
 	}
-	return len(names), fmt.Sprintf("after the failure of %s, no controller makes another of %s", b.of(f), some(names, ", "))
+	return len(names), fmt.Sprintf("after the failure of %s, no controller makes another of %s", b.describeFailure(f), joinSome(names, ", "))
 }
 
-func (b *bounded) quorum() Judged {
+func (b *boundedFailures) judgeQuorum() Judged {
 	whose := "a quorum"
-	if b.restricted() {
-		whose = "the quorum of " + b.whose()
+	if b.isRestricted() {
+		whose = "the quorum of " + b.describeWorkloads()
 	}
-	e := Judged{Want: b.any() + " leaves " + whose, Got: "every one does"}
+	e := Judged{Want: b.describeFailures() + " leaves " + whose, Got: "every one does"}
 	if *b.QuorumLost {
-		e.Want = strings.Replace(b.any(), " any ", " some ", 1) + " takes " + whose
+		e.Want = strings.Replace(b.describeFailures(), " any ", " some ", 1) + " takes " + whose
 	}
 	var taken []string
 	for i := range b.found.Failures {
 		f := &b.found.Failures[i]
 		for _, loss := range f.Workloads {
-			if loss.QuorumLost && b.covers(loss.Ref) {
-				taken = append(taken, fmt.Sprintf("%s takes %d of %d of %s, whose quorum is %d", b.of(f), loss.Lost, loss.Replicas, loss.Ref, loss.Quorum))
+			if loss.QuorumLost && b.coversWorkload(loss.Ref) {
+				taken = append(taken, fmt.Sprintf("%s takes %d of %d of %s, whose quorum is %d", b.describeFailure(f), loss.Lost, loss.Replicas, loss.Ref, loss.Quorum))
 			}
 		}
 	}
 	if len(taken) > 0 {
-		e.Got, e.Why = taken[0], some(taken[1:], "; ")
+		e.Got, e.Why = taken[0], joinSome(taken[1:], "; ")
 	}
 	e.Met = len(taken) > 0 == *b.QuorumLost
 	return e
 }
 
-// podsOn names the running pods of some owners on the nodes of the failure.
-func (b *bounded) podsOn(f *blast.Failure, of func(cluster.Ref) bool) []string {
+// namePodsOn names the running pods of some owners on the nodes of the failure.
+func (b *boundedFailures) namePodsOn(f *blast.Failure, of func(cluster.Ref) bool) []string {
 	owner := b.step.State.Owners()
 	var names []string
 	for _, pod := range b.step.State.Pods {
-		if slices.Contains(f.Nodes, pod.Spec.NodeName) && cluster.Active(pod) && of(owner(pod)) {
+		if slices.Contains(f.Nodes, pod.Spec.NodeName) && cluster.IsActive(pod) && of(owner(pod)) {
 			names = append(names, cluster.Qualify(pod.Namespace, pod.Name))
 		}
 	}

@@ -134,29 +134,29 @@ type Failure struct {
 func (f *Facts) Findings() []Finding {
 	var found []Finding
 	for _, e := range f.Unmet {
-		finding := f.finding(NotMet, cluster.Ref{}, e.String())
+		finding := f.newFinding(NotMet, cluster.Ref{}, e.String())
 		finding.Source = e.Source
 		found = append(found, finding)
 	}
 	for _, pods := range f.Pending {
-		found = append(found, f.finding(PodsPending, pods.Workload, pods.pending()))
+		found = append(found, f.newFinding(PodsPending, pods.Workload, pods.pendingMessage()))
 	}
 	for _, r := range f.Refused {
 		subject := r.Ref.String()
 		if r.OfWorkload() {
 			subject = fmt.Sprintf("%s of %s", words.Count(r.Pods, "pod"), r.Ref)
 		}
-		found = append(found, f.finding(PodsRefused, r.Ref, subject+" refused: "+r.Message))
+		found = append(found, f.newFinding(PodsRefused, r.Ref, subject+" refused: "+r.Message))
 	}
 	for _, r := range f.Stuck {
-		found = append(found, f.finding(RolloutStuck, r.Ref,
+		found = append(found, f.newFinding(RolloutStuck, r.Ref,
 			fmt.Sprintf("the rollout of %s is stuck at %d of %d updated: %s", r.Ref, r.Updated, r.Desired, r.Waiting)))
 	}
-	return append(found, f.failures()...)
+	return append(found, f.failureFindings()...)
 }
 
-// finding returns a finding with the level of its rule and, if there is a workload, with its name and place.
-func (f *Facts) finding(id string, of cluster.Ref, message string) Finding {
+// newFinding returns a finding with the level of its rule and, if there is a workload, with its name and place.
+func (f *Facts) newFinding(id string, of cluster.Ref, message string) Finding {
 	i := slices.IndexFunc(Rules, func(rule Rule) bool { return rule.ID == id })
 	found := Finding{ID: id, Level: Rules[i].Level, Message: message, Step: f.Step}
 	if of != (cluster.Ref{}) {
@@ -168,8 +168,8 @@ func (f *Facts) finding(id string, of cluster.Ref, message string) Finding {
 	return found
 }
 
-// pending returns, for example, "2 of 3 pods of deployment/web Pending: 0/3 nodes are available: …".
-func (p *Pods) pending() string {
+// pendingMessage returns, for example, "2 of 3 pods of deployment/web Pending: 0/3 nodes are available: …".
+func (p *Pods) pendingMessage() string {
 	subject := fmt.Sprintf("%s of %s", words.Count(len(p.Messages), "pod"), p.Workload)
 	switch {
 	case strings.EqualFold(p.Workload.Kind, "Pod"):
@@ -186,9 +186,9 @@ func (p *Pods) pending() string {
 	return fmt.Sprintf("%s Pending: %s", subject, message)
 }
 
-// failures returns one finding for each workload and rule, in the order in which they first occur among the failures. The finding describes
+// failureFindings returns one finding for each workload and rule, in the order in which they first occur among the failures. The finding describes
 // the worst failure and counts the others.
-func (f *Facts) failures() []Finding {
+func (f *Facts) failureFindings() []Finding {
 	type subject struct {
 		rule string
 		of   cluster.Ref
@@ -220,9 +220,9 @@ func (f *Facts) failures() []Finding {
 				add(QuorumLost, loss.Ref, loss.Lost, fmt.Sprintf("%s, whose quorum is %d", takes, loss.Quorum))
 			}
 			switch {
-			case loss.Whole() && loss.Replicas == 1:
+			case loss.TakesAll() && loss.Replicas == 1:
 				add(OneReplica, loss.Ref, loss.Lost, fmt.Sprintf("%s has one replica, and %s takes it", loss.Ref, failure))
-			case loss.Whole():
+			case loss.TakesAll():
 				add(WorkloadGone, loss.Ref, loss.Lost, takes)
 			}
 			if len(loss.BrokenBudgets) > 0 {
@@ -240,13 +240,13 @@ func (f *Facts) failures() []Finding {
 		if more := w.failures - 1; more > 0 {
 			w.message += fmt.Sprintf(" (likewise %s)", words.Count(more, "other failure"))
 		}
-		found = append(found, f.finding(w.rule, w.of, w.message))
+		found = append(found, f.newFinding(w.rule, w.of, w.message))
 	}
 	return found
 }
 
-// factsOf returns the facts of a step without failures: its Pending pods, workload by workload in order of arrival, and its stuck rollouts.
-func factsOf(step *simulation.Step) *Facts {
+// newFacts returns the facts of a step without failures: its Pending pods, workload by workload in order of arrival, and its stuck rollouts.
+func newFacts(step *simulation.Step) *Facts {
 	f := &Facts{Step: step.Name, Refused: step.Refused}
 	messages := map[types.UID]string{}
 	for _, p := range step.Pending {
@@ -256,7 +256,7 @@ func factsOf(step *simulation.Step) *Facts {
 	workloads := map[cluster.Ref]*Pods{}
 	owner := step.State.Owners()
 	for _, pod := range step.State.Pods {
-		if cluster.Terminal(pod) {
+		if cluster.IsTerminal(pod) {
 			continue
 		}
 		of := owner(pod)

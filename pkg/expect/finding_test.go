@@ -127,7 +127,7 @@ func TestFactsOf(t *testing.T) {
 		},
 		Stuck: rollouts[2:],
 	}
-	if diff := cmp.Diff(want, factsOf(&simulation.Step{Name: "now", State: state, Record: world.Record{Pending: waiting, Rollouts: rollouts}})); diff != "" {
+	if diff := cmp.Diff(want, newFacts(&simulation.Step{Name: "now", State: state, Record: world.Record{Pending: waiting, Rollouts: rollouts}})); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

@@ -53,7 +53,7 @@ func NewGolden(result *simulation.Result) *Golden {
 		for _, pod := range step.State.Pods {
 			of := owner(pod)
 			// A StatefulSet keeps a Terminating pod: no other pod takes its place.
-			if holds := of.Kind == "StatefulSet" && !cluster.Terminal(pod); pod.Spec.NodeName == "" || !cluster.Active(pod) && !holds {
+			if holds := of.Kind == "StatefulSet" && !cluster.IsTerminal(pod); pod.Spec.NodeName == "" || !cluster.IsActive(pod) && !holds {
 				continue
 			}
 			name := of.Qualified()
@@ -107,21 +107,21 @@ func (g *Golden) Judge(result *simulation.Result, file string) []Judged {
 		if at < 0 {
 			differences = []string{"the file has no such step"}
 		} else {
-			differences = g.Steps[at].differences(&now.Steps[i])
+			differences = g.Steps[at].listDifferences(&now.Steps[i])
 		}
 		if i == len(result.Steps)-1 {
-			differences = append(differences, g.gone(now)...)
+			differences = append(differences, g.missingSteps(now)...)
 		}
 		judged[i] = Judged{Want: "placements as in " + filepath.Base(file), Got: "the same", Met: len(differences) == 0}
 		if !judged[i].Met {
-			judged[i].Got, judged[i].Why = some(differences, "; "), waiting(result.Steps[i].Pending)
+			judged[i].Got, judged[i].Why = joinSome(differences, "; "), describePending(result.Steps[i].Pending)
 		}
 	}
 	return judged
 }
 
-// gone lists the steps that only the file has.
-func (g *Golden) gone(now *Golden) []string {
+// missingSteps lists the steps that only the file has.
+func (g *Golden) missingSteps(now *Golden) []string {
 	var gone []string
 	for _, was := range g.Steps {
 		if !slices.ContainsFunc(now.Steps, func(s GoldenStep) bool { return s.Name == was.Name }) {
@@ -131,28 +131,28 @@ func (g *Golden) gone(now *Golden) []string {
 	return gone
 }
 
-// differences returns, for each workload, "deployment/web: w1 2 (was 1), w2 0 (was 1)", and "2 Pending (was 0)".
-func (s *GoldenStep) differences(now *GoldenStep) []string {
+// listDifferences returns, for each workload, "deployment/web: w1 2 (was 1), w2 0 (was 1)", and "2 Pending (was 0)".
+func (s *GoldenStep) listDifferences(now *GoldenStep) []string {
 	var differences []string
 	if now.Pending != s.Pending {
 		differences = append(differences, fmt.Sprintf("%d Pending (was %d)", now.Pending, s.Pending))
 	}
-	for _, name := range union(s.Workloads, now.Workloads) {
+	for _, name := range unionKeys(s.Workloads, now.Workloads) {
 		var nodes []string
-		for _, node := range union(s.Workloads[name], now.Workloads[name]) {
+		for _, node := range unionKeys(s.Workloads[name], now.Workloads[name]) {
 			if is, was := now.Workloads[name][node], s.Workloads[name][node]; is != was {
 				nodes = append(nodes, fmt.Sprintf("%s %d (was %d)", node, is, was))
 			}
 		}
 		if len(nodes) > 0 {
-			differences = append(differences, name+": "+some(nodes, ", "))
+			differences = append(differences, name+": "+joinSome(nodes, ", "))
 		}
 	}
 	return differences
 }
 
-// union returns the keys of both maps, sorted.
-func union[V any](a, b map[string]V) []string {
+// unionKeys returns the keys of both maps, sorted.
+func unionKeys[V any](a, b map[string]V) []string {
 	keys := slices.AppendSeq(slices.Collect(maps.Keys(a)), maps.Keys(b))
 	slices.Sort(keys)
 	return slices.Compact(keys)

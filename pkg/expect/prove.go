@@ -56,22 +56,22 @@ func ProveVariants(ctx context.Context, variants []scenario.LoadedVariant, progr
 		opts.Progress = func(_, done int) { progress(done, len(variants)) }
 	}
 	proved := make([]Proved, len(variants))
-	input, err := known(ctx, variants)
+	input, err := runInput(ctx, variants)
 	if err != nil {
 		return nil, err
 	}
 	return proved, parallel.Each(ctx, len(variants), opts, func(ctx context.Context, _, i int) (err error) {
-		proved[i], err = prove(ctx, &variants[i], input)
+		proved[i], err = proveVariant(ctx, &variants[i], input)
 		return err
 	})
 }
 
-// large is the number of pods above which the input runs once for all claims, since each run of it takes a second or more.
-const large = 1000
+// largeInputPods is the number of pods above which the input runs once for all claims, since each run of it takes a second or more.
+const largeInputPods = 1000
 
-// known returns the run of a large input, which all claims continue; nil if each claim begins anew.
-func known(ctx context.Context, variants []scenario.LoadedVariant) (*simulation.Result, error) {
-	if len(variants) < 2 || len(variants[0].Scenario.Pods()) < large {
+// runInput returns the run of a large input, which all claims continue; nil if each claim begins anew.
+func runInput(ctx context.Context, variants []scenario.LoadedVariant) (*simulation.Result, error) {
+	if len(variants) < 2 || len(variants[0].Scenario.Pods()) < largeInputPods {
 		return nil, nil
 	}
 	input := *variants[0].Scenario
@@ -84,9 +84,9 @@ func known(ctx context.Context, variants []scenario.LoadedVariant) (*simulation.
 	return result, err
 }
 
-func prove(ctx context.Context, v *scenario.LoadedVariant, input *simulation.Result) (Proved, error) {
+func proveVariant(ctx context.Context, v *scenario.LoadedVariant, input *simulation.Result) (Proved, error) {
 	proved := Proved{Says: v.Name}
-	result, err := simulation.Run(ctx, AskedAlone(v.Scenario), simulation.Options{Prefix: input})
+	result, err := simulation.Run(ctx, KeepAskedExpectations(v.Scenario), simulation.Options{Prefix: input})
 	if ctx.Err() != nil {
 		return proved, context.Cause(ctx)
 	}
@@ -116,8 +116,8 @@ func prove(ctx context.Context, v *scenario.LoadedVariant, input *simulation.Res
 	return proved, nil
 }
 
-// AskedAlone returns the scenario without expectations, except for those of its last steps, which are asked.
-func AskedAlone(s *scenario.Scenario) *scenario.Scenario {
+// KeepAskedExpectations returns the scenario without expectations, except for those of its last steps, which are asked.
+func KeepAskedExpectations(s *scenario.Scenario) *scenario.Scenario {
 	alone := *s
 	alone.Expect, alone.Steps = nil, slices.Clone(s.Steps)
 	for i := range alone.Steps[:len(alone.Steps)-s.Asked] {

@@ -13,7 +13,7 @@ import (
 )
 
 // Two nodes of 4 cores, each with two pods of web of 1 core. db waits for a node with 8 cores.
-const two = `apiVersion: faultline/v1alpha1
+const twoNodes = `apiVersion: faultline/v1alpha1
 kind: Scenario
 expect: {pending: 0}
 cluster:
@@ -67,7 +67,7 @@ func TestProve(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			test.step.Expect = test.expect
-			s := runtest.Run(t, two).Scenario
+			s := runtest.Run(t, twoNodes).Scenario
 			proved, err := expect.Prove(t.Context(), s, []claim.Claim{{Says: test.name, Steps: []scenario.Step{test.step}}}, nil)
 			if err != nil {
 				t.Fatal(err)

@@ -21,7 +21,7 @@ func Fields(q *scenario.Question, step *simulation.Step) []string {
 	case q.Number == nil || q.Number.TopologyKey == "":
 		return nil
 	}
-	return list.Each(occupy(step.State, q.Number.TopologyKey, q.Number.Selector), func(domain occupied) string { return domain.name })
+	return list.Map(podsByDomain(step.State, q.Number.TopologyKey, q.Number.Selector), func(domain domainPods) string { return domain.name })
 }
 
 // Answers returns every right answer to a question after the step: the numbers in the order of the fields; the sorted names of nodes; yes
@@ -29,19 +29,19 @@ func Fields(q *scenario.Question, step *simulation.Step) []string {
 func Answers(ctx context.Context, q *scenario.Question, s *scenario.Scenario, step *simulation.Step) ([][]string, error) {
 	switch {
 	case q.Number != nil:
-		return [][]string{numbers(q.Number, step)}, nil
+		return [][]string{numberAnswers(q.Number, step)}, nil
 	case q.Nodes != nil:
-		return [][]string{nodes(q.Nodes, step)}, nil
+		return [][]string{nodeAnswers(q.Nodes, step)}, nil
 	case q.Holds != nil:
 		var judged []Judged
-		j := &judge{Expect: q.Holds, judged: &judged}
+		j := &stepJudge{Expect: q.Holds, judged: &judged}
 		j.judgeStep(step)
 		j.judgePods(step, func(string) *cluster.State { return step.State })
-		if err := j.judgeFailures(ctx, &failures{scenario: s, step: step, known: map[failureSet]*analyzed{}}); err != nil {
+		if err := j.judgeFailures(ctx, &stepFailures{scenario: s, step: step, analyses: map[failureSet]*failureAnalysis{}}); err != nil {
 			return nil, err
 		}
 		if q.Holds.Findings != nil {
-			j.add(judgeFindings(*q.Holds.Findings, factsOf(step)))
+			j.appendJudged(judgeFindings(*q.Holds.Findings, newFacts(step)))
 		}
 		if len(Unmet(judged)) > 0 {
 			return [][]string{{"no"}}, nil
@@ -60,23 +60,23 @@ func Answers(ctx context.Context, q *scenario.Question, s *scenario.Scenario, st
 	return right, nil
 }
 
-func numbers(of *scenario.CountedPods, step *simulation.Step) []string {
+func numberAnswers(of *scenario.CountedPods, step *simulation.Step) []string {
 	switch {
 	case of.Pending:
-		return []string{strconv.Itoa(len(matching(step.Pending, of.Selector)))}
+		return []string{strconv.Itoa(len(matchingPending(step.Pending, of.Selector)))}
 	case of.TopologyKey == "":
-		return []string{strconv.Itoa(len(running(step.State, of.Selector)))}
+		return []string{strconv.Itoa(len(runningPods(step.State, of.Selector)))}
 	}
-	return list.Each(occupy(step.State, of.TopologyKey, of.Selector), func(domain occupied) string { return strconv.Itoa(len(domain.pods)) })
+	return list.Map(podsByDomain(step.State, of.TopologyKey, of.Selector), func(domain domainPods) string { return strconv.Itoa(len(domain.pods)) })
 }
 
-func nodes(of *scenario.PlacedPods, step *simulation.Step) []string {
+func nodeAnswers(of *scenario.PlacedPods, step *simulation.Step) []string {
 	placed := map[string]bool{}
 	for _, p := range step.Placed {
 		placed[cluster.Qualify(p.Pod.Namespace, p.Pod.Name)] = true
 	}
 	names := []string{}
-	for _, pod := range running(step.State, of.Selector) {
+	for _, pod := range runningPods(step.State, of.Selector) {
 		if !of.New || placed[cluster.Qualify(pod.Namespace, pod.Name)] {
 			names = append(names, pod.Spec.NodeName)
 		}

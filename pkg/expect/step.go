@@ -20,59 +20,61 @@ import (
 )
 
 // judgeStep judges the expectations that the step itself shows.
-func (j *judge) judgeStep(step *simulation.Step) {
+func (j *stepJudge) judgeStep(step *simulation.Step) {
 	pending := len(step.Pending)
 	if j.Pending != nil {
-		j.add(Judged{
-			Want: words.Count(*j.Pending, "pod") + " Pending", Got: fmt.Sprint(pending), Met: pending == *j.Pending, Why: waiting(step.Pending),
+		j.appendJudged(Judged{
+			Want: words.Count(*j.Pending, "pod") + " Pending", Got: fmt.Sprint(pending), Met: pending == *j.Pending, Why: describePending(step.Pending),
 		}, "pending")
 	}
 	if j.PendingAtMost != nil {
-		j.add(Judged{
+		j.appendJudged(Judged{
 			Want: fmt.Sprintf("at most %s Pending", words.Count(*j.PendingAtMost, "pod")), Got: fmt.Sprint(pending),
-			Met: pending <= *j.PendingAtMost, Why: waiting(step.Pending),
+			Met: pending <= *j.PendingAtMost, Why: describePending(step.Pending),
 		}, "pendingAtMost")
 	}
 	if j.NotCreated != nil {
-		j.add(judgeNotCreated(*j.NotCreated, step), "notCreated")
+		j.appendJudged(judgeNotCreated(*j.NotCreated, step), "notCreated")
 	}
 	if j.Message != "" {
-		j.add(judgeMessage(j.Message, step), "message")
+		j.appendJudged(judgeMessage(j.Message, step), "message")
 	}
 	for i := range j.Domains {
-		judgeDomains(&j.Domains[i], step, func(field string, e Judged) { j.add(e, "domains", i, field) })
+		judgeDomains(&j.Domains[i], step, func(field string, e Judged) { j.appendJudged(e, "domains", i, field) })
 	}
 	for i := range j.Nodes {
 		on := &j.Nodes[i]
 		if on.OnlyOn != nil {
-			j.add(judgeNodes(on.Selector, *on.OnlyOn, true, step.State), "nodes", i, "onlyOn")
+			j.appendJudged(judgeNodes(on.Selector, *on.OnlyOn, true, step.State), "nodes", i, "onlyOn")
 		}
 		if on.NotOn != nil {
-			j.add(judgeNodes(on.Selector, *on.NotOn, false, step.State), "nodes", i, "notOn")
+			j.appendJudged(judgeNodes(on.Selector, *on.NotOn, false, step.State), "nodes", i, "notOn")
 		}
 	}
 	for i := range j.Bindings {
-		judgeBinding(&j.Bindings[i], step, func(field string, e Judged) { j.add(e, "bindings", i, field) })
+		judgeBinding(&j.Bindings[i], step, func(field string, e Judged) { j.appendJudged(e, "bindings", i, field) })
 	}
 	if j.Rollouts != nil {
-		j.add(judgeRollouts(*j.Rollouts, step), "rollouts")
+		j.appendJudged(judgeRollouts(*j.Rollouts, step), "rollouts")
 	}
 	if j.Drained != nil && len(step.Drained) > 0 {
-		j.add(judgeDrained(*j.Drained, step), "drained")
+		j.appendJudged(judgeDrained(*j.Drained, step), "drained")
 	}
 }
 
-// waiting names the Pending pods with kube-scheduler's messages: "web-1 and web-2: 0/3 nodes are available: …".
-func waiting(pending []placement.Pending) string {
-	all := list.Each(pending, func(p placement.Pending) said { return said{cluster.Qualify(p.Pod.Namespace, p.Pod.Name), p.Why()} })
-	return together(all)
+// describePending names the Pending pods with kube-scheduler's messages: "web-1 and web-2: 0/3 nodes are available: …".
+func describePending(pending []placement.Pending) string {
+	all := list.Map(pending, func(p placement.Pending) podMessage {
+		return podMessage{cluster.Qualify(p.Pod.Namespace, p.Pod.Name), p.Why()}
+	})
+	return joinByMessage(all)
 }
 
-// said is a message about a pod.
-type said struct{ pod, message string }
+// podMessage is a message about a pod.
+type podMessage struct{ pod, message string }
 
-// together names the pods of each message.
-func together(all []said) string {
+// joinByMessage names the pods of each message.
+func joinByMessage(all []podMessage) string {
 	var messages []string
 	pods := map[string][]string{}
 	for _, one := range all {
@@ -99,7 +101,7 @@ func judgeNotCreated(want int, step *simulation.Step) Judged {
 			why = append(why, r.Qualified()+": "+r.Message)
 		}
 	}
-	return Judged{Want: words.Count(want, "pod") + " refused", Got: fmt.Sprint(n), Met: n == want, Why: some(why, "; ")}
+	return Judged{Want: words.Count(want, "pod") + " refused", Got: fmt.Sprint(n), Met: n == want, Why: joinSome(why, "; ")}
 }
 
 func judgeMessage(text string, step *simulation.Step) Judged {
@@ -112,7 +114,7 @@ func judgeMessage(text string, step *simulation.Step) Judged {
 		}
 	}
 	if slices.ContainsFunc(step.Pending, func(p placement.Pending) bool { return p.Why() != e.Got }) {
-		e.Why = waiting(step.Pending) // Got has only one of the messages
+		e.Why = describePending(step.Pending) // Got has only one of the messages
 	}
 	return e
 }
@@ -138,17 +140,17 @@ func judgeRollouts(complete bool, step *simulation.Step) Judged {
 
 func judgeDrained(end bool, step *simulation.Step) Judged {
 	var open []string
-	var stays []said
+	var stays []podMessage
 	for _, d := range step.Drained {
 		if d.Ends {
 			continue
 		}
 		open = append(open, d.Node)
-		for _, p := range d.Stays() {
-			stays = append(stays, said{cluster.Qualify(p.Namespace, p.Name), p.Reason})
+		for _, p := range d.BlockingPods() {
+			stays = append(stays, podMessage{cluster.Qualify(p.Namespace, p.Name), p.Reason})
 		}
 	}
-	e := Judged{Want: "every drain to end", Got: "every one does", Met: (len(open) == 0) == end, Why: together(stays)}
+	e := Judged{Want: "every drain to end", Got: "every one does", Met: (len(open) == 0) == end, Why: joinByMessage(stays)}
 	if !end {
 		e.Want = "a drain that does not end"
 	}
@@ -158,13 +160,13 @@ func judgeDrained(end bool, step *simulation.Step) Judged {
 	return e
 }
 
-// occupied is a failure domain with the names of its running pods that count.
-type occupied struct {
+// domainPods is a failure domain with the names of its running pods that count.
+type domainPods struct {
 	name string
 	pods []string
 }
 
-func (d occupied) String() string {
+func (d domainPods) String() string {
 	if len(d.pods) == 0 {
 		return d.name + " has no pod"
 	}
@@ -172,7 +174,7 @@ func (d occupied) String() string {
 }
 
 func judgeDomains(expect *scenario.Domains, step *simulation.Step, add func(field string, e Judged)) {
-	domains := occupy(step.State, expect.TopologyKey, expect.Selector)
+	domains := podsByDomain(step.State, expect.TopologyKey, expect.Selector)
 	most, least, used := 0, 0, 0
 	var parts []string
 	for i, d := range domains {
@@ -189,7 +191,7 @@ func judgeDomains(expect *scenario.Domains, step *simulation.Step, add func(fiel
 	if len(domains) == 0 {
 		got = "no such domain is left"
 	}
-	of := about(expect.Selector, "pods") + " by " + expect.TopologyKey
+	of := phraseSelected(expect.Selector, "pods") + " by " + expect.TopologyKey
 	// why names the domains of these sizes, and what keeps more pods out of them.
 	why := func(concerned func(pods int) bool, lacks bool) string {
 		var parts []string
@@ -199,7 +201,7 @@ func judgeDomains(expect *scenario.Domains, step *simulation.Step, add func(fiel
 			}
 		}
 		parts = []string{words.Few(parts)}
-		if left := waiting(matching(step.Pending, expect.Selector)); lacks && left != "" {
+		if left := describePending(matchingPending(step.Pending, expect.Selector)); lacks && left != "" {
 			parts = append(parts, "Pending "+left)
 		}
 		return strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), "; ")
@@ -224,22 +226,22 @@ func judgeDomains(expect *scenario.Domains, step *simulation.Step, add func(fiel
 		judge("used", used >= *expect.Used, why(empty, true), "at least %d used", *expect.Used)
 	}
 	for _, name := range slices.Sorted(maps.Keys(expect.Exactly)) {
-		want, here := expect.Exactly[name], occupied{name: name}
-		if i := slices.IndexFunc(domains, func(d occupied) bool { return d.name == name }); i >= 0 {
+		want, here := expect.Exactly[name], domainPods{name: name}
+		if i := slices.IndexFunc(domains, func(d domainPods) bool { return d.name == name }); i >= 0 {
 			here = domains[i]
 		}
 		reason := here.String()
-		if left := waiting(matching(step.Pending, expect.Selector)); len(here.pods) < want && left != "" {
+		if left := describePending(matchingPending(step.Pending, expect.Selector)); len(here.pods) < want && left != "" {
 			reason += "; Pending " + left
 		}
 		judge("exactly", len(here.pods) == want, reason, "exactly %d in %s", want, name)
 	}
 }
 
-// occupy returns the failure domains with their running pods, including empty domains.
-func occupy(state *cluster.State, key, selector string) []occupied {
+// podsByDomain returns the failure domains with their running pods, including empty domains.
+func podsByDomain(state *cluster.State, key, selector string) []domainPods {
 	found, _ := topology.Domains(state.Nodes, key)
-	domains := make([]occupied, len(found))
+	domains := make([]domainPods, len(found))
 	at := map[string]int{}
 	for i, domain := range found {
 		domains[i].name = domain.Value
@@ -247,17 +249,17 @@ func occupy(state *cluster.State, key, selector string) []occupied {
 			at[node.Name] = i
 		}
 	}
-	for _, pod := range running(state, selector) {
+	for _, pod := range runningPods(state, selector) {
 		if i, found := at[pod.Spec.NodeName]; found {
 			domains[i].pods = append(domains[i].pods, cluster.Qualify(pod.Namespace, pod.Name))
 		}
 	}
-	slices.SortFunc(domains, func(a, b occupied) int { return strings.Compare(a.name, b.name) })
+	slices.SortFunc(domains, func(a, b domainPods) int { return strings.Compare(a.name, b.name) })
 	return domains
 }
 
 func judgeNodes(selector string, nodes scenario.Nodes, on bool, state *cluster.State) Judged {
-	among := list.Set(nodes.Select(state.Nodes), func(node *v1.Node) string { return node.Name })
+	among := list.KeySet(nodes.Select(state.Nodes), func(node *v1.Node) string { return node.Name })
 	var places []string
 	if len(nodes.Names) > 0 {
 		places = append(places, strings.Join(nodes.Names, " or "))
@@ -266,13 +268,13 @@ func judgeNodes(selector string, nodes scenario.Nodes, on bool, state *cluster.S
 		places = append(places, "a node with "+nodes.Selector)
 	}
 	all, wrong := 0, []string(nil)
-	for _, pod := range running(state, selector) {
+	for _, pod := range runningPods(state, selector) {
 		all++
 		if among[pod.Spec.NodeName] != on {
 			wrong = append(wrong, fmt.Sprintf("%s is on %s", cluster.Qualify(pod.Namespace, pod.Name), pod.Spec.NodeName))
 		}
 	}
-	e := Judged{Want: fmt.Sprintf("all %s on %s", about(selector, "pods"), strings.Join(places, " or ")), Met: len(wrong) == 0, Why: words.Few(wrong)}
+	e := Judged{Want: fmt.Sprintf("all %s on %s", phraseSelected(selector, "pods"), strings.Join(places, " or ")), Met: len(wrong) == 0, Why: words.Few(wrong)}
 	is := "elsewhere"
 	if !on {
 		e.Want, is = strings.Replace(e.Want, "all ", "no ", 1), "there"
@@ -286,29 +288,29 @@ func judgeNodes(selector string, nodes scenario.Nodes, on bool, state *cluster.S
 	return e
 }
 
-// about returns what is counted, for example "app=web pods".
-func about(selector, what string) string {
+// phraseSelected returns what is counted, for example "app=web pods".
+func phraseSelected(selector, what string) string {
 	if selector == "" {
 		return what
 	}
 	return selector + " " + what
 }
 
-// running returns the pods that have a node, are active and match the selector.
-func running(state *cluster.State, selector string) []*v1.Pod {
-	matches := parse(selector)
+// runningPods returns the pods that have a node, are active and match the selector.
+func runningPods(state *cluster.State, selector string) []*v1.Pod {
+	matches := parseSelector(selector)
 	return list.Where(state.Pods, func(pod *v1.Pod) bool {
-		return pod.Spec.NodeName != "" && cluster.Active(pod) && matches.Matches(labels.Set(pod.Labels))
+		return pod.Spec.NodeName != "" && cluster.IsActive(pod) && matches.Matches(labels.Set(pod.Labels))
 	})
 }
 
-func matching(pending []placement.Pending, selector string) []placement.Pending {
-	matches := parse(selector)
+func matchingPending(pending []placement.Pending, selector string) []placement.Pending {
+	matches := parseSelector(selector)
 	return list.Where(pending, func(p placement.Pending) bool { return matches.Matches(labels.Set(p.Pod.Labels)) })
 }
 
-// parse reads a selector of a scenario. Loading has checked that it parses.
-func parse(selector string) labels.Selector {
+// parseSelector reads a selector of a scenario. Loading has checked that it parses.
+func parseSelector(selector string) labels.Selector {
 	matches, err := labels.Parse(selector)
 	if err != nil {
 		return labels.Nothing()

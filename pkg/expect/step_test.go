@@ -18,9 +18,9 @@ import (
 	"github.com/faultline/faultline/pkg/world"
 )
 
-// expected returns a step with three zones: a has nodes a1 and a2, b has b1, c has c1. web-1 and web-2 run on a1, web-3 on b1, db-1 on a2;
+// stepInThreeZones returns a step with three zones: a has nodes a1 and a2, b has b1, c has c1. web-1 and web-2 run on a1, web-3 on b1, db-1 on a2;
 // web-4 and db-2 are Pending. The rollout of web is not complete.
-func expected() *simulation.Step {
+func stepInThreeZones() *simulation.Step {
 	const zone = v1.LabelTopologyZone
 	node := func(name, in string) *v1.Node {
 		return &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{zone: in}}}
@@ -56,11 +56,11 @@ func expected() *simulation.Step {
 	}
 }
 
-// at returns the place of an expectation, with its field as the file.
-func at(field ...any) *manifest.Place { return from(field...).Place() }
+// placeOf returns the place of an expectation, with its field as the file.
+func placeOf(field ...any) *manifest.Place { return sourceOf(field...).Place() }
 
-// from returns the source of a field, with the field as the file.
-func from(field ...any) manifest.Source { return manifest.Source{File: fmt.Sprint(field...)} }
+// sourceOf returns the source of a field, with the field as the file.
+func sourceOf(field ...any) manifest.Source { return manifest.Source{File: fmt.Sprint(field...)} }
 
 func TestJudgeStep(t *testing.T) {
 	const zone = v1.LabelTopologyZone
@@ -77,53 +77,53 @@ func TestJudgeStep(t *testing.T) {
 		expect *scenario.Expect
 		want   []Judged
 	}{
-		"pending":             {&scenario.Expect{Pending: ptr.To(2)}, []Judged{{Want: "2 pods Pending", Got: "2", Met: true, Source: at("pending")}}},
-		"pending, unmet":      {&scenario.Expect{Pending: ptr.To(1)}, []Judged{{Want: "1 pod Pending", Got: "2", Why: both, Source: at("pending")}}},
-		"pending more, unmet": {&scenario.Expect{Pending: ptr.To(3)}, []Judged{{Want: "3 pods Pending", Got: "2", Why: both, Source: at("pending")}}},
-		"at most":             {&scenario.Expect{PendingAtMost: ptr.To(3)}, []Judged{{Want: "at most 3 pods Pending", Got: "2", Met: true, Source: at("pendingAtMost")}}},
-		"at most, unmet":      {&scenario.Expect{PendingAtMost: ptr.To(1)}, []Judged{{Want: "at most 1 pod Pending", Got: "2", Why: both, Source: at("pendingAtMost")}}},
-		"not created":         {&scenario.Expect{NotCreated: ptr.To(3)}, []Judged{{Want: "3 pods refused", Got: "3", Met: true, Source: at("notCreated")}}},
+		"pending":             {&scenario.Expect{Pending: ptr.To(2)}, []Judged{{Want: "2 pods Pending", Got: "2", Met: true, Source: placeOf("pending")}}},
+		"pending, unmet":      {&scenario.Expect{Pending: ptr.To(1)}, []Judged{{Want: "1 pod Pending", Got: "2", Why: both, Source: placeOf("pending")}}},
+		"pending more, unmet": {&scenario.Expect{Pending: ptr.To(3)}, []Judged{{Want: "3 pods Pending", Got: "2", Why: both, Source: placeOf("pending")}}},
+		"at most":             {&scenario.Expect{PendingAtMost: ptr.To(3)}, []Judged{{Want: "at most 3 pods Pending", Got: "2", Met: true, Source: placeOf("pendingAtMost")}}},
+		"at most, unmet":      {&scenario.Expect{PendingAtMost: ptr.To(1)}, []Judged{{Want: "at most 1 pod Pending", Got: "2", Why: both, Source: placeOf("pendingAtMost")}}},
+		"not created":         {&scenario.Expect{NotCreated: ptr.To(3)}, []Judged{{Want: "3 pods refused", Got: "3", Met: true, Source: placeOf("notCreated")}}},
 		"not created, unmet": {&scenario.Expect{NotCreated: ptr.To(0)}, []Judged{{Want: "0 pods refused", Got: "3",
-			Why: "shop/deployment/web: exceeded quota: q; pod/bare: no such class", Source: at("notCreated")}}},
-		"message": {&scenario.Expect{Message: "small"}, []Judged{{Want: `a Pending pod's message contains "small"`, Got: "0/4 nodes: too small.", Met: true, Source: at("message")}}},
+			Why: "shop/deployment/web: exceeded quota: q; pod/bare: no such class", Source: placeOf("notCreated")}}},
+		"message": {&scenario.Expect{Message: "small"}, []Judged{{Want: `a Pending pod's message contains "small"`, Got: "0/4 nodes: too small.", Met: true, Source: placeOf("message")}}},
 		"message, unmet": {&scenario.Expect{Message: "cpu"}, []Judged{
-			{Want: `a Pending pod's message contains "cpu"`, Got: "0/4 nodes: tainted.", Why: both, Source: at("message")}}},
-		"rollouts": {&scenario.Expect{Rollouts: ptr.To(false)}, []Judged{{Want: "a rollout that does not complete", Got: "not complete: deployment/web", Met: true, Source: at("rollouts")}}},
-		"drained":  {&scenario.Expect{Drained: ptr.To(false)}, []Judged{{Want: "a drain that does not end", Got: "not drained: a1 and b1", Met: true, Source: at("drained")}}},
+			{Want: `a Pending pod's message contains "cpu"`, Got: "0/4 nodes: tainted.", Why: both, Source: placeOf("message")}}},
+		"rollouts": {&scenario.Expect{Rollouts: ptr.To(false)}, []Judged{{Want: "a rollout that does not complete", Got: "not complete: deployment/web", Met: true, Source: placeOf("rollouts")}}},
+		"drained":  {&scenario.Expect{Drained: ptr.To(false)}, []Judged{{Want: "a drain that does not end", Got: "not drained: a1 and b1", Met: true, Source: placeOf("drained")}}},
 		"drained, unmet": {&scenario.Expect{Drained: ptr.To(true)}, []Judged{{Want: "every drain to end", Got: "not drained: a1 and b1",
-			Why: "web-1: no controller; web-2 and web-3: no budget", Source: at("drained")}}},
-		"rollouts, unmet": {&scenario.Expect{Rollouts: ptr.To(true)}, []Judged{{Want: "every rollout complete", Got: "not complete: deployment/web", Why: "deployment/web: web-4 is Pending", Source: at("rollouts")}}},
+			Why: "web-1: no controller; web-2 and web-3: no budget", Source: placeOf("drained")}}},
+		"rollouts, unmet": {&scenario.Expect{Rollouts: ptr.To(true)}, []Judged{{Want: "every rollout complete", Got: "not complete: deployment/web", Why: "deployment/web: web-4 is Pending", Source: placeOf("rollouts")}}},
 		"domains": {web(scenario.Domains{Min: ptr.To(0), Max: ptr.To(2), Skew: ptr.To(2), Used: ptr.To(2), Exactly: map[string]int{"b": 1, "c": 0}}), []Judged{
-			{Want: zones + ": at least 0 in each", Got: "a 2, b 1, c 0", Met: true, Source: at("domains", 0, "min")},
-			{Want: zones + ": at most 2 in each", Got: "a 2, b 1, c 0", Met: true, Source: at("domains", 0, "max")},
-			{Want: zones + ": skew at most 2", Got: "a 2, b 1, c 0", Met: true, Source: at("domains", 0, "skew")},
-			{Want: zones + ": at least 2 used", Got: "a 2, b 1, c 0", Met: true, Source: at("domains", 0, "used")},
-			{Want: zones + ": exactly 1 in b", Got: "a 2, b 1, c 0", Met: true, Source: at("domains", 0, "exactly")},
-			{Want: zones + ": exactly 0 in c", Got: "a 2, b 1, c 0", Met: true, Source: at("domains", 0, "exactly")},
+			{Want: zones + ": at least 0 in each", Got: "a 2, b 1, c 0", Met: true, Source: placeOf("domains", 0, "min")},
+			{Want: zones + ": at most 2 in each", Got: "a 2, b 1, c 0", Met: true, Source: placeOf("domains", 0, "max")},
+			{Want: zones + ": skew at most 2", Got: "a 2, b 1, c 0", Met: true, Source: placeOf("domains", 0, "skew")},
+			{Want: zones + ": at least 2 used", Got: "a 2, b 1, c 0", Met: true, Source: placeOf("domains", 0, "used")},
+			{Want: zones + ": exactly 1 in b", Got: "a 2, b 1, c 0", Met: true, Source: placeOf("domains", 0, "exactly")},
+			{Want: zones + ": exactly 0 in c", Got: "a 2, b 1, c 0", Met: true, Source: placeOf("domains", 0, "exactly")},
 		}},
 		"domains, unmet": {web(scenario.Domains{Min: ptr.To(1), Max: ptr.To(1), Skew: ptr.To(1), Used: ptr.To(3), Exactly: map[string]int{"a": 1, "b": 2}}), []Judged{
-			{Want: zones + ": at least 1 in each", Got: "a 2, b 1, c 0", Why: "c has no pod; Pending web-4: 0/4 nodes: too small", Source: at("domains", 0, "min")},
-			{Want: zones + ": at most 1 in each", Got: "a 2, b 1, c 0", Why: "a has web-1 and web-2", Source: at("domains", 0, "max")},
-			{Want: zones + ": skew at most 1", Got: "a 2, b 1, c 0", Why: "a has web-1 and web-2 and c has no pod; Pending web-4: 0/4 nodes: too small", Source: at("domains", 0, "skew")},
-			{Want: zones + ": at least 3 used", Got: "a 2, b 1, c 0", Why: "c has no pod; Pending web-4: 0/4 nodes: too small", Source: at("domains", 0, "used")},
-			{Want: zones + ": exactly 1 in a", Got: "a 2, b 1, c 0", Why: "a has web-1 and web-2", Source: at("domains", 0, "exactly")},
-			{Want: zones + ": exactly 2 in b", Got: "a 2, b 1, c 0", Why: "b has web-3; Pending web-4: 0/4 nodes: too small", Source: at("domains", 0, "exactly")},
+			{Want: zones + ": at least 1 in each", Got: "a 2, b 1, c 0", Why: "c has no pod; Pending web-4: 0/4 nodes: too small", Source: placeOf("domains", 0, "min")},
+			{Want: zones + ": at most 1 in each", Got: "a 2, b 1, c 0", Why: "a has web-1 and web-2", Source: placeOf("domains", 0, "max")},
+			{Want: zones + ": skew at most 1", Got: "a 2, b 1, c 0", Why: "a has web-1 and web-2 and c has no pod; Pending web-4: 0/4 nodes: too small", Source: placeOf("domains", 0, "skew")},
+			{Want: zones + ": at least 3 used", Got: "a 2, b 1, c 0", Why: "c has no pod; Pending web-4: 0/4 nodes: too small", Source: placeOf("domains", 0, "used")},
+			{Want: zones + ": exactly 1 in a", Got: "a 2, b 1, c 0", Why: "a has web-1 and web-2", Source: placeOf("domains", 0, "exactly")},
+			{Want: zones + ": exactly 2 in b", Got: "a 2, b 1, c 0", Why: "b has web-3; Pending web-4: 0/4 nodes: too small", Source: placeOf("domains", 0, "exactly")},
 		}},
 		"nodes": {nodes(scenario.PodsOnNodes{Selector: "app=web", OnlyOn: &scenario.Nodes{Names: []string{"a1", "b1"}}, NotOn: &scenario.Nodes{Selector: zone + "=c"}}), []Judged{
-			{Want: "all app=web pods on a1 or b1", Got: "0 of 3 pods elsewhere", Met: true, Source: at("nodes", 0, "onlyOn")},
-			{Want: "no app=web pods on a node with " + zone + "=c", Got: "0 of 3 pods there", Met: true, Source: at("nodes", 0, "notOn")},
+			{Want: "all app=web pods on a1 or b1", Got: "0 of 3 pods elsewhere", Met: true, Source: placeOf("nodes", 0, "onlyOn")},
+			{Want: "no app=web pods on a node with " + zone + "=c", Got: "0 of 3 pods there", Met: true, Source: placeOf("nodes", 0, "notOn")},
 		}},
 		"nodes, unmet": {nodes(scenario.PodsOnNodes{OnlyOn: &scenario.Nodes{Names: []string{"b1"}, Selector: zone + "=c"}, NotOn: &scenario.Nodes{Selector: zone + " in (a)"}}), []Judged{
-			{Want: "all pods on b1 or a node with " + zone + "=c", Got: "3 of 4 pods elsewhere", Why: "web-1 is on a1, web-2 is on a1 and db-1 is on a2", Source: at("nodes", 0, "onlyOn")},
-			{Want: "no pods on a node with " + zone + " in (a)", Got: "3 of 4 pods there", Why: "web-1 is on a1, web-2 is on a1 and db-1 is on a2", Source: at("nodes", 0, "notOn")},
+			{Want: "all pods on b1 or a node with " + zone + "=c", Got: "3 of 4 pods elsewhere", Why: "web-1 is on a1, web-2 is on a1 and db-1 is on a2", Source: placeOf("nodes", 0, "onlyOn")},
+			{Want: "no pods on a node with " + zone + " in (a)", Got: "3 of 4 pods there", Why: "web-1 is on a1, web-2 is on a1 and db-1 is on a2", Source: placeOf("nodes", 0, "notOn")},
 		}},
 		"nodes without pods": {nodes(scenario.PodsOnNodes{Selector: "app=x", OnlyOn: &scenario.Nodes{Names: []string{"a1"}}}), []Judged{
-			{Want: "all app=x pods on a1", Got: "no such pod is running", Met: true, Source: at("nodes", 0, "onlyOn")},
+			{Want: "all app=x pods on a1", Got: "no such pod is running", Met: true, Source: placeOf("nodes", 0, "onlyOn")},
 		}},
 	} {
 		var got []Judged
-		j := &judge{Expect: c.expect, judged: &got, source: from}
-		j.judgeStep(expected())
+		j := &stepJudge{Expect: c.expect, judged: &got, source: sourceOf}
+		j.judgeStep(stepInThreeZones())
 		if diff := cmp.Diff(c.want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
@@ -132,7 +132,7 @@ func TestJudgeStep(t *testing.T) {
 
 // A Terminating pod is no longer in its domain. If all domains are gone, none has enough pods.
 func TestJudgeCountsWhatRuns(t *testing.T) {
-	step := expected()
+	step := stepInThreeZones()
 	for _, pod := range step.State.Pods {
 		if pod.Name == "web-3" { // the one in zone b
 			pod.DeletionTimestamp = &cluster.Epoch
@@ -143,7 +143,7 @@ func TestJudgeCountsWhatRuns(t *testing.T) {
 		"rack":               {Got: "no such domain is left", Met: false},
 	} {
 		var judged []Judged
-		j := &judge{Expect: &scenario.Expect{Domains: []scenario.Domains{{TopologyKey: key, Min: ptr.To(0)}}}, judged: &judged}
+		j := &stepJudge{Expect: &scenario.Expect{Domains: []scenario.Domains{{TopologyKey: key, Min: ptr.To(0)}}}, judged: &judged}
 		j.judgeStep(step)
 		got := judged[0]
 		if got.Got != want.Got || got.Met != want.Met {

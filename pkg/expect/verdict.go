@@ -96,30 +96,30 @@ type Names struct{ Newly, NoLonger []string }
 
 // Verdict judges the differences.
 func (c *Comparison) Verdict() Verdict {
-	v := &verdict{Comparison: c}
-	v.moved()
-	v.counted(FailOnPending, "Pending", c.Pending)
-	v.counted("", "refused", c.NotCreated)
-	v.counted("", "not ready", c.NotReady)
-	v.excess()
-	v.several(FailOnRadius, c.OneReplica, "workload", ", too")
-	v.radii()
-	v.several(FailOnRules, c.RulesRemoved, "declaration", " dropped or weaker")
-	v.afterFailures(FailOnStranded, c.NotBack)
-	v.names("quorum", "lost", c.QuorumLost)
-	v.names("workload", "gone", c.Gone)
-	v.names("budget", "broken", c.BrokenBudgets)
-	v.worse("", counted(c.NewlyStuck, "rollout", "newly stuck"))
-	v.other(counted(c.NoLongerStuck, "rollout", "no longer stuck"))
-	v.worse(FailOnExpectations, counted(c.NewlyUnmet, "expectation", "newly unmet"))
-	v.other(counted(c.NoLongerUnmet, "expectation", "no longer unmet"))
-	v.other(counted(distinct(c.Decided), "decision", "of Karmada changed"))
-	v.other(counted(c.Declared, "declaration", "changed"))
-	v.other(counted(distinct(c.PodsAdded), "pod", "added"))
-	v.other(counted(distinct(c.PodsRemoved), "pod", "removed"))
-	v.other(counted(c.StepsAdded, "step", "added"))
-	v.other(counted(c.StepsRemoved, "step", "removed"))
-	parts := slices.Concat(v.first, v.bad, v.rest)
+	v := &verdictBuilder{Comparison: c}
+	v.compareMoves()
+	v.compareCounts(FailOnPending, "Pending", c.Pending)
+	v.compareCounts("", "refused", c.NotCreated)
+	v.compareCounts("", "not ready", c.NotReady)
+	v.compareExcess()
+	v.appendSentences(FailOnRadius, c.OneReplica, "workload", ", too")
+	v.compareRadii()
+	v.appendSentences(FailOnRules, c.RulesRemoved, "declaration", " dropped or weaker")
+	v.compareNotBack(FailOnStranded, c.NotBack)
+	v.compareNames("quorum", "lost", c.QuorumLost)
+	v.compareNames("workload", "gone", c.Gone)
+	v.compareNames("budget", "broken", c.BrokenBudgets)
+	v.appendWorse("", phraseCount(c.NewlyStuck, "rollout", "newly stuck"))
+	v.appendPart(phraseCount(c.NoLongerStuck, "rollout", "no longer stuck"))
+	v.appendWorse(FailOnExpectations, phraseCount(c.NewlyUnmet, "expectation", "newly unmet"))
+	v.appendPart(phraseCount(c.NoLongerUnmet, "expectation", "no longer unmet"))
+	v.appendPart(phraseCount(countDistinct(c.Decided), "decision", "of Karmada changed"))
+	v.appendPart(phraseCount(c.Declared, "declaration", "changed"))
+	v.appendPart(phraseCount(countDistinct(c.PodsAdded), "pod", "added"))
+	v.appendPart(phraseCount(countDistinct(c.PodsRemoved), "pod", "removed"))
+	v.appendPart(phraseCount(c.StepsAdded, "step", "added"))
+	v.appendPart(phraseCount(c.StepsRemoved, "step", "removed"))
+	parts := slices.Concat(v.movedParts, v.worseParts, v.otherParts)
 	if len(parts) == 0 && c.Different > 0 {
 		parts = []string{words.Count(c.Different, "step") + " not alike"}
 	}
@@ -130,45 +130,45 @@ func (c *Comparison) Verdict() Verdict {
 	return v.Verdict
 }
 
-// verdict builds a Verdict, with the parts of its line.
-type verdict struct {
+// verdictBuilder builds a Verdict, with the parts of its line.
+type verdictBuilder struct {
 	*Comparison
 	Verdict
-	first, bad, rest []string
+	movedParts, worseParts, otherParts []string
 }
 
-func (v *verdict) other(part string) {
+func (v *verdictBuilder) appendPart(part string) {
 	if part != "" {
-		v.rest = append(v.rest, part)
+		v.otherParts = append(v.otherParts, part)
 	}
 }
 
-// worse appends a part about something that got worse.
-func (v *verdict) worse(kind, part string) {
+// appendWorse appends a part about something that got worse.
+func (v *verdictBuilder) appendWorse(kind, part string) {
 	if part == "" {
 		return
 	}
-	v.bad = append(v.bad, part)
+	v.worseParts = append(v.worseParts, part)
 	v.Worse = true
 	if kind != "" && !slices.Contains(v.Kinds, kind) {
 		v.Kinds = append(v.Kinds, kind)
 	}
 }
 
-// counted returns, for example, "1 step added", or "" for none.
-func counted(n int, noun, what string) string {
+// phraseCount returns, for example, "1 step added", or "" for none.
+func phraseCount(n int, noun, what string) string {
 	if n == 0 {
 		return ""
 	}
 	return words.Count(n, noun) + " " + what
 }
 
-func distinct(names []string) int {
+func countDistinct(names []string) int {
 	return len(slices.Compact(slices.Sorted(slices.Values(names))))
 }
 
-// moved counts the pods that moved. A pod that stays on another node for several steps counts once.
-func (v *verdict) moved() {
+// compareMoves counts the pods that moved. A pod that stays on another node for several steps counts once.
+func (v *verdictBuilder) compareMoves() {
 	swapped := map[Move]bool{} // whether the pod only changed places with others in all its moves
 	for _, m := range v.Moved {
 		pod := Move{Namespace: m.Namespace, OldName: m.OldName, Name: m.Name}
@@ -185,7 +185,7 @@ func (v *verdict) moved() {
 			only++
 		}
 	}
-	part := counted(len(swapped), "pod", "moved")
+	part := phraseCount(len(swapped), "pod", "moved")
 	switch only {
 	case 0:
 	case len(swapped):
@@ -193,11 +193,11 @@ func (v *verdict) moved() {
 	default:
 		part += fmt.Sprintf(" (%d of them only changed places)", only)
 	}
-	v.first = []string{part}
+	v.movedParts = []string{part}
 }
 
-// where names the step, unless there is only one, and counts the other steps.
-func (v *verdict) where(w largest) string {
+// phraseStep names the step, unless there is only one, and counts the other steps.
+func (v *verdictBuilder) phraseStep(w largestChange) string {
 	switch {
 	case v.Steps == 1:
 		return ""
@@ -207,14 +207,14 @@ func (v *verdict) where(w largest) string {
 	return " in " + w.step
 }
 
-// largest is the step with the largest change, and the number of other steps with one.
-type largest struct {
+// largestChange is the step with the largest change, and the number of other steps with one.
+type largestChange struct {
 	step   string
 	by     float64
 	others int
 }
 
-func (l *largest) add(step string, by float64) {
+func (l *largestChange) addStep(step string, by float64) {
 	if by <= 0 {
 		return
 	}
@@ -226,15 +226,15 @@ func (l *largest) add(step string, by float64) {
 	}
 }
 
-// counted names the step with the largest increase, or else the step with the largest decrease.
-func (v *verdict) counted(kind, words string, changes []Change) {
-	more, fewer := largest{}, largest{}
+// compareCounts names the step with the largest increase, or else the step with the largest decrease.
+func (v *verdictBuilder) compareCounts(kind, words string, changes []Change) {
+	more, fewer := largestChange{}, largestChange{}
 	for _, c := range changes {
-		more.add(c.Step, float64(c.Newly))
-		fewer.add(c.Step, float64(c.Old-c.New))
+		more.addStep(c.Step, float64(c.Newly))
+		fewer.addStep(c.Step, float64(c.Old-c.New))
 	}
-	part := func(l largest, than string) string {
-		part := fmt.Sprintf("%.0f %s %s%s", l.by, than, words, v.where(l))
+	part := func(l largestChange, than string) string {
+		part := fmt.Sprintf("%.0f %s %s%s", l.by, than, words, v.phraseStep(l))
 		if l.others > 0 {
 			part = "up to " + part
 		}
@@ -242,14 +242,14 @@ func (v *verdict) counted(kind, words string, changes []Change) {
 	}
 	switch {
 	case more.by > 0:
-		v.worse(kind, part(more, "newly"))
+		v.appendWorse(kind, part(more, "newly"))
 	case fewer.by > 0:
-		v.other(part(fewer, "fewer"))
+		v.appendPart(part(fewer, "fewer"))
 	}
 }
 
-// excess names, for each level, the workload and the step that are furthest from an even spread, and counts the other workloads.
-func (v *verdict) excess() {
+// compareExcess names, for each level, the workload and the step that are furthest from an even spread, and counts the other workloads.
+func (v *verdictBuilder) compareExcess() {
 	var keys []string
 	worst, workloads := map[string]ExcessChange{}, map[string][]string{}
 	for _, e := range v.Excess {
@@ -262,31 +262,31 @@ func (v *verdict) excess() {
 		}
 	}
 	for _, key := range keys {
-		part := worst[key].Text + v.where(largest{step: worst[key].Step})
-		if n := distinct(workloads[key]) - 1; n > 0 {
+		part := worst[key].Text + v.phraseStep(largestChange{step: worst[key].Step})
+		if n := countDistinct(workloads[key]) - 1; n > 0 {
 			part += " and " + words.Count(n, "other workload")
 		}
-		v.worse(FailOnRadius, part)
+		v.appendWorse(FailOnRadius, part)
 	}
 }
 
-// several appends the first of the sentences, and counts the others.
-func (v *verdict) several(kind string, sentences []string, noun, what string) {
+// appendSentences appends the first of the sentences, and counts the others.
+func (v *verdictBuilder) appendSentences(kind string, sentences []string, noun, what string) {
 	if len(sentences) == 0 {
 		return
 	}
 	part := sentences[0]
-	if n := distinct(sentences) - 1; n > 0 {
+	if n := countDistinct(sentences) - 1; n > 0 {
 		part += " and " + words.Count(n, "other "+noun) + what
 	}
-	v.worse(kind, part)
+	v.appendWorse(kind, part)
 }
 
-// radii names, for each level, the step in which the radius grew most, or else the step in which it shrank most. It skips levels with a
+// compareRadii names, for each level, the step in which the radius grew most, or else the step in which it shrank most. It skips levels with a
 // workload in Excess, which says all.
-func (v *verdict) radii() {
+func (v *verdictBuilder) compareRadii() {
 	var keys []string
-	grown, shrunk := map[string]*largest{}, map[string]*largest{}
+	grown, shrunk := map[string]*largestChange{}, map[string]*largestChange{}
 	text := map[[2]string]string{}
 	for _, r := range v.Radii {
 		if slices.ContainsFunc(v.Excess, func(e ExcessChange) bool { return e.TopologyKey == r.TopologyKey }) {
@@ -294,10 +294,10 @@ func (v *verdict) radii() {
 		}
 		if grown[r.TopologyKey] == nil {
 			keys = append(keys, r.TopologyKey)
-			grown[r.TopologyKey], shrunk[r.TopologyKey] = &largest{}, &largest{}
+			grown[r.TopologyKey], shrunk[r.TopologyKey] = &largestChange{}, &largestChange{}
 		}
-		grown[r.TopologyKey].add(r.Step, r.New-r.Old)
-		shrunk[r.TopologyKey].add(r.Step, r.Old-r.New)
+		grown[r.TopologyKey].addStep(r.Step, r.New-r.Old)
+		shrunk[r.TopologyKey].addStep(r.Step, r.Old-r.New)
 		text[[2]string{r.TopologyKey, r.Step}] = r.Text
 	}
 	for _, key := range keys {
@@ -308,29 +308,29 @@ func (v *verdict) radii() {
 		if l == shrunk[key] || len(v.OneReplica) > 0 {
 			note = ""
 		}
-		v.other(text[[2]string{key, l.step}] + v.where(*l) + note)
+		v.appendPart(text[[2]string{key, l.step}] + v.phraseStep(*l) + note)
 	}
 }
 
-// afterFailures finds the largest increase in pods that do not come back, or else the largest decrease.
-func (v *verdict) afterFailures(kind string, changes []Change) {
+// compareNotBack finds the largest increase in pods that do not come back, or else the largest decrease.
+func (v *verdictBuilder) compareNotBack(kind string, changes []Change) {
 	more, fewer := 0, 0
 	for _, c := range changes {
 		more, fewer = max(more, c.Newly), max(fewer, c.Old-c.New)
 	}
 	switch {
 	case more > 0:
-		v.worse(kind, fmt.Sprintf("up to %d more lost %s not come back", more, words.Pick(more, "pod does", "pods do")))
+		v.appendWorse(kind, fmt.Sprintf("up to %d more lost %s not come back", more, words.Pick(more, "pod does", "pods do")))
 	case fewer > 0:
-		v.other(fmt.Sprintf("up to %d more lost %s back", fewer, words.Pick(fewer, "pod comes", "pods come")))
+		v.appendPart(fmt.Sprintf("up to %d more lost %s back", fewer, words.Pick(fewer, "pod comes", "pods come")))
 	}
 }
 
-// names counts the workloads or budgets that a failure of some level newly takes, or no longer takes.
-func (v *verdict) names(noun, words string, names Names) {
-	if n := distinct(names.Newly); n > 0 {
-		v.worse("", counted(n, noun, "newly "+words))
+// compareNames counts the workloads or budgets that a failure of some level newly takes, or no longer takes.
+func (v *verdictBuilder) compareNames(noun, words string, names Names) {
+	if n := countDistinct(names.Newly); n > 0 {
+		v.appendWorse("", phraseCount(n, noun, "newly "+words))
 	} else {
-		v.other(counted(distinct(names.NoLonger), noun, "no longer "+words))
+		v.appendPart(phraseCount(countDistinct(names.NoLonger), noun, "no longer "+words))
 	}
 }

@@ -21,15 +21,15 @@ import (
 
 // judgePods judges expectations about the pods of workloads, and about nodes. before returns the cluster after an earlier step, or before
 // this one.
-func (j *judge) judgePods(step *simulation.Step, before func(since string) *cluster.State) {
+func (j *stepJudge) judgePods(step *simulation.Step, before func(since string) *cluster.State) {
 	if j.DrainLeaves != nil && len(step.Drained) > 0 {
-		j.add(judgeLeft(j.DrainLeaves, step), "drainLeaves")
+		j.appendJudged(judgeDrainLeaves(j.DrainLeaves, step), "drainLeaves")
 	}
 	if j.NewlyPending != nil {
-		j.add(judgeNewlyPending(j.NewlyPending, before(j.NewlyPending.Since), step), "newlyPending")
+		j.appendJudged(judgeNewlyPending(j.NewlyPending, before(j.NewlyPending.Since), step), "newlyPending")
 	}
 	for i := range j.Workloads {
-		judgeWorkload(&j.Workloads[i], step, func(field string, e Judged) { j.add(e, "workloads", i, field) })
+		judgeWorkload(&j.Workloads[i], step, func(field string, e Judged) { j.appendJudged(e, "workloads", i, field) })
 	}
 	if len(j.NodesGone) > 0 {
 		there := list.Where(j.NodesGone, func(name string) bool { return step.State.Node(name) != nil })
@@ -37,43 +37,43 @@ func (j *judge) judgePods(step *simulation.Step, before func(since string) *clus
 		if e.Met {
 			e.Got = words.Pick(len(j.NodesGone), "it is", "all are")
 		}
-		j.add(e, "nodesGone")
+		j.appendJudged(e, "nodesGone")
 	}
 	for _, selector := range slices.Sorted(maps.Keys(j.NodeCounts)) {
-		n, want, matches := 0, j.NodeCounts[selector], parse(selector)
+		n, want, matches := 0, j.NodeCounts[selector], parseSelector(selector)
 		for _, node := range step.State.Nodes {
 			if matches.Matches(labels.Set(node.Labels)) {
 				n++
 			}
 		}
-		j.add(Judged{Want: fmt.Sprintf("%s with %s", words.Count(want, "node"), cmp.Or(selector, "any labels")), Got: fmt.Sprint(n), Met: n == want}, "nodeCounts", selector)
+		j.appendJudged(Judged{Want: fmt.Sprintf("%s with %s", words.Count(want, "node"), cmp.Or(selector, "any labels")), Got: fmt.Sprint(n), Met: n == want}, "nodeCounts", selector)
 	}
 }
 
-// judgeLeft compares the pods that drains leave on their nodes with the expected pods.
-func judgeLeft(want []string, step *simulation.Step) Judged {
+// judgeDrainLeaves compares the pods that drains leave on their nodes with the expected pods.
+func judgeDrainLeaves(want []string, step *simulation.Step) Judged {
 	var got []string
-	var why []said
+	var why []podMessage
 	for _, d := range step.Drained {
-		for _, p := range d.Stays() {
+		for _, p := range d.BlockingPods() {
 			name := cluster.Qualify(p.Namespace, p.Name)
-			got, why = append(got, name), append(why, said{name, p.Reason})
+			got, why = append(got, name), append(why, podMessage{name, p.Reason})
 		}
 	}
-	want = list.Each(want, func(name string) string { return strings.TrimPrefix(name, v1.NamespaceDefault+"/") })
+	want = list.Map(want, func(name string) string { return strings.TrimPrefix(name, v1.NamespaceDefault+"/") })
 	slices.Sort(want)
 	slices.Sort(got)
-	e := Judged{Want: cmp.Or(words.Few(want), "no pod") + " left by the drain", Got: "no pod is left", Met: slices.Equal(slices.Compact(want), slices.Compact(slices.Clone(got))), Why: together(why)}
+	e := Judged{Want: cmp.Or(words.Few(want), "no pod") + " left by the drain", Got: "no pod is left", Met: slices.Equal(slices.Compact(want), slices.Compact(slices.Clone(got))), Why: joinByMessage(why)}
 	if len(got) > 0 {
 		e.Got = words.Few(got)
 	}
 	return e
 }
 
-// newlyPending counts the pods of each workload that are Pending now and were not before; see [scenario.NewlyPending].
-func newlyPending(before, after *cluster.State) map[cluster.Ref]int {
-	newly, was := map[cluster.Ref]int{}, before.Crews()
-	for owner, crew := range after.Crews() {
+// countNewlyPending counts the pods of each workload that are Pending now and were not before; see [scenario.NewlyPending].
+func countNewlyPending(before, after *cluster.State) map[cluster.Ref]int {
+	newly, was := map[cluster.Ref]int{}, before.PodsByWorkload()
+	for owner, crew := range after.PodsByWorkload() {
 		if pods := was[owner].NewlyPending(owner, crew); len(pods) > 0 {
 			newly[owner] = len(pods)
 		}
@@ -82,7 +82,7 @@ func newlyPending(before, after *cluster.State) map[cluster.Ref]int {
 }
 
 func judgeNewlyPending(expect *scenario.NewlyPending, before *cluster.State, step *simulation.Step) Judged {
-	newly := newlyPending(before, step.State)
+	newly := countNewlyPending(before, step.State)
 	owners := slices.SortedFunc(maps.Keys(newly), cluster.Ref.Compare)
 	total, met, want := 0, true, map[cluster.Ref]int{}
 	var got []string
@@ -92,7 +92,7 @@ func judgeNewlyPending(expect *scenario.NewlyPending, before *cluster.State, ste
 	}
 	for name, n := range expect.Pods {
 		if wanted, err := scenario.ParseWorkload(name); err == nil {
-			i := slices.IndexFunc(owners, func(owner cluster.Ref) bool { return scenario.IsWorkload(owner, wanted) && want[owner] == 0 })
+			i := slices.IndexFunc(owners, func(owner cluster.Ref) bool { return scenario.MatchesName(owner, wanted) && want[owner] == 0 })
 			if met = met && i >= 0; i >= 0 {
 				want[owners[i]] = n
 				met = met && newly[owners[i]] == n
@@ -102,12 +102,12 @@ func judgeNewlyPending(expect *scenario.NewlyPending, before *cluster.State, ste
 	met = met && len(want) == len(owners)
 	owner := step.State.Owners()
 	e := Judged{Want: "no pod newly Pending", Got: "none", Met: met}
-	e.Why = waiting(list.Where(step.Pending, func(p placement.Pending) bool { return newly[owner(p.Pod)] > 0 }))
+	e.Why = describePending(list.Where(step.Pending, func(p placement.Pending) bool { return newly[owner(p.Pod)] > 0 }))
 	switch {
 	case expect.AtLeast != nil:
 		e.Want, e.Met = fmt.Sprintf("at least %s newly Pending", words.Count(*expect.AtLeast, "pod")), total >= *expect.AtLeast
 	case len(expect.Pods) > 0:
-		e.Want = "newly Pending " + words.Few(list.Each(slices.Sorted(maps.Keys(expect.Pods)), func(name string) string {
+		e.Want = "newly Pending " + words.Few(list.Map(slices.Sorted(maps.Keys(expect.Pods)), func(name string) string {
 			return fmt.Sprintf("%d of %s", expect.Pods[name], strings.TrimPrefix(name, v1.NamespaceDefault+"/"))
 		}))
 	}
@@ -128,20 +128,20 @@ func judgeWorkload(expect *scenario.WorkloadPods, step *simulation.Step, add fun
 	is := func(pod *v1.Pod) bool {
 		by := metav1.GetControllerOfNoCopy(pod)
 		self := cluster.Ref{Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name}
-		return scenario.IsWorkload(owner(pod), wanted) || scenario.IsWorkload(self, wanted) || by != nil && scenario.IsWorkload(cluster.Ref{Kind: by.Kind, Namespace: pod.Namespace, Name: by.Name}, wanted)
+		return scenario.MatchesName(owner(pod), wanted) || scenario.MatchesName(self, wanted) || by != nil && scenario.MatchesName(cluster.Ref{Kind: by.Kind, Namespace: pod.Namespace, Name: by.Name}, wanted)
 	}
 	running, pending := 0, 0
 	for _, pod := range step.State.Pods {
 		switch {
 		case !is(pod):
-		case pod.Spec.NodeName != "" && cluster.Active(pod):
+		case pod.Spec.NodeName != "" && cluster.IsActive(pod):
 			running++
-		case cluster.Waits(pod):
+		case cluster.IsUnscheduled(pod):
 			pending++
 		}
 	}
 	name := strings.TrimPrefix(expect.Workload, v1.NamespaceDefault+"/")
-	why := waiting(list.Where(step.Pending, func(p placement.Pending) bool { return is(p.Pod) }))
+	why := describePending(list.Where(step.Pending, func(p placement.Pending) bool { return is(p.Pod) }))
 	bound := func(field, words string, want *int, got int, met func(want int) bool) {
 		if want != nil {
 			add(field, Judged{Want: fmt.Sprintf("%s: %s", name, fmt.Sprintf(words, *want)), Got: fmt.Sprint(got), Met: met(*want), Why: why})

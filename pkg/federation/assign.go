@@ -28,7 +28,7 @@ func assign(b *Binding, selected []candidate) ([]Target, error) {
 	var err error
 	switch r := b.Placement.ReplicaScheduling; {
 	case !b.Template.Workload:
-		return list.Each(selected, func(c candidate) Target { return Target{Cluster: c.Name} }), nil
+		return list.Map(selected, func(c candidate) Target { return Target{Cluster: c.Name} }), nil
 	case b.Placement.schedulingType() == Duplicated:
 		for _, c := range selected {
 			targets = append(targets, Target{c.Name, replicas})
@@ -38,16 +38,16 @@ func assign(b *Binding, selected []candidate) ([]Target, error) {
 	case r.WeightPreference != nil && r.WeightPreference.DynamicWeight != "":
 		targets, err = divideByRoom(b, selected, false)
 	default:
-		targets = webster(replicas, weights(r.WeightPreference, selected), b.Template.UID)
+		targets = webster(replicas, staticWeights(r.WeightPreference, selected), b.Template.UID)
 	}
 	return slices.DeleteFunc(targets, func(t Target) bool { return t.Replicas == 0 }), err
 }
 
-// weights returns the static weights of the selected clusters: for each cluster the largest weight of the matching rules. If no cluster has
+// staticWeights returns the static weights of the selected clusters: for each cluster the largest weight of the matching rules. If no cluster has
 // a weight, all are equal.
 // https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/scheduler/core/division_algorithm.go,
 // getStaticWeightInfoList
-func weights(preference *WeightPreference, selected []candidate) []share {
+func staticWeights(preference *WeightPreference, selected []candidate) []share {
 	var found []share
 	for _, c := range selected {
 		var weight int64
@@ -78,35 +78,35 @@ func divideByRoom(b *Binding, selected []candidate, aggregated bool) ([]Target, 
 	had := list.Where(b.Targets, func(t Target) bool {
 		return slices.ContainsFunc(selected, func(c candidate) bool { return c.Name == t.Cluster })
 	})
-	switch n := sumOf(had); {
+	switch n := sumReplicas(had); {
 	case n > b.Template.Replicas:
-		targets, err := divide(b.Template.Replicas, byReplicas(had), nil, aggregated, b.Template.UID)
-		return targets, wrap("failed to scale down", err)
+		targets, err := divideInProportion(b.Template.Replicas, sortByReplicas(had), nil, aggregated, b.Template.UID)
+		return targets, wrapError("failed to scale down", err)
 	case n < b.Template.Replicas:
-		room := list.Each(selected, func(c candidate) Target { return Target{c.Name, c.room} })
-		targets, err := divide(b.Template.Replicas-n, byReplicas(room), had, aggregated, b.Template.UID)
-		return targets, wrap("failed to scale up", err)
+		room := list.Map(selected, func(c candidate) Target { return Target{c.Name, c.room} })
+		targets, err := divideInProportion(b.Template.Replicas-n, sortByReplicas(room), had, aggregated, b.Template.UID)
+		return targets, wrapError("failed to scale up", err)
 	}
 	return had, nil
 }
 
-// wrap returns the error with a prefix; nil for nil.
-func wrap(what string, err error) error {
+// wrapError returns the error with a prefix; nil for nil.
+func wrapError(what string, err error) error {
 	if err == nil {
 		return nil
 	}
 	return fmt.Errorf("%s: %w", what, err)
 }
 
-// byReplicas sorts the targets, most replicas first. The order of equal ones is that of Go's sort, as in Karmada.
-func byReplicas(targets []Target) []Target {
+// sortByReplicas sorts the targets, most replicas first. The order of equal ones is that of Go's sort, as in Karmada.
+func sortByReplicas(targets []Target) []Target {
 	sorted := slices.Clone(targets)
 	sort.Slice(sorted, func(i, j int) bool { return sorted[i].Replicas > sorted[j].Replicas })
 	return sorted
 }
 
-// divide adds n replicas to the binding's, in proportion to the clusters' room.
-func divide(n int32, room, had []Target, aggregated bool, uid string) ([]Target, error) {
+// divideInProportion adds n replicas to the binding's, in proportion to the clusters' room.
+func divideInProportion(n int32, room, had []Target, aggregated bool, uid string) ([]Target, error) {
 	var free int64
 	for _, target := range room {
 		free += int64(target.Replicas)
@@ -115,7 +115,7 @@ func divide(n int32, room, had []Target, aggregated bool, uid string) ([]Target,
 		return nil, &roomError{fmt.Sprintf("Clusters available replicas %d are not enough to schedule.", free)}
 	}
 	if aggregated {
-		slices.SortStableFunc(room, func(a, b Target) int { return hasAny(had, b) - hasAny(had, a) })
+		slices.SortStableFunc(room, func(a, b Target) int { return hasReplicas(had, b) - hasReplicas(had, a) })
 		var sum int32
 		for i, target := range room {
 			if sum += target.Replicas; sum >= n {
@@ -124,11 +124,11 @@ func divide(n int32, room, had []Target, aggregated bool, uid string) ([]Target,
 			}
 		}
 	}
-	return merge(had, webster(n, shares(room), uid)), nil
+	return merge(had, webster(n, sharesByRoom(room), uid)), nil
 }
 
-// hasAny returns 1 if the cluster has replicas, and 0 otherwise.
-func hasAny(had []Target, of Target) int {
+// hasReplicas returns 1 if the cluster has replicas, and 0 otherwise.
+func hasReplicas(had []Target, of Target) int {
 	if slices.ContainsFunc(had, func(t Target) bool { return t.Cluster == of.Cluster && t.Replicas > 0 }) {
 		return 1
 	}
@@ -159,9 +159,9 @@ type share struct {
 	weight  int64
 }
 
-// shares weighs clusters by their room.
-func shares(room []Target) []share {
-	return list.Each(room, func(target Target) share { return share{target.Cluster, int64(target.Replicas)} })
+// sharesByRoom weighs clusters by their room.
+func sharesByRoom(room []Target) []share {
+	return list.Map(room, func(target Target) share { return share{target.Cluster, int64(target.Replicas)} })
 }
 
 // webster divides n replicas by Webster's method: each replica goes to the cluster with the largest weight/(2·replicas+1). In a tie, the
@@ -196,7 +196,7 @@ func webster(n int32, weights []share, uid string) []Target {
 // https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/controllers/binding/common.go, divideReplicasByJobCompletions
 func DivideCompletions(n int32, copies []Target) map[string]int32 {
 	divided := map[string]int32{}
-	for _, target := range webster(n, shares(copies), "") {
+	for _, target := range webster(n, sharesByRoom(copies), "") {
 		divided[target.Cluster] = target.Replicas
 	}
 	return divided

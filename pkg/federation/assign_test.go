@@ -65,7 +65,7 @@ func TestWebsterByRoom(t *testing.T) {
 		{"1:2:3, 13 replicas", 13, "m1=1 m2=2 m3=3", "m1=2 m2=4 m3=7"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			if diff := cmp.Diff(targets(test.want), webster(test.n, shares(targets(test.room)), ""), emptyIsNil); diff != "" {
+			if diff := cmp.Diff(targets(test.want), webster(test.n, sharesByRoom(targets(test.room)), ""), emptyIsNil); diff != "" {
 				t.Error(diff)
 			}
 		})
@@ -75,7 +75,7 @@ func TestWebsterByRoom(t *testing.T) {
 // https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/scheduler/core/assignment_test.go, Test_assignByStaticWeightStrategy
 func TestStaticWeights(t *testing.T) {
 	twice := weighted(1, 1)
-	twice.WeightPreference.StaticWeightList = append(twice.WeightPreference.StaticWeightList, StaticWeight{named("member1"), 2})
+	twice.WeightPreference.StaticWeightList = append(twice.WeightPreference.StaticWeightList, StaticWeight{clustersNamed("member1"), 2})
 	for _, test := range []struct {
 		name     string
 		clusters int
@@ -92,7 +92,7 @@ func TestStaticWeights(t *testing.T) {
 		{"the largest of several weights", 2, twice, 3, "member1=2 member2=1"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			got := webster(test.replicas, weights(test.by.WeightPreference, members(make([]int32, test.clusters)...)), "")
+			got := webster(test.replicas, staticWeights(test.by.WeightPreference, members(make([]int32, test.clusters)...)), "")
 			if diff := cmp.Diff(targets(test.want), got); diff != "" {
 				t.Error(diff)
 			}
@@ -124,7 +124,7 @@ func TestDistribution(t *testing.T) {
 		{"6 replicas, a cluster less, after", 3, weighted(1, 1, 1), 6, "member1=2 member2=2 member3=2"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			got, err := assign(dividing(test.replicas, test.by, ""), members(make([]int32, test.clusters)...))
+			got, err := assign(bindingWith(test.replicas, test.by, ""), members(make([]int32, test.clusters)...))
 			if diff := cmp.Diff(targets(test.want), got); diff != "" || err != nil {
 				t.Error(err, diff)
 			}
@@ -178,8 +178,8 @@ func TestDivideByRoom(t *testing.T) {
 			"failed to scale up: Clusters available replicas 3 are not enough to schedule."},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			got, err := assign(dividing(test.replicas, test.by, test.had), test.selected)
-			if diff := cmp.Diff(targets(test.want), inOrder(got), emptyIsNil); diff != "" || message(err) != test.err {
+			got, err := assign(bindingWith(test.replicas, test.by, test.had), test.selected)
+			if diff := cmp.Diff(targets(test.want), sortTargets(got), emptyIsNil); diff != "" || message(err) != test.err {
 				t.Error(err, diff)
 			}
 			var short *roomError
@@ -194,9 +194,9 @@ func TestDivideByRoom(t *testing.T) {
 // https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/scheduler/core/common_test.go, TestAssignReplicas
 // https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/scheduler/core/assignment_test.go, Test_assignByDuplicatedStrategy
 func TestAssign(t *testing.T) {
-	config := dividing(0, nil, "")
+	config := bindingWith(0, nil, "")
 	config.Template = &Template{APIVersion: "v1", Kind: "ConfigMap", Namespace: "default", Name: "web"}
-	stopped, bare := dividing(0, equal, ""), dividing(0, equal, "member1=3")
+	stopped, bare := bindingWith(0, equal, ""), bindingWith(0, equal, "member1=3")
 	bare.Template.Workload = false
 	for _, test := range []struct {
 		name     string
@@ -205,10 +205,10 @@ func TestAssign(t *testing.T) {
 		want     string
 		err      string
 	}{
-		{"one cluster", dividing(3, equal, ""), members(0), "member1=3", ""},
-		{"no cluster", dividing(1, nil, ""), nil, "", "no clusters available to schedule"},
-		{"duplicated", dividing(2, duplicated, ""), members(0, 0), "member1=2 member2=2", ""},
-		{"duplicated by default", dividing(2, nil, ""), members(0, 0), "member1=2 member2=2", ""},
+		{"one cluster", bindingWith(3, equal, ""), members(0), "member1=3", ""},
+		{"no cluster", bindingWith(1, nil, ""), nil, "", "no clusters available to schedule"},
+		{"duplicated", bindingWith(2, duplicated, ""), members(0, 0), "member1=2 member2=2", ""},
+		{"duplicated by default", bindingWith(2, nil, ""), members(0, 0), "member1=2 member2=2", ""},
 		{"an object without replicas", config, members(0, 0), "member1 member2", ""},
 		{"a workload without replicas and requests", bare, members(0, 0), "member1 member2", ""},
 		{"a workload without replicas, with requests or claims to nodes", stopped, members(0, 0), "", ""},

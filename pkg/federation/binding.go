@@ -54,7 +54,7 @@ const (
 )
 
 // Binding is a ResourceBinding: a template, the policy that claimed it, and the clusters to which it is scheduled. A Binding is immutable:
-// [Scheduler.Run], [Binding.Evict] and [Binding.Evicted] return a new one.
+// [Scheduler.Run], [Binding.Evict] and [Binding.WithoutEvicted] return a new one.
 type Binding struct {
 	Template *Template
 	// Policy is the name of the policy, as Policy.String writes it; Placement and Failover are the policy's.
@@ -96,14 +96,14 @@ func (b *Binding) On(cluster string) (int32, bool) {
 	return 0, false
 }
 
-func (b *Binding) evicting(cluster string) bool {
+func (b *Binding) isEvicting(cluster string) bool {
 	return slices.ContainsFunc(b.Evictions, func(e Eviction) bool { return e.From == cluster })
 }
 
-// assigned returns the total number of replicas of the targets.
-func (b *Binding) assigned() int32 { return sumOf(b.Targets) }
+// assignedReplicas returns the total number of replicas of the targets.
+func (b *Binding) assignedReplicas() int32 { return sumReplicas(b.Targets) }
 
-func sumOf(targets []Target) int32 {
+func sumReplicas(targets []Target) int32 {
 	var sum int32
 	for _, target := range targets {
 		sum += target.Replicas
@@ -114,7 +114,7 @@ func sumOf(targets []Target) int32 {
 // Bind returns a binding of the template under the policy, not yet scheduled to clusters.
 func Bind(t *Template, p *Policy) *Binding {
 	b := &Binding{Template: t, Policy: p.String(), Placement: &p.Spec.Placement, Failover: p.Spec.Failover}
-	b.AffinityGroup, b.AntiAffinityGroup = groups(t, p)
+	b.AffinityGroup, b.AntiAffinityGroup = affinityGroups(t, p)
 	return b
 }
 
@@ -126,8 +126,8 @@ func (b *Binding) Rebind(t *Template, p *Policy) *Binding {
 	return next
 }
 
-// Of reports whether the binding was made from these versions of the template and the policy.
-func (b *Binding) Of(t *Template, p *Policy) bool {
+// IsCurrent reports whether the binding was made from these versions of the template and the policy.
+func (b *Binding) IsCurrent(t *Template, p *Policy) bool {
 	return b.Template == t && b.Policy == p.String() && b.Placement == &p.Spec.Placement
 }
 
@@ -154,10 +154,10 @@ func (b *Binding) Concerns(c *Cluster) bool {
 // Divided reports whether the replicas are divided among the clusters.
 func (b *Binding) Divided() bool { return b.Placement.schedulingType() == Divided }
 
-// groups returns the template's affinity groups under the policy, which derive from the template's own labels. A template without a
+// affinityGroups returns the template's affinity groups under the policy, which derive from the template's own labels. A template without a
 // namespace has none.
 // https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/detector/detector.go, getWorkloadAffinityGroups
-func groups(t *Template, p *Policy) (affinity, antiAffinity string) {
+func affinityGroups(t *Template, p *Policy) (affinity, antiAffinity string) {
 	w := p.Spec.Placement.WorkloadAffinity
 	if w == nil || t.Namespace == "" {
 		return "", ""
@@ -230,15 +230,15 @@ func Claim(t *Template, policies []*Policy, claimed string) *Policy {
 		if p.String() == claimed {
 			return p
 		}
-		if best == nil || before(p, best, t) {
+		if best == nil || comesBefore(p, best, t) {
 			best = p
 		}
 	}
 	return best
 }
 
-// before reports whether policy a comes before policy b for the template.
-func before(a, b *Policy, t *Template) bool {
+// comesBefore reports whether policy a comes before policy b for the template.
+func comesBefore(a, b *Policy, t *Template) bool {
 	if namespaced := a.Namespace != ""; namespaced != (b.Namespace != "") {
 		return namespaced
 	}

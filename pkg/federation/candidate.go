@@ -23,7 +23,7 @@ type candidate struct {
 func (s *Scheduler) candidates(b *Binding, feasible []*Cluster) []candidate {
 	estimate := s.Estimate
 	if estimate == nil {
-		estimate = General
+		estimate = GeneralEstimate
 	}
 	all := make([]candidate, len(feasible))
 	for i, c := range feasible {
@@ -50,10 +50,10 @@ func sortCandidates(all []candidate) {
 	})
 }
 
-// General estimates from the cluster's resource summary how many more replicas of the binding fit, as Karmada's general estimator does. It
+// GeneralEstimate estimates from the cluster's resource summary how many more replicas of the binding fit, as Karmada's general estimator does. It
 // considers the sum of the free resources of all nodes, neither those of a single node nor scheduling rules.
 // https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/estimator/client/general.go
-func General(b *Binding, c *Cluster) int32 {
+func GeneralEstimate(b *Binding, c *Cluster) int32 {
 	summary := c.Status.ResourceSummary
 	if summary == nil {
 		return 0

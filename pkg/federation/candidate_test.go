@@ -43,9 +43,9 @@ func TestGeneral(t *testing.T) {
 		{"more than a number holds", &ResourceSummary{Allocatable: resources("pods", "1E")}, nil, math.MaxInt32},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			b, c := dividing(1, nil, ""), cluster("member1")
+			b, c := bindingWith(1, nil, ""), cluster("member1")
 			b.Template.Requests, c.Status.ResourceSummary = resources(test.requests...), test.summary
-			if got := General(b, c); got != test.want {
+			if got := GeneralEstimate(b, c); got != test.want {
 				t.Errorf("got %d, want %d", got, test.want)
 			}
 		})
@@ -81,7 +81,7 @@ func TestCandidates(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			s := &Scheduler{Estimate: estimate}
 			var got []result
-			for _, c := range s.candidates(dividing(test.replicas, dynamic, test.had), clusters("member1", "member2", "member3")) {
+			for _, c := range s.candidates(bindingWith(test.replicas, dynamic, test.had), clusters("member1", "member2", "member3")) {
 				got = append(got, result{c.Name, c.score, c.room, c.available})
 			}
 			if diff := cmp.Diff(test.want, got); diff != "" {

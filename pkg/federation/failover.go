@@ -41,15 +41,15 @@ const (
 	TaintUnreachable = "cluster.karmada.io/unreachable"
 )
 
-// longest is the maximum duration of a toleration in seconds: ten years, so that adding it to a time does not overflow.
-const longest = 10 * 365 * 24 * 60 * 60
+// maxTolerationSeconds is the maximum duration of a toleration in seconds: ten years, so that adding it to a time does not overflow.
+const maxTolerationSeconds = 10 * 365 * 24 * 60 * 60
 
-// Tolerated returns how long the binding stays in a cluster after it gets the taints: 0 if the binding does not tolerate every NoExecute
+// ToleratedFor returns how long the binding stays in a cluster after it gets the taints: 0 if the binding does not tolerate every NoExecute
 // taint, and a negative duration if it stays for good. Policies that do not mention the taints of a failed cluster tolerate them for the
 // duration failed, as if they had the tolerations that the webhook of Karmada up to 1.14 added to each policy.
 // https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/controllers/cluster/taint_manager.go, needEviction
 // https://github.com/karmada-io/karmada/blob/v1.14.0/pkg/webhook/propagationpolicy/mutating.go
-func (b *Binding) Tolerated(taints []v1.Taint, failed time.Duration) time.Duration {
+func (b *Binding) ToleratedFor(taints []v1.Taint, failed time.Duration) time.Duration {
 	tolerations := slices.Clip(b.Placement.ClusterTolerations)
 	seconds := int64(failed / time.Second)
 	for _, key := range []string{TaintNotReady, TaintUnreachable} {
@@ -65,7 +65,7 @@ func (b *Binding) Tolerated(taints []v1.Taint, failed time.Duration) time.Durati
 			return 0
 		}
 		if seconds := tolerations[by].TolerationSeconds; seconds != nil {
-			if d := time.Duration(min(max(0, *seconds), longest)) * time.Second; least < 0 || d < least {
+			if d := time.Duration(min(max(0, *seconds), maxTolerationSeconds)) * time.Second; least < 0 || d < least {
 				least = d
 			}
 		}
@@ -96,16 +96,16 @@ func (b *Binding) Evict(cluster, purge string, now time.Time) *Binding {
 	}
 	next := *b
 	next.Targets = list.Without(b.Targets, func(t Target) bool { return t.Cluster == cluster })
-	if !b.evicting(cluster) {
+	if !b.isEvicting(cluster) {
 		next.Evictions = append(slices.Clip(b.Evictions), Eviction{From: cluster, Replicas: replicas, Purge: purge, Since: now})
 	}
 	return &next
 }
 
-// Evicted returns the binding without the tasks that are done: all tasks if it is scheduled and its copies are healthy, and each task older
-// than GracefulTimeout. Run the scheduler between [Binding.Evict] and [Binding.Evicted], since an earlier scheduling does not count.
+// WithoutEvicted returns the binding without the tasks that are done: all tasks if it is scheduled and its copies are healthy, and each task older
+// than GracefulTimeout. Run the scheduler between [Binding.Evict] and [Binding.WithoutEvicted], since an earlier scheduling does not count.
 // https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/controllers/gracefuleviction/evictiontask.go
-func (b *Binding) Evicted(healthy bool, now time.Time) *Binding {
+func (b *Binding) WithoutEvicted(healthy bool, now time.Time) *Binding {
 	done := func(e Eviction) bool {
 		return b.Scheduled() && healthy || now.Sub(e.Since) > GracefulTimeout
 	}

@@ -47,7 +47,7 @@ func TestTolerated(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			b := &Binding{Placement: &Placement{ClusterTolerations: test.tolerations}}
-			if got := b.Tolerated(test.taints, 90*time.Second); got != test.want && (got >= 0 || test.want >= 0) {
+			if got := b.ToleratedFor(test.taints, 90*time.Second); got != test.want && (got >= 0 || test.want >= 0) {
 				t.Errorf("got %v, want %v", got, test.want)
 			}
 		})
@@ -96,7 +96,7 @@ func TestEvicted(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			b := &Binding{Reason: test.reason, Evictions: []Eviction{{From: "member1", Since: start}, {From: "member2", Since: start.Add(time.Minute)}}}
 			var got []string
-			for _, e := range b.Evicted(test.healthy, start.Add(test.after)).Evictions {
+			for _, e := range b.WithoutEvicted(test.healthy, start.Add(test.after)).Evictions {
 				got = append(got, e.From)
 			}
 			if diff := cmp.Diff(test.want, got); diff != "" {
@@ -129,7 +129,7 @@ func TestEvict(t *testing.T) {
 		if diff := cmp.Diff(targets(copies), moved.Copies()); diff != "" {
 			t.Errorf("%s: %s", purge, diff)
 		}
-		if diff := cmp.Diff(targets("member2=3"), moved.Evicted(true, now).Copies()); diff != "" {
+		if diff := cmp.Diff(targets("member2=3"), moved.WithoutEvicted(true, now).Copies()); diff != "" {
 			t.Errorf("%s: %s", purge, diff)
 		}
 	}

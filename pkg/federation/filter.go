@@ -98,7 +98,7 @@ func refuseSpread(_ *Scheduler, b *Binding, c *Cluster) string {
 
 // refuseEviction is the plugin ClusterEviction.
 func refuseEviction(_ *Scheduler, b *Binding, c *Cluster) string {
-	if b.evicting(c.Name) {
+	if b.isEvicting(c.Name) {
 		return "cluster(s) is in the process of eviction"
 	}
 	return ""

@@ -17,9 +17,9 @@ func TestFilters(t *testing.T) {
 	by := func(field string) *Placement {
 		return &Placement{SpreadConstraints: []SpreadConstraint{{SpreadByField: field}}}
 	}
-	only := func(names ...string) *ClusterAffinity { a := named(names...); return &a }
+	only := func(names ...string) *ClusterAffinity { a := clustersNamed(names...); return &a }
 	terms := &Placement{ClusterAffinities: []ClusterAffinityTerm{
-		{AffinityName: "affinity1", ClusterAffinity: named("cluster1")}, {AffinityName: "affinity2", ClusterAffinity: named("cluster2")},
+		{AffinityName: "affinity1", ClusterAffinity: clustersNamed("cluster1")}, {AffinityName: "affinity2", ClusterAffinity: clustersNamed("cluster2")},
 	}}
 	const (
 		noAPI      = "cluster(s) did not have the API resource"
@@ -111,7 +111,7 @@ func TestGroupFilters(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			s := &Scheduler{Gates: Gates{WorkloadAffinity: !test.off}}
-			s.index(test.peers)
+			s.indexGroups(test.peers)
 			if got := refuseSameGroup(s, test.binding, cluster("cluster1")); got != test.apart {
 				t.Errorf("anti-affinity: got %q, want %q", got, test.apart)
 			}

@@ -29,7 +29,7 @@ func withRoom(name string, pods int64) *Cluster {
 	return c
 }
 
-func named(names ...string) ClusterAffinity { return ClusterAffinity{ClusterNames: names} }
+func clustersNamed(names ...string) ClusterAffinity { return ClusterAffinity{ClusterNames: names} }
 
 // members returns the candidates member1, member2 and so on, with the room.
 func members(room ...int32) []candidate {
@@ -51,8 +51,8 @@ func targets(s string) []Target {
 	return all
 }
 
-// inOrder sorts targets by name, where Karmada's own tests do not look at their order.
-func inOrder(all []Target) []Target {
+// sortTargets sorts targets by name, where Karmada's own tests do not look at their order.
+func sortTargets(all []Target) []Target {
 	all = slices.Clone(all)
 	slices.SortFunc(all, func(a, b Target) int { return cmp.Compare(a.Cluster, b.Cluster) })
 	return all
@@ -77,13 +77,13 @@ var (
 func weighted(weights ...int64) *ReplicaScheduling {
 	r := &ReplicaScheduling{ReplicaSchedulingType: Divided, ReplicaDivisionPreference: Weighted, WeightPreference: &WeightPreference{}}
 	for i, weight := range weights {
-		r.WeightPreference.StaticWeightList = append(r.WeightPreference.StaticWeightList, StaticWeight{named("member" + string(rune('1'+i))), weight})
+		r.WeightPreference.StaticWeightList = append(r.WeightPreference.StaticWeightList, StaticWeight{clustersNamed("member" + string(rune('1'+i))), weight})
 	}
 	return r
 }
 
-// dividing returns a binding with the replicas, their division, and the present targets.
-func dividing(replicas int32, by *ReplicaScheduling, had string) *Binding {
+// bindingWith returns a binding with the replicas, their division, and the present targets.
+func bindingWith(replicas int32, by *ReplicaScheduling, had string) *Binding {
 	return &Binding{Template: deployment("default", "web", replicas), Placement: &Placement{ReplicaScheduling: by}, Targets: targets(had)}
 }
 

@@ -79,7 +79,7 @@ func TestInvariants(t *testing.T) {
 					checkTargets(t, name(i), all, b, round == 0)
 				}
 				for _, other := range got[:i] { // a binding keeps its clusters, even if others change
-					if round == 0 && b.AffinityGroup != "" && b.AffinityGroup == other.AffinityGroup && !within(b, other) && !within(other, b) {
+					if round == 0 && b.AffinityGroup != "" && b.AffinityGroup == other.AffinityGroup && !targetsWithin(b, other) && !targetsWithin(other, b) {
 						t.Errorf("%s: %v, and %s of the same group %v", name(i), b.Targets, other.Template.Name, other.Targets)
 					}
 				}
@@ -96,7 +96,7 @@ func TestInvariants(t *testing.T) {
 					}
 				}
 			}
-			bindings = scaled(r, got)
+			bindings = scaleSome(r, got)
 		}
 	}
 	if placed == 0 {
@@ -110,7 +110,7 @@ func checkTargets(t *testing.T, name string, all []*Cluster, b *Binding, fresh b
 	if b.Placement.schedulingType() == Duplicated {
 		want *= int32(len(b.Targets))
 	}
-	if b.assigned() != want {
+	if b.assignedReplicas() != want {
 		t.Errorf("%s: %v, want %d replicas", name, b.Targets, want)
 	}
 	regions := map[string]bool{}
@@ -138,8 +138,8 @@ func clusterOf(all []*Cluster, target Target) *Cluster {
 	return all[slices.IndexFunc(all, func(c *Cluster) bool { return c.Name == target.Cluster })]
 }
 
-// scaled returns the bindings, some of them with another number of replicas.
-func scaled(r *rand.Rand, bindings []*Binding) []*Binding {
+// scaleSome returns the bindings, some of them with another number of replicas.
+func scaleSome(r *rand.Rand, bindings []*Binding) []*Binding {
 	next := slices.Clone(bindings)
 	for i, b := range bindings {
 		if r.IntN(2) == 0 {
@@ -152,8 +152,8 @@ func scaled(r *rand.Rand, bindings []*Binding) []*Binding {
 	return next
 }
 
-// within reports whether the binding has no cluster that the other does not have.
-func within(b, other *Binding) bool {
+// targetsWithin reports whether the binding has no cluster that the other does not have.
+func targetsWithin(b, other *Binding) bool {
 	return !slices.ContainsFunc(b.Targets, func(target Target) bool {
 		_, there := other.On(target.Cluster)
 		return !there

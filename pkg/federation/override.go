@@ -32,7 +32,7 @@ func Overridden(t *Template, object []byte, c *Cluster, overrides []*Override) (
 				continue
 			}
 			var err error
-			if object, err = rule.Overriders.apply(object); err != nil {
+			if object, err = rule.Overriders.applyTo(object); err != nil {
 				return nil, fmt.Errorf("%s for cluster %s: %w", o, c.Name, err)
 			}
 		}
@@ -87,14 +87,14 @@ func (o *Override) precision(t *Template) int {
 	return precision(o.Spec.ResourceSelectors, t)
 }
 
-// apply changes the labels, and then applies the plaintext operations.
-func (o *Overriders) apply(object []byte) ([]byte, error) {
+// applyTo changes the labels, and then applies the plaintext operations.
+func (o *Overriders) applyTo(object []byte) ([]byte, error) {
 	for i := range o.LabelsOverrider {
-		operations, err := o.LabelsOverrider[i].operations(object)
+		operations, err := o.LabelsOverrider[i].patchOperations(object)
 		if err != nil {
 			return nil, err
 		}
-		if object, err = patch(object, operations); err != nil {
+		if object, err = applyPatch(object, operations); err != nil {
 			return nil, err
 		}
 	}
@@ -106,12 +106,12 @@ func (o *Overriders) apply(object []byte) ([]byte, error) {
 		}
 		operations = append(operations, operation{op, p.Path, p.Value})
 	}
-	return patch(object, operations)
+	return applyPatch(object, operations)
 }
 
-// operations returns the overrider's operations on the object's labels. It replaces and removes only existing labels.
+// patchOperations returns the overrider's operations on the object's labels. It replaces and removes only existing labels.
 // https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/util/overridemanager/labelannotationoverrider.go
-func (l *LabelOverrider) operations(object []byte) ([]operation, error) {
+func (l *LabelOverrider) patchOperations(object []byte) ([]operation, error) {
 	var labelled struct {
 		Metadata struct{ Labels map[string]string }
 	}
@@ -137,7 +137,7 @@ type operation struct {
 	Value any    `json:"value,omitempty"`
 }
 
-func patch(object []byte, operations []operation) ([]byte, error) {
+func applyPatch(object []byte, operations []operation) ([]byte, error) {
 	if len(operations) == 0 {
 		return object, nil
 	}
@@ -160,7 +160,7 @@ func (o *Override) Validate() field.ErrorList {
 	if o.Spec.TargetCluster != nil && o.Spec.OverrideRules != nil {
 		errs = append(errs, field.Invalid(spec.Child("targetCluster"), o.Spec.TargetCluster, "overrideRules and targetCluster can't co-exist"))
 	}
-	if !o.Spec.Overriders.empty() && o.Spec.OverrideRules != nil {
+	if !o.Spec.Overriders.isEmpty() && o.Spec.OverrideRules != nil {
 		errs = append(errs, field.Invalid(spec.Child("overriders"), o.Spec.Overriders, "overrideRules and overriders can't co-exist"))
 	}
 	errs = append(errs, o.Spec.Overriders.validate(spec.Child("overriders"))...)
@@ -175,9 +175,9 @@ func (o *Override) Validate() field.ErrorList {
 	return errs
 }
 
-// empty reports whether the overriders are empty, so that the override may have rules. As in Karmada, field overriders do not count.
+// isEmpty reports whether the overriders are empty, so that the override may have rules. As in Karmada, field overriders do not count.
 // https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/util/validation/validation.go, emptyOverrides
-func (o *Overriders) empty() bool {
+func (o *Overriders) isEmpty() bool {
 	return len(o.Plaintext) == 0 && len(o.LabelsOverrider) == 0 && len(o.AnnotationsOverrider) == 0 &&
 		len(o.ImageOverrider) == 0 && len(o.CommandOverrider) == 0 && len(o.ArgsOverrider) == 0
 }

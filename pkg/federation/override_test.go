@@ -16,7 +16,7 @@ func TestOverridden(t *testing.T) {
 	word := func(w string) Overriders {
 		return Overriders{Plaintext: []PlaintextOverrider{{Path: "/words/-", Operator: "add", Value: w}}}
 	}
-	only := func(names ...string) *ClusterAffinity { a := named(names...); return &a }
+	only := func(names ...string) *ClusterAffinity { a := clustersNamed(names...); return &a }
 	override := func(namespace, name string, selector *ResourceSelector, rules ...OverrideRule) *Override {
 		o := &Override{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: OverrideSpec{OverrideRules: rules}}
 		if selector != nil {
@@ -112,7 +112,7 @@ func TestOverriders(t *testing.T) {
 
 // https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/util/validation/validation_test.go, TestValidateOverrideSpec
 func TestValidateOverride(t *testing.T) {
-	only := named("cluster-name")
+	only := clustersNamed("cluster-name")
 	rules := []OverrideRule{{TargetCluster: &only}}
 	image := Overriders{Plaintext: []PlaintextOverrider{{Path: "spec/image", Operator: "replace", Value: "x"}}}
 	field := func(key string, operator v1.NodeSelectorOperator) *ClusterAffinity {

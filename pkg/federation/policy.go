@@ -129,7 +129,7 @@ type WorkloadAffinity struct {
 	Affinity     *GroupTerm `json:"affinity,omitempty"`
 	AntiAffinity *GroupTerm `json:"antiAffinity,omitempty"`
 
-	// The next field is in the form of the proposal, which [Policy.Released] translates.
+	// The next field is in the form of the proposal, which [Policy.TranslateProposal] translates.
 
 	AffinityLabelKey string `json:"affinityLabelKey,omitempty"`
 }
@@ -138,7 +138,7 @@ type WorkloadAffinity struct {
 type GroupTerm struct {
 	GroupByLabelKey string `json:"groupByLabelKey,omitempty"`
 
-	// The next fields are in the form of the proposal, which [Policy.Released] translates.
+	// The next fields are in the form of the proposal, which [Policy.TranslateProposal] translates.
 
 	RequireSameGroup *bool `json:"requireSameGroup,omitempty"`
 	RejectSameGroup  *bool `json:"rejectSameGroup,omitempty"`

@@ -16,17 +16,17 @@ type Resources map[v1.ResourceName]int64
 // container with the sum of all pods so far, so that it hardly counts.
 func (r Resources) AddPod(spec *v1.PodSpec) {
 	for i := range spec.Containers {
-		r.add(requests(&spec.Containers[i]))
+		r.addRequests(requests(&spec.Containers[i]))
 	}
 	for i := range spec.InitContainers {
 		for name, quantity := range requests(&spec.InitContainers[i]) {
 			r[name] = max(r[name], amount(name, quantity))
 		}
 	}
-	r.add(spec.Overhead)
+	r.addRequests(spec.Overhead)
 }
 
-func (r Resources) add(list v1.ResourceList) {
+func (r Resources) addRequests(list v1.ResourceList) {
 	for name, quantity := range list {
 		r[name] += amount(name, quantity)
 	}
@@ -69,12 +69,12 @@ func amount(name v1.ResourceName, quantity resource.Quantity) int64 {
 	return quantity.Value()
 }
 
-// Count sets the template's replicas, each a pod with the spec. Karmada counts a template's replicas only if it has some, or if they
+// SetReplicas sets the template's replicas, each a pod with the spec. Karmada counts a template's replicas only if it has some, or if they
 // request resources or select nodes. It treats any other template as an object without replicas, and propagates it to every selected
 // cluster.
 // https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/util/helper/binding.go, GenerateReplicaRequirements
 // https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/apis/work/v1alpha2/binding_types_helper.go, IsWorkload
-func (t *Template) Count(replicas int32, spec *v1.PodSpec) {
+func (t *Template) SetReplicas(replicas int32, spec *v1.PodSpec) {
 	asked := Resources{}
 	asked.AddPod(spec)
 	t.Replicas, t.Requests = replicas, asked.List()

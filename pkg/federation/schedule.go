@@ -20,7 +20,7 @@ type Scheduler struct {
 	// Clusters lists all member clusters, in any order.
 	Clusters []*Cluster
 	Gates    Gates
-	// Estimate returns how many more replicas of the binding the cluster has room for. The default is [General].
+	// Estimate returns how many more replicas of the binding the cluster has room for. The default is [GeneralEstimate].
 	Estimate func(b *Binding, c *Cluster) int32
 
 	apart, together map[group][]*Binding
@@ -38,22 +38,22 @@ func (s *Scheduler) Run(all []*Binding, queue []*Binding) []*Binding {
 	for i, b := range all {
 		at[b] = i
 	}
-	s.index(next)
+	s.indexGroups(next)
 	queue = slices.Clone(queue)
 	slices.SortStableFunc(queue, func(a, b *Binding) int { return cmp.Compare(b.Priority, a.Priority) })
 	for _, b := range queue {
-		if !b.due(s.Clusters) {
+		if !b.needsScheduling(s.Clusters) {
 			continue
 		}
 		scheduled := s.schedule(b)
 		next[at[b]] = scheduled
-		s.replace(b, scheduled)
+		s.replaceBinding(b, scheduled)
 	}
 	return next
 }
 
-// index groups the bindings by their affinity groups and anti-affinity groups.
-func (s *Scheduler) index(bindings []*Binding) {
+// indexGroups groups the bindings by their affinity groups and anti-affinity groups.
+func (s *Scheduler) indexGroups(bindings []*Binding) {
 	s.apart, s.together = map[group][]*Binding{}, map[group][]*Binding{}
 	for _, b := range bindings {
 		namespace := b.Template.Namespace
@@ -68,8 +68,8 @@ func (s *Scheduler) index(bindings []*Binding) {
 	}
 }
 
-// replace replaces a binding in its groups.
-func (s *Scheduler) replace(old, new *Binding) {
+// replaceBinding replaces a binding in its groups.
+func (s *Scheduler) replaceBinding(old, new *Binding) {
 	in := func(of []*Binding) {
 		if i := slices.Index(of, old); i >= 0 {
 			of[i] = new
@@ -79,10 +79,10 @@ func (s *Scheduler) replace(old, new *Binding) {
 	in(s.together[group{old.Template.Namespace, old.AffinityGroup}])
 }
 
-// due reports whether a binding in the queue needs scheduling: its placement or its replicas have changed, it is not divided, or one of its
+// needsScheduling reports whether a binding in the queue needs scheduling: its placement or its replicas have changed, it is not divided, or one of its
 // clusters is being deleted. Otherwise it keeps its clusters, even when a better cluster joins.
 // https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/scheduler/scheduler.go, doScheduleBinding
-func (b *Binding) due(clusters []*Cluster) bool {
+func (b *Binding) needsScheduling(clusters []*Cluster) bool {
 	return b.placementChanged() || b.replicasChanged() || !b.Template.Workload || b.Placement.schedulingType() == Duplicated ||
 		slices.ContainsFunc(clusters, func(c *Cluster) bool {
 			_, there := b.On(c.Name)
@@ -117,7 +117,7 @@ func (b *Binding) replicasChanged() bool {
 	case r == nil:
 		return false
 	case r.ReplicaSchedulingType == Divided:
-		return b.assigned() != b.Template.Replicas
+		return b.assignedReplicas() != b.Template.Replicas
 	}
 	return slices.ContainsFunc(b.Targets, func(t Target) bool { return t.Replicas != b.Template.Replicas })
 }
@@ -126,7 +126,7 @@ func (b *Binding) replicasChanged() bool {
 // keeps them.
 func (s *Scheduler) schedule(b *Binding) *Binding {
 	next := *b
-	targets, affinity, verdicts, err := s.place(b)
+	targets, affinity, verdicts, err := s.tryAffinities(b)
 	next.verdicts = verdicts
 	next.Reason, next.Message = condition(err)
 	var fit *FitError
@@ -139,14 +139,14 @@ func (s *Scheduler) schedule(b *Binding) *Binding {
 	return &next
 }
 
-// place tries the placement's groups of clusters, starting with the binding's last group, until one fits. If none fits, it returns the
+// tryAffinities tries the placement's groups of clusters, starting with the binding's last group, until one fits. If none fits, it returns the
 // first group's error.
 // https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/scheduler/scheduler.go,
 // scheduleResourceBindingWithClusterAffinities
-func (s *Scheduler) place(b *Binding) (targets []Target, affinity string, verdicts []Verdict, err error) {
+func (s *Scheduler) tryAffinities(b *Binding) (targets []Target, affinity string, verdicts []Verdict, err error) {
 	terms := b.Placement.ClusterAffinities
 	if terms == nil {
-		targets, verdicts, err = s.try(b)
+		targets, verdicts, err = s.tryOnce(b)
 		return targets, b.affinity, verdicts, err
 	}
 	from := max(0, slices.IndexFunc(terms, func(t ClusterAffinityTerm) bool { return t.AffinityName == b.affinity }))
@@ -155,7 +155,7 @@ func (s *Scheduler) place(b *Binding) (targets []Target, affinity string, verdic
 	for _, term := range terms[from:] {
 		attempt := *b
 		attempt.affinity = term.AffinityName
-		if targets, verdicts, err = s.try(&attempt); err == nil {
+		if targets, verdicts, err = s.tryOnce(&attempt); err == nil {
 			return targets, term.AffinityName, verdicts, nil
 		}
 		if first == nil {
@@ -165,8 +165,8 @@ func (s *Scheduler) place(b *Binding) (targets []Target, affinity string, verdic
 	return nil, b.affinity, of, first
 }
 
-// try makes one scheduling attempt.
-func (s *Scheduler) try(b *Binding) ([]Target, []Verdict, error) {
+// tryOnce makes one scheduling attempt.
+func (s *Scheduler) tryOnce(b *Binding) ([]Target, []Verdict, error) {
 	feasible, refused := s.filter(b)
 	if len(feasible) == 0 {
 		return nil, refused, s.fitError(refused)

@@ -21,8 +21,8 @@ func bind(t *Template, labels map[string]string, placement Placement) *Binding {
 	return Bind(t, &Policy{Spec: PolicySpec{Placement: placement}})
 }
 
-// where returns the clusters of each binding, or why it has none.
-func where(bindings []*Binding) []string {
+// describeTargets returns the clusters of each binding, or why it has none.
+func describeTargets(bindings []*Binding) []string {
 	var all []string
 	for _, b := range bindings {
 		clusters := ""
@@ -45,7 +45,7 @@ func TestWorkloadAffinity(t *testing.T) {
 	apart := &WorkloadAffinity{AntiAffinity: &GroupTerm{GroupByLabelKey: "group"}}
 	together := &WorkloadAffinity{Affinity: &GroupTerm{GroupByLabelKey: "group"}}
 	both := &WorkloadAffinity{Affinity: &GroupTerm{GroupByLabelKey: "with"}, AntiAffinity: &GroupTerm{GroupByLabelKey: "apart"}}
-	first := named("member1")
+	first := clustersNamed("member1")
 	for _, test := range []struct {
 		name     string
 		bindings []*Binding
@@ -72,7 +72,7 @@ func TestWorkloadAffinity(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			s := &Scheduler{Clusters: clusters("member1", "member2", "member3"), Gates: Gates{WorkloadAffinity: true}}
-			if diff := cmp.Diff(test.want, where(s.Run(test.bindings, test.bindings))); diff != "" {
+			if diff := cmp.Diff(test.want, describeTargets(s.Run(test.bindings, test.bindings))); diff != "" {
 				t.Error(diff)
 			}
 		})
@@ -99,17 +99,17 @@ func TestProposal(t *testing.T) {
 	placed := s.Run(jobs, jobs)
 	if diff := cmp.Diff([]string{"a member1", "b member2", "c NoClusterFit: 0/3 clusters are available: " +
 		"1 cluster(s) had untolerated taint {cluster.karmada.io/maintenance:NoSchedule}, 2 cluster already has workload with the same anti-affinity group."},
-		where(placed)); diff != "" {
+		describeTargets(placed)); diff != "" {
 		t.Error(diff)
 	}
 
 	placed[2] = placed[2].Rebind(job("c", "y"), policy)
-	if diff := cmp.Diff([]string{"a member1", "b member2", "c member1"}, where(s.Run(placed, placed))); diff != "" {
+	if diff := cmp.Diff([]string{"a member1", "b member2", "c member1"}, describeTargets(s.Run(placed, placed))); diff != "" {
 		t.Error(diff)
 	}
 
 	off := &Scheduler{Clusters: all}
-	if diff := cmp.Diff([]string{"a member1", "b member1", "c member1"}, where(off.Run(jobs, jobs))); diff != "" {
+	if diff := cmp.Diff([]string{"a member1", "b member1", "c member1"}, describeTargets(off.Run(jobs, jobs))); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -148,7 +148,7 @@ func TestPitfalls(t *testing.T) {
 			}
 			b := bind(deployment("a", "web", 7), nil, test.placement)
 			got := (&Scheduler{Clusters: all}).Run([]*Binding{b}, []*Binding{b})
-			if diff := cmp.Diff([]string{"web " + test.want}, where(got)); diff != "" {
+			if diff := cmp.Diff([]string{"web " + test.want}, describeTargets(got)); diff != "" {
 				t.Error(diff)
 			}
 		})
@@ -162,7 +162,7 @@ func TestRun(t *testing.T) {
 	low, high := bind(deployment("a", "low", 1), group, apart), bind(deployment("a", "high", 1), group, apart)
 	high.Priority = 1000
 	terms := bind(deployment("a", "terms", 1), nil, Placement{ClusterAffinities: []ClusterAffinityTerm{
-		{AffinityName: "gone", ClusterAffinity: named("member0")}, {AffinityName: "next", ClusterAffinity: named("member2")},
+		{AffinityName: "gone", ClusterAffinity: clustersNamed("member0")}, {AffinityName: "next", ClusterAffinity: clustersNamed("member2")},
 	}})
 	lost := bind(deployment("a", "lost", 1), nil, Placement{ClusterAffinities: terms.Placement.ClusterAffinities[:1]})
 
@@ -172,7 +172,7 @@ func TestRun(t *testing.T) {
 	bindings := []*Binding{low, high, terms, lost}
 	placed := s.Run(bindings, bindings)
 	if diff := cmp.Diff([]string{"low member2", "high member1", "terms member2",
-		"lost NoClusterFit: 0/3 clusters are available: 2 cluster(s) did not match the placement cluster affinity constraint."}, where(placed)); diff != "" {
+		"lost NoClusterFit: 0/3 clusters are available: 2 cluster(s) did not match the placement cluster affinity constraint."}, describeTargets(placed)); diff != "" {
 		t.Error(diff)
 	}
 	if low.Targets != nil || low.Reason != "" {
@@ -190,21 +190,21 @@ func TestRun(t *testing.T) {
 	// It moves when its cluster is deleted, and loses all clusters when none is left.
 	s.Clusters[0].DeletionTimestamp = &metav1.Time{Time: time.Unix(0, 0)}
 	placed = s.Run(placed, placed)
-	if diff := cmp.Diff([]string{"some member2"}, where(placed)); diff != "" {
+	if diff := cmp.Diff([]string{"some member2"}, describeTargets(placed)); diff != "" {
 		t.Error(diff)
 	}
 	s.Clusters[1].DeletionTimestamp = &metav1.Time{Time: time.Unix(0, 0)}
-	if diff := cmp.Diff([]string{"some NoClusterFit: 0/2 clusters are available: no cluster exists."}, where(s.Run(placed, placed))); diff != "" {
+	if diff := cmp.Diff([]string{"some NoClusterFit: 0/2 clusters are available: no cluster exists."}, describeTargets(s.Run(placed, placed))); diff != "" {
 		t.Error(diff)
 	}
 }
 
 // https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/scheduler/helper_test.go, Test_needConsideredPlacementChanged
 func TestPlacementChanged(t *testing.T) {
-	m1, m2 := named("m1"), named("m2")
+	m1, m2 := clustersNamed("m1"), clustersNamed("m2")
 	terms := func(all ...ClusterAffinityTerm) *Placement { return &Placement{ClusterAffinities: all} }
 	term := func(name string, clusters ...string) ClusterAffinityTerm {
-		return ClusterAffinityTerm{AffinityName: name, ClusterAffinity: named(clusters...)}
+		return ClusterAffinityTerm{AffinityName: name, ClusterAffinity: clustersNamed(clusters...)}
 	}
 	tolerate := func(key string) *Placement { return &Placement{ClusterTolerations: []v1.Toleration{{Key: key}}} }
 	for _, test := range []struct {
@@ -261,7 +261,7 @@ func TestCondition(t *testing.T) {
 // https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/scheduler/helper_test.go, Test_getAffinityIndex
 func TestFirstGroup(t *testing.T) {
 	groups := Placement{ClusterAffinities: []ClusterAffinityTerm{
-		{AffinityName: "group1", ClusterAffinity: named("m1")}, {AffinityName: "group2", ClusterAffinity: named("m2")}, {AffinityName: "group3", ClusterAffinity: named("m3")},
+		{AffinityName: "group1", ClusterAffinity: clustersNamed("m1")}, {AffinityName: "group2", ClusterAffinity: clustersNamed("m2")}, {AffinityName: "group3", ClusterAffinity: clustersNamed("m3")},
 	}}
 	s := &Scheduler{Clusters: clusters("m1", "m2", "m3")}
 	run := func(b *Binding) *Binding { return s.Run([]*Binding{b}, []*Binding{b})[0] }

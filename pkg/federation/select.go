@@ -17,7 +17,7 @@ func selectClusters(b *Binding, all []candidate) ([]candidate, error) {
 	if len(constraints) == 0 || b.Placement.IgnoresSpread() {
 		return all, nil
 	}
-	by := list.By(constraints, func(c SpreadConstraint) string { return c.SpreadByField })
+	by := list.IndexBy(constraints, func(c SpreadConstraint) string { return c.SpreadByField })
 	if region, found := by[SpreadByRegion]; found {
 		return selectByRegion(b, all, region, by[SpreadByCluster])
 	}
@@ -89,9 +89,9 @@ func selectByRegion(b *Binding, all []candidate, by, clusters SpreadConstraint) 
 	}
 	var regions []region
 	for name, of := range members {
-		regions = append(regions, region{name: name, clusters: len(of), weight: weight(b, of, by.MinGroups, clusters.MinGroups)})
+		regions = append(regions, region{name: name, clusters: len(of), weight: rateRegion(b, of, by.MinGroups, clusters.MinGroups)})
 	}
-	chosen := best(regions, by, clusters.MinGroups)
+	chosen := bestRegions(regions, by, clusters.MinGroups)
 	if len(chosen) == 0 {
 		return nil, errors.New("the number of clusters is less than the cluster spreadConstraint.MinGroups")
 	}
@@ -117,10 +117,10 @@ type region struct {
 // unit makes room outweigh scores, which are at most 100.
 const unit = 1000
 
-// weight rates a region by its candidates, which are sorted from the best. If replicas are duplicated, the number of candidates with room
+// rateRegion rates a region by its candidates, which are sorted from the best. If replicas are duplicated, the number of candidates with room
 // for all replicas counts; otherwise the number of replicas of the region's share for which they have room.
 // https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/scheduler/core/spreadconstraint/group_clusters.go, calcGroupScore
-func weight(b *Binding, of []candidate, minRegions, minClusters int) int64 {
+func rateRegion(b *Binding, of []candidate, minRegions, minClusters int) int64 {
 	replicas := int64(b.Template.Replicas)
 	var n, scores int64
 	if b.Placement.schedulingType() == Duplicated {
@@ -155,11 +155,11 @@ type path struct {
 	clusters int
 }
 
-// best returns the choice of regions with the largest weight that has enough clusters. Among equal choices the one with the most clusters
+// bestRegions returns the choice of regions with the largest weight that has enough clusters. Among equal choices the one with the most clusters
 // wins, then the one found first. If a shorter choice is a prefix of the result, best returns the shorter one.
 // https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/scheduler/core/spreadconstraint/select_groups.go
-func best(regions []region, by SpreadConstraint, clusters int) []region {
-	paths := choices(regions, by, clusters)
+func bestRegions(regions []region, by SpreadConstraint, clusters int) []region {
+	paths := listPaths(regions, by, clusters)
 	if len(paths) == 0 {
 		return nil
 	}
@@ -175,8 +175,8 @@ func best(regions []region, by SpreadConstraint, clusters int) []region {
 	return chosen
 }
 
-// choices returns the choices of regions that have enough clusters. It leaves out choices that only add a region to another choice.
-func choices(regions []region, by SpreadConstraint, clusters int) []path {
+// listPaths returns the choices of regions that have enough clusters. It leaves out choices that only add a region to another choice.
+func listPaths(regions []region, by SpreadConstraint, clusters int) []path {
 	slices.SortFunc(regions, func(a, b region) int {
 		return cmp.Or(cmp.Compare(a.clusters, b.clusters), cmp.Compare(b.weight, a.weight), cmp.Compare(a.name, b.name))
 	})
@@ -185,7 +185,7 @@ func choices(regions []region, by SpreadConstraint, clusters int) []path {
 	var visit func(sum, from int)
 	visit = func(sum, from int) {
 		if sum >= clusters && len(taken) >= by.MinGroups && len(taken) <= by.MaxGroups {
-			found = append(found, pathOf(taken))
+			found = append(found, newPath(taken))
 			return
 		}
 		if len(taken) >= by.MaxGroups {
@@ -204,7 +204,7 @@ func choices(regions []region, by SpreadConstraint, clusters int) []path {
 	return found
 }
 
-func pathOf(regions []region) path {
+func newPath(regions []region) path {
 	p := path{regions: slices.Clone(regions)}
 	for _, r := range regions {
 		p.weight, p.clusters = p.weight+r.weight, p.clusters+r.clusters

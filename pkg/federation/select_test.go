@@ -16,8 +16,8 @@ func names(all []candidate) string {
 	return strings.Join(names, " ")
 }
 
-// in returns a candidate in a region.
-func in(region, name string, score, available int64) candidate {
+// candidateIn returns a candidate in a region.
+func candidateIn(region, name string, score, available int64) candidate {
 	c := candidate{Cluster: cluster(name), score: score, available: available}
 	c.Spec.Region = region
 	return c
@@ -31,10 +31,10 @@ func TestSortCandidates(t *testing.T) {
 		all  []candidate
 		want string
 	}{
-		{"by score", []candidate{in("", "b", 2, 0), in("", "a", 1, 0)}, "b a"},
-		{"then by what is available", []candidate{in("", "a", 1, 5), in("", "b", 1, 10)}, "b a"},
-		{"then by name", []candidate{in("", "b", 1, 5), in("", "a", 1, 5)}, "a b"},
-		{"four", []candidate{in("", "member1", 20, 100), in("", "member2", 40, 100), in("", "member3", 30, 100), in("", "member4", 60, 100)}, "member4 member2 member3 member1"},
+		{"by score", []candidate{candidateIn("", "b", 2, 0), candidateIn("", "a", 1, 0)}, "b a"},
+		{"then by what is available", []candidate{candidateIn("", "a", 1, 5), candidateIn("", "b", 1, 10)}, "b a"},
+		{"then by name", []candidate{candidateIn("", "b", 1, 5), candidateIn("", "a", 1, 5)}, "a b"},
+		{"four", []candidate{candidateIn("", "member1", 20, 100), candidateIn("", "member2", 40, 100), candidateIn("", "member3", 30, 100), candidateIn("", "member4", 60, 100)}, "member4 member2 member3 member1"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			if sortCandidates(test.all); names(test.all) != test.want {
@@ -79,8 +79,8 @@ func TestSelectClusters(t *testing.T) {
 		{"label", []SpreadConstraint{{SpreadByLabel: "net", MinGroups: 1, MaxGroups: 1}}, nil, 1, "", "just support cluster and region spread constraint"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			all := []candidate{in("R2", "member4", 60, 50), in("R1", "member2", 40, 60), in("R1", "member3", 30, 80), in("R1", "member1", 20, 40)}
-			b := dividing(test.replicas, test.by, "")
+			all := []candidate{candidateIn("R2", "member4", 60, 50), candidateIn("R1", "member2", 40, 60), candidateIn("R1", "member3", 30, 80), candidateIn("R1", "member1", 20, 40)}
+			b := bindingWith(test.replicas, test.by, "")
 			b.Placement.SpreadConstraints = test.spread
 			got, err := selectClusters(b, all)
 			if names(got) != test.want || message(err) != test.err {
@@ -95,8 +95,8 @@ func TestSelectClusters(t *testing.T) {
 // https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/scheduler/core/spreadconstraint/select_clusters_by_region_test.go
 func TestSelectByRegion(t *testing.T) {
 	two := []candidate{
-		in("R1", "member1", 100, 40), in("R1", "member2", 80, 40),
-		in("R2", "member3", 80, 40), in("R2", "member4", 80, 40), in("R2", "member5", 60, 40),
+		candidateIn("R1", "member1", 100, 40), candidateIn("R1", "member2", 80, 40),
+		candidateIn("R2", "member3", 80, 40), candidateIn("R2", "member4", 80, 40), candidateIn("R2", "member5", 60, 40),
 	}
 	const fewRegions, fewClusters = "the number of feasible region is less than spreadConstraint.MinGroups",
 		"the number of clusters is less than the cluster spreadConstraint.MinGroups"
@@ -110,18 +110,18 @@ func TestSelectByRegion(t *testing.T) {
 		{"the region with the larger weight", two, [2]int{1, 1}, [2]int{2, 2}, "member1 member2", ""},
 		{"the region with enough clusters", two, [2]int{1, 1}, [2]int{3, 3}, "member3 member4 member5", ""},
 		{"regions with enough clusters", []candidate{
-			in("R1", "member1", 90, 40),
-			in("R3", "member5", 80, 40),
-			in("R2", "member2", 70, 40), in("R2", "member3", 60, 40),
-			in("R3", "member6", 50, 60),
-			in("R4", "member7", 50, 50), in("R4", "member8", 40, 50),
-			in("R2", "member4", 30, 40),
-			in("R4", "member9", 10, 50), in("R4", "member10", 0, 50),
+			candidateIn("R1", "member1", 90, 40),
+			candidateIn("R3", "member5", 80, 40),
+			candidateIn("R2", "member2", 70, 40), candidateIn("R2", "member3", 60, 40),
+			candidateIn("R3", "member6", 50, 60),
+			candidateIn("R4", "member7", 50, 50), candidateIn("R4", "member8", 40, 50),
+			candidateIn("R2", "member4", 30, 40),
+			candidateIn("R4", "member9", 10, 50), candidateIn("R4", "member10", 0, 50),
 		}, [2]int{2, 2}, [2]int{4, 5}, "member1 member2 member3 member4", ""},
 		{"more regions than minGroups", []candidate{
-			in("R4", "member7", 70, 100), in("R1", "member1", 70, 40),
-			in("R3", "member5", 60, 40), in("R3", "member6", 50, 60), in("R5", "member8", 50, 50),
-			in("R2", "member2", 40, 40), in("R2", "member3", 40, 40), in("R2", "member4", 40, 40),
+			candidateIn("R4", "member7", 70, 100), candidateIn("R1", "member1", 70, 40),
+			candidateIn("R3", "member5", 60, 40), candidateIn("R3", "member6", 50, 60), candidateIn("R5", "member8", 50, 50),
+			candidateIn("R2", "member2", 40, 40), candidateIn("R2", "member3", 40, 40), candidateIn("R2", "member4", 40, 40),
 		}, [2]int{1, 3}, [2]int{6, 8}, "member1 member5 member2 member6 member3 member4", ""},
 		{"too few regions", two, [2]int{3, 3}, [2]int{3, 3}, "", fewRegions},
 		{"too few clusters", two, [2]int{1, 1}, [2]int{4, 4}, "", fewClusters},
@@ -130,7 +130,7 @@ func TestSelectByRegion(t *testing.T) {
 		{"no maxGroups of clusters: one of each region", two, [2]int{2, 2}, [2]int{1, 0}, "member1 member3", ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			b := dividing(1, dynamic, "")
+			b := bindingWith(1, dynamic, "")
 			b.Placement.SpreadConstraints = []SpreadConstraint{
 				{SpreadByField: SpreadByCluster, MinGroups: test.clusters[0], MaxGroups: test.clusters[1]},
 				{SpreadByField: SpreadByRegion, MinGroups: test.regions[0], MaxGroups: test.regions[1]},
@@ -164,7 +164,7 @@ func TestBest(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var got []string
-			for _, r := range best(test.regions, SpreadConstraint{MinGroups: test.least, MaxGroups: test.most}, test.clusters) {
+			for _, r := range bestRegions(test.regions, SpreadConstraint{MinGroups: test.least, MaxGroups: test.most}, test.clusters) {
 				got = append(got, r.name)
 			}
 			if diff := cmp.Diff(test.want, got); diff != "" {
@@ -202,9 +202,9 @@ func TestWeight(t *testing.T) {
 	} {
 		var of []candidate
 		for i := range test.scores {
-			of = append(of, in("", fmt.Sprint("member", i+1), test.scores[i], test.available[i]))
+			of = append(of, candidateIn("", fmt.Sprint("member", i+1), test.scores[i], test.available[i]))
 		}
-		if got := weight(dividing(test.replicas, test.by, ""), of, 2, 0); got != test.want {
+		if got := rateRegion(bindingWith(test.replicas, test.by, ""), of, 2, 0); got != test.want {
 			t.Errorf("row %d: got %d, want %d", i+1, got, test.want)
 		}
 	}

@@ -39,9 +39,9 @@ func (p *Policy) Default() {
 	}
 }
 
-// Released translates workload affinity from the form of the proposal into the released form, in place. It returns a note for each
+// TranslateProposal translates workload affinity from the form of the proposal into the released form, in place. It returns a note for each
 // translation.
-func (p *Policy) Released() (notes []string, err error) {
+func (p *Policy) TranslateProposal() (notes []string, err error) {
 	w := p.Spec.Placement.WorkloadAffinity
 	if w == nil {
 		return nil, nil
@@ -242,8 +242,8 @@ func (r *ReplicaScheduling) validate(at *field.Path) field.ErrorList {
 	return errs
 }
 
-// Ignored returns a sentence for each setting of the policy that has no effect in Faultline.
-func (p *Policy) Ignored() []string {
+// IgnoredNotes returns a sentence for each setting of the policy that has no effect in Faultline.
+func (p *Policy) IgnoredNotes() []string {
 	var found []string
 	if p.Spec.Preemption == "Always" {
 		found = append(found, fmt.Sprintf("%s: preemption is not simulated: a workload keeps the policy that has claimed it.", p))
@@ -257,8 +257,8 @@ func (p *Policy) Ignored() []string {
 	return found
 }
 
-// Unsupported returns the paths of the fields that would change where the policy's workloads go, but that Faultline does not simulate.
-func (p *Policy) Unsupported() []string {
+// UnsupportedFields returns the paths of the fields that would change where the policy's workloads go, but that Faultline does not simulate.
+func (p *Policy) UnsupportedFields() []string {
 	var found []string
 	for i, term := range p.Spec.Placement.ClusterAffinities {
 		if len(term.OverflowAffinities) > 0 {

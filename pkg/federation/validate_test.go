@@ -77,7 +77,7 @@ func TestValidate(t *testing.T) {
 	suspend := func(dispatching *bool, names ...string) PolicySpec {
 		return PolicySpec{Suspension: &Suspension{Dispatching: dispatching, DispatchingOnClusters: &SuspendedNames{names}}}
 	}
-	m1, m2 := named("m1"), named("m2")
+	m1, m2 := clustersNamed("m1"), clustersNamed("m2")
 	divide := func(r ReplicaScheduling) PolicySpec { return PolicySpec{Placement: Placement{ReplicaScheduling: &r}} }
 	const (
 		constraints = "spec.placement.spreadConstraints"
@@ -169,7 +169,7 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-func read(t *testing.T, text string) *Policy {
+func parsePolicy(t *testing.T, text string) *Policy {
 	t.Helper()
 	p := &Policy{}
 	if err := yaml.UnmarshalStrict([]byte(text), p); err != nil {
@@ -192,9 +192,9 @@ func TestDefault(t *testing.T) {
 			`{spec: {placement: {replicaScheduling: {replicaSchedulingType: Duplicated}}}}`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			got := read(t, test.policy)
+			got := parsePolicy(t, test.policy)
 			got.Default()
-			if diff := cmp.Diff(read(t, test.want), got); diff != "" {
+			if diff := cmp.Diff(parsePolicy(t, test.want), got); diff != "" {
 				t.Error(diff)
 			}
 		})
@@ -221,9 +221,9 @@ func TestReleased(t *testing.T) {
 			"spec.placement.workloadAffinity.affinity.allowBootstrap: Invalid value: false: a released Karmada always lets the first workload of a group in"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			got := read(t, of(test.affinity))
-			notes, err := got.Released()
-			if diff := cmp.Diff(read(t, of(test.want)), got); diff != "" || len(notes) > 0 != test.translated || message(err) != test.err {
+			got := parsePolicy(t, of(test.affinity))
+			notes, err := got.TranslateProposal()
+			if diff := cmp.Diff(parsePolicy(t, of(test.want)), got); diff != "" || len(notes) > 0 != test.translated || message(err) != test.err {
 				t.Error(notes, err, diff)
 			}
 		})
@@ -240,7 +240,7 @@ func TestUnsupported(t *testing.T) {
 			placement: {clusterAffinities: [{affinityName: a}, {affinityName: b, overflowAffinities: [{affinityName: c}]}]}}}`,
 			[]string{"spec.placement.clusterAffinities[1].overflowAffinities", "spec.schedulerName", "spec.suspension", "spec.schedulePriority.priorityClassSource"}},
 	} {
-		if diff := cmp.Diff(test.want, read(t, test.policy).Unsupported()); diff != "" {
+		if diff := cmp.Diff(test.want, parsePolicy(t, test.policy).UnsupportedFields()); diff != "" {
 			t.Error(diff)
 		}
 	}
@@ -258,7 +258,7 @@ func TestIgnored(t *testing.T) {
 			"PropagationPolicy a/b: failover.application is not simulated: no application fails by itself.",
 		}},
 	} {
-		if diff := cmp.Diff(test.want, read(t, test.policy).Ignored()); diff != "" {
+		if diff := cmp.Diff(test.want, parsePolicy(t, test.policy).IgnoredNotes()); diff != "" {
 			t.Error(diff)
 		}
 	}
@@ -275,17 +275,17 @@ func FuzzPolicy(f *testing.F) {
 		if err := yaml.UnmarshalStrict(data, p); err != nil {
 			return
 		}
-		if _, err := p.Released(); err != nil {
+		if _, err := p.TranslateProposal(); err != nil {
 			return
 		}
 		p.Default()
 		_ = p.Validate().ToAggregate()
-		p.Unsupported()
+		p.UnsupportedFields()
 		before, err := yaml.Marshal(p)
 		if err != nil {
 			t.Fatal(err)
 		}
-		notes, err := p.Released()
+		notes, err := p.TranslateProposal()
 		p.Default()
 		after, _ := yaml.Marshal(p)
 		if diff := cmp.Diff(string(before), string(after)); diff != "" || err != nil || notes != nil {

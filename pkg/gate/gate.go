@@ -49,14 +49,14 @@ func (o *Outcome) Counts() (all, unmet int) {
 func Test(ctx context.Context, cases []Case, now func() time.Time, progress func(last, done int)) []Outcome {
 	outcomes := make([]Outcome, len(cases))
 	finished := 0
-	for _, group := range byRelease(cases) {
+	for _, group := range groupByRelease(cases) {
 		opts := parallel.Options{}
 		if progress != nil {
 			opts.Progress = func(last, done int) { progress(group[last], finished+done) }
 		}
 		err := parallel.Each(ctx, len(group), opts, func(ctx context.Context, _, i int) error {
 			start := now()
-			outcomes[group[i]] = cases[group[i]].run(ctx)
+			outcomes[group[i]] = cases[group[i]].runAndJudge(ctx)
 			outcomes[group[i]].Took = now().Sub(start)
 			return nil
 		})
@@ -70,8 +70,8 @@ func Test(ctx context.Context, cases []Case, now func() time.Time, progress func
 	return outcomes
 }
 
-// byRelease groups the indexes of the cases by their releases.
-func byRelease(cases []Case) [][]int {
+// groupByRelease groups the indexes of the cases by their releases.
+func groupByRelease(cases []Case) [][]int {
 	var groups [][]int
 	at := map[sched.Release]int{}
 	for i := range cases {
@@ -87,8 +87,8 @@ func byRelease(cases []Case) [][]int {
 	return groups
 }
 
-// run runs and judges one case.
-func (c *Case) run(ctx context.Context) Outcome {
+// runAndJudge runs and judges one case.
+func (c *Case) runAndJudge(ctx context.Context) Outcome {
 	result, err := simulation.Run(ctx, c.Scenario, simulation.Options{})
 	if err != nil {
 		return Outcome{Err: err}

@@ -41,7 +41,7 @@ func TestTest(t *testing.T) {
 	for _, text := range []string{world, world + gate, world + "expect: {pending: 0}\n", world + gate + "expect: {pending: 1}\n", world} {
 		cases = append(cases, Case{Scenario: load(t, text)})
 	}
-	if diff := cmp.Diff([][]int{{0, 2, 4}, {1, 3}}, byRelease(cases)); diff != "" {
+	if diff := cmp.Diff([][]int{{0, 2, 4}, {1, 3}}, groupByRelease(cases)); diff != "" {
 		t.Errorf("groups (-want +got):\n%s", diff)
 	}
 	var done, begun []int

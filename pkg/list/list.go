@@ -3,8 +3,8 @@ package list
 
 import "slices"
 
-// Each returns the results of the function for each item, in order, or nil if there are no items.
-func Each[T, U any](items []T, of func(T) U) []U {
+// Map returns the results of the function for each item, in order, or nil if there are no items.
+func Map[T, U any](items []T, of func(T) U) []U {
 	if len(items) == 0 {
 		return nil
 	}
@@ -31,8 +31,8 @@ func Without[S ~[]T, T any](items S, holds func(T) bool) S {
 	return slices.DeleteFunc(slices.Clone(items), holds)
 }
 
-// Once returns a new list of the items without repetitions: the first of equal items stays.
-func Once[S ~[]T, T comparable](items S) S {
+// Distinct returns a new list of the items without repetitions: the first of equal items stays.
+func Distinct[S ~[]T, T comparable](items S) S {
 	seen := make(map[T]bool, len(items))
 	return Where(items, func(item T) bool {
 		first := !seen[item]
@@ -52,8 +52,8 @@ func Count[T any](items []T, holds func(T) bool) int {
 	return n
 }
 
-// Group puts items with the same key together. Groups are in the order in which their keys first occur, and items keep their order.
-func Group[T any, K comparable](items []T, key func(T) K) [][]T {
+// GroupBy puts items with the same key together. Groups are in the order in which their keys first occur, and items keep their order.
+func GroupBy[T any, K comparable](items []T, key func(T) K) [][]T {
 	var groups [][]T
 	position := map[K]int{}
 	for _, item := range items {
@@ -68,8 +68,8 @@ func Group[T any, K comparable](items []T, key func(T) K) [][]T {
 	return groups
 }
 
-// By returns the items by their keys. If several have the same key, the last one stays.
-func By[T any, K comparable](items []T, key func(T) K) map[K]T {
+// IndexBy returns the items by their keys. If several have the same key, the last one stays.
+func IndexBy[T any, K comparable](items []T, key func(T) K) map[K]T {
 	by := make(map[K]T, len(items))
 	for _, item := range items {
 		by[key(item)] = item
@@ -77,8 +77,8 @@ func By[T any, K comparable](items []T, key func(T) K) map[K]T {
 	return by
 }
 
-// Set returns the set of the items' keys.
-func Set[T any, K comparable](items []T, key func(T) K) map[K]bool {
+// KeySet returns the set of the items' keys.
+func KeySet[T any, K comparable](items []T, key func(T) K) map[K]bool {
 	set := make(map[K]bool, len(items))
 	for _, item := range items {
 		set[key(item)] = true

@@ -65,7 +65,7 @@ func TestChangedWorkloadIsAdmittedAsInAWhole(t *testing.T) {
 			varied.Cluster[i] = obj.DeepCopyObject().(cluster.Object)
 			change(varied.Cluster[i])
 			got, gotNotes, gotErr := varied.Admit()
-			want, wantNotes, wantErr := admission.Admit(varied.Empty(), varied.Cluster...)
+			want, wantNotes, wantErr := admission.Admit(varied.EmptyState(), varied.Cluster...)
 			if (gotErr == nil) != (wantErr == nil) || gotErr != nil && gotErr.Error() != wantErr.Error() {
 				t.Fatalf("%s of %s: error %v, want %v", name, cluster.RefTo(obj), gotErr, wantErr)
 			}

@@ -13,11 +13,11 @@ import (
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
-// failedScheduling is an Event of v1 or of events.k8s.io/v1. The two APIs have different names for the same fields.
-type failedScheduling struct {
+// schedulingEvent is an Event of v1 or of events.k8s.io/v1. The two APIs have different names for the same fields.
+type schedulingEvent struct {
 	Reason         string           `json:"reason"`
-	InvolvedObject eventOf          `json:"involvedObject"`
-	Regarding      eventOf          `json:"regarding"`
+	InvolvedObject eventObject      `json:"involvedObject"`
+	Regarding      eventObject      `json:"regarding"`
 	FirstTimestamp metav1.Time      `json:"firstTimestamp"`
 	LastTimestamp  metav1.Time      `json:"lastTimestamp"`
 	DeprecatedLast metav1.Time      `json:"deprecatedLastTimestamp"`
@@ -27,18 +27,18 @@ type failedScheduling struct {
 	} `json:"series"`
 }
 
-// eventOf is the reference of an Event to its pod.
-type eventOf struct {
+// eventObject is the reference of an Event to its pod.
+type eventObject struct {
 	UID types.UID `json:"uid"`
 }
 
-// last returns when the Event was last observed.
-func (e *failedScheduling) last() time.Time {
+// lastObserved returns when the Event was last observed.
+func (e *schedulingEvent) lastObserved() time.Time {
 	return slices.MaxFunc([]time.Time{e.FirstTimestamp.Time, e.LastTimestamp.Time, e.DeprecatedLast.Time, e.EventTime.Time, e.Series.LastObservedTime.Time}, time.Time.Compare)
 }
 
-// probe sets the time at which the pod's PodScheduled condition was last probed. It adds the condition to a pod without one.
-func probe(pod *v1.Pod, at metav1.Time) {
+// setLastProbeTime sets the time at which the pod's PodScheduled condition was last probed. It adds the condition to a pod without one.
+func setLastProbeTime(pod *v1.Pod, at metav1.Time) {
 	conditions := slices.Clone(pod.Status.Conditions)
 	i := slices.IndexFunc(conditions, func(c v1.PodCondition) bool { return c.Type == v1.PodScheduled })
 	if i < 0 {
@@ -48,18 +48,18 @@ func probe(pod *v1.Pod, at metav1.Time) {
 	pod.Status.Conditions = conditions
 }
 
-// probed reads from FailedScheduling Events when the scheduler last tried each waiting pod of a dump, and stores this as the time at which
+// setLastAttempts reads from FailedScheduling Events when the scheduler last tried each waiting pod of a dump, and stores this as the time at which
 // the pod's PodScheduled condition was last probed. The condition itself shows only when the first attempt failed: an attempt that fails
 // again does not change it.
-func probed(s *scenario.Scenario) {
+func setLastAttempts(s *scenario.Scenario) {
 	last := map[types.UID]time.Time{}
 	for _, ignored := range s.Ignored {
-		var e failedScheduling
+		var e schedulingEvent
 		if ignored.Kind != "Event" || json.Unmarshal(ignored.JSON, &e) != nil || e.Reason != "FailedScheduling" {
 			continue
 		}
-		for _, pod := range []eventOf{e.InvolvedObject, e.Regarding} {
-			if at := e.last(); pod.UID != "" && at.After(last[pod.UID]) {
+		for _, pod := range []eventObject{e.InvolvedObject, e.Regarding} {
+			if at := e.lastObserved(); pod.UID != "" && at.After(last[pod.UID]) {
 				last[pod.UID] = at
 			}
 		}
@@ -69,8 +69,8 @@ func probed(s *scenario.Scenario) {
 	}
 	in := func(objs []cluster.Object) {
 		for _, obj := range objs {
-			if pod, is := obj.(*v1.Pod); is && cluster.Waits(pod) && last[pod.UID].After(cluster.LastTried(pod)) {
-				probe(pod, metav1.NewTime(last[pod.UID]))
+			if pod, is := obj.(*v1.Pod); is && cluster.IsUnscheduled(pod) && last[pod.UID].After(cluster.LastTried(pod)) {
+				setLastProbeTime(pod, metav1.NewTime(last[pod.UID]))
 			}
 		}
 	}

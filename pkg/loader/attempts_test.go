@@ -50,7 +50,7 @@ func TestEventsSayWhenPodsWereLastTried(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if now := s.Empty().Now.UTC().Format("15:04:05"); now != "10:07:00" {
+	if now := s.EmptyState().Now.UTC().Format("15:04:05"); now != "10:07:00" {
 		t.Errorf("the clock starts at %s, want the time of the latest attempt", now)
 	}
 }

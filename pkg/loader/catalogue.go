@@ -8,8 +8,8 @@ import (
 	"github.com/faultline/faultline/pkg/topology"
 )
 
-// Catalogue reads a file of types of nodes. The error has a line for each problem.
-func Catalogue(file string, opts Options) (*topology.Catalogue, error) {
+// ReadCatalogue reads a file of types of nodes. The error has a line for each problem.
+func ReadCatalogue(file string, opts Options) (*topology.Catalogue, error) {
 	data, err := manifest.ReadFile(opts.FS, nil, file)
 	if err != nil {
 		return nil, err

@@ -17,22 +17,22 @@ import (
 // noteDevices notes three kinds of devices: devices of a node that does not exist, devices of a pool that the scheduler ignores, and
 // devices with the same name in one pool.
 func noteDevices(s *scenario.Scenario) (notes []string) {
-	nodes := list.Set(s.Nodes(), func(node *v1.Node) string { return node.Name })
-	pools, homeless := poolsOf(s.Objects(), nodes)
+	nodes := list.KeySet(s.Nodes(), func(node *v1.Node) string { return node.Name })
+	pools, homeless := groupDevicePools(s.Objects(), nodes)
 	var incomplete, outdated []string
 	for _, pool := range pools {
-		used := pool.look(s.Nodes())
+		used := pool.gatherUsage(s.Nodes())
 		if used.incomplete != "" {
 			incomplete = append(incomplete, used.incomplete)
 		}
 		for _, slice := range pool.slices {
-			if !used.slices[slice] && used.incomplete == "" && slice.Spec.Pool.Generation < pool.newest() {
+			if !used.slices[slice] && used.incomplete == "" && slice.Spec.Pool.Generation < pool.newestGeneration() {
 				outdated = append(outdated, slice.Name)
 			}
 		}
 		if used.invalid != "" {
 			notes = append(notes, used.invalid)
-		} else if twice := pool.twice(used.slices); twice != "" {
+		} else if twice := pool.noteDuplicateDevice(used.slices); twice != "" {
 			notes = append(notes, twice)
 		}
 	}
@@ -54,9 +54,9 @@ type devicePool struct {
 	slices       []*resourcev1.ResourceSlice
 }
 
-// poolsOf returns the pools of the ResourceSlices among the objects, and a description of each slice whose node does not exist. If two
+// groupDevicePools returns the pools of the ResourceSlices among the objects, and a description of each slice whose node does not exist. If two
 // slices have the same name, the later one counts.
-func poolsOf(objects []cluster.Object, nodes map[string]bool) (pools []*devicePool, homeless []string) {
+func groupDevicePools(objects []cluster.Object, nodes map[string]bool) (pools []*devicePool, homeless []string) {
 	last := map[string]*resourcev1.ResourceSlice{}
 	for _, obj := range objects {
 		if slice, ok := obj.(*resourcev1.ResourceSlice); ok {
@@ -85,32 +85,32 @@ func poolsOf(objects []cluster.Object, nodes map[string]bool) (pools []*devicePo
 
 func (p *devicePool) String() string { return fmt.Sprintf("pool %s of driver %s", p.name, p.driver) }
 
-func (p *devicePool) newest() (generation int64) {
+func (p *devicePool) newestGeneration() (generation int64) {
 	for _, slice := range p.slices {
 		generation = max(generation, slice.Spec.Pool.Generation)
 	}
 	return generation
 }
 
-// usage lists the slices of a pool that the scheduler uses, and the problem of the pool on a node.
-type usage struct {
+// poolUsage lists the slices of a pool that the scheduler uses, and the problem of the pool on a node.
+type poolUsage struct {
 	slices              map[*resourcev1.ResourceSlice]bool
 	incomplete, invalid string // the problem on a node; "" if there is none
 }
 
-// look finds the slices that the scheduler uses. It walks over the nodes as GatherPools does in
+// gatherUsage finds the slices that the scheduler uses. It walks over the nodes as GatherPools does in
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/staging/src/k8s.io/dynamic-resource-allocation/structured/internal/incubating/pools_incubating.go,
 // which upstream does not export.
-func (p *devicePool) look(nodes []*v1.Node) usage {
-	local := list.Set(p.slices, func(slice *resourcev1.ResourceSlice) string { return ptr.Deref(slice.Spec.NodeName, "") })
+func (p *devicePool) gatherUsage(nodes []*v1.Node) poolUsage {
+	local := list.KeySet(p.slices, func(slice *resourcev1.ResourceSlice) string { return ptr.Deref(slice.Spec.NodeName, "") })
 	if !local[""] { // only these nodes have slices of the pool
 		nodes = list.Where(nodes, func(node *v1.Node) bool { return local[node.Name] })
 	}
-	used := usage{slices: map[*resourcev1.ResourceSlice]bool{}}
+	used := poolUsage{slices: map[*resourcev1.ResourceSlice]bool{}}
 	for _, node := range nodes {
 		var here []*resourcev1.ResourceSlice // the slices of the newest generation on the node
 		for _, slice := range p.slices {
-			if !reaches(slice, node) || len(here) > 0 && slice.Spec.Pool.Generation < here[0].Spec.Pool.Generation {
+			if !sliceReachesNode(slice, node) || len(here) > 0 && slice.Spec.Pool.Generation < here[0].Spec.Pool.Generation {
 				continue
 			}
 			if len(here) > 0 && slice.Spec.Pool.Generation > here[0].Spec.Pool.Generation {
@@ -123,7 +123,7 @@ func (p *devicePool) look(nodes []*v1.Node) usage {
 		}
 		if wanted := here[0].Spec.Pool.ResourceSliceCount; int64(len(here)) != wanted {
 			generation := here[0].Spec.Pool.Generation
-			if generation < p.newest() {
+			if generation < p.newestGeneration() {
 				continue
 			}
 			all := list.Count(p.slices, func(slice *resourcev1.ResourceSlice) bool { return slice.Spec.Pool.Generation == generation })
@@ -132,7 +132,7 @@ func (p *devicePool) look(nodes []*v1.Node) usage {
 				continue
 			}
 		}
-		if one, other, device := sameDevice(here); device != "" {
+		if one, other, device := findDuplicateDevice(here); device != "" {
 			used.invalid = fmt.Sprintf("no pod on node %s gets a device of %s: ResourceSlices %s and %s both publish device %s; give each device a name of its own",
 				node.Name, p, one.Name, other.Name, device)
 			continue
@@ -144,9 +144,9 @@ func (p *devicePool) look(nodes []*v1.Node) usage {
 	return used
 }
 
-// twice returns a note if slices of different nodes publish a device of the same name, and "" otherwise.
-func (p *devicePool) twice(used map[*resourcev1.ResourceSlice]bool) string {
-	one, other, device := sameDevice(list.Where(p.slices, func(slice *resourcev1.ResourceSlice) bool { return used[slice] }))
+// noteDuplicateDevice returns a note if slices of different nodes publish a device of the same name, and "" otherwise.
+func (p *devicePool) noteDuplicateDevice(used map[*resourcev1.ResourceSlice]bool) string {
+	one, other, device := findDuplicateDevice(list.Where(p.slices, func(slice *resourcev1.ResourceSlice) bool { return used[slice] }))
 	if device == "" {
 		return ""
 	}
@@ -154,8 +154,8 @@ func (p *devicePool) twice(used map[*resourcev1.ResourceSlice]bool) string {
 		one.Name, other.Name, device, p)
 }
 
-// sameDevice returns two slices that publish a device of the same name, and the name; "" if there are none.
-func sameDevice(all []*resourcev1.ResourceSlice) (one, other *resourcev1.ResourceSlice, device string) {
+// findDuplicateDevice returns two slices that publish a device of the same name, and the name; "" if there are none.
+func findDuplicateDevice(all []*resourcev1.ResourceSlice) (one, other *resourcev1.ResourceSlice, device string) {
 	published := map[string]*resourcev1.ResourceSlice{}
 	for _, slice := range all {
 		for i := range slice.Spec.Devices {
@@ -169,16 +169,16 @@ func sameDevice(all []*resourcev1.ResourceSlice) (one, other *resourcev1.Resourc
 	return nil, nil, ""
 }
 
-// reaches reports whether the node can use the devices of a slice, or some of them.
-func reaches(slice *resourcev1.ResourceSlice, node *v1.Node) bool {
+// sliceReachesNode reports whether the node can use the devices of a slice, or some of them.
+func sliceReachesNode(slice *resourcev1.ResourceSlice, node *v1.Node) bool {
 	if !ptr.Deref(slice.Spec.PerDeviceNodeSelection, false) {
-		return matches(node, slice.Spec.NodeName, slice.Spec.AllNodes, slice.Spec.NodeSelector)
+		return matchesNode(node, slice.Spec.NodeName, slice.Spec.AllNodes, slice.Spec.NodeSelector)
 	}
-	return slices.ContainsFunc(slice.Spec.Devices, func(d resourcev1.Device) bool { return matches(node, d.NodeName, d.AllNodes, d.NodeSelector) })
+	return slices.ContainsFunc(slice.Spec.Devices, func(d resourcev1.Device) bool { return matchesNode(node, d.NodeName, d.AllNodes, d.NodeSelector) })
 }
 
-// matches reports whether a slice or a device is for the node, by its node name, allNodes or node selector.
-func matches(node *v1.Node, name *string, all *bool, selector *v1.NodeSelector) bool {
+// matchesNode reports whether a slice or a device is for the node, by its node name, allNodes or node selector.
+func matchesNode(node *v1.Node, name *string, all *bool, selector *v1.NodeSelector) bool {
 	switch {
 	case ptr.Deref(name, "") != "":
 		return *name == node.Name

@@ -34,23 +34,23 @@ const (
 	maxNamed  = 3
 )
 
-// position matches the index of a list in the path of a field.
-var position = regexp.MustCompile(`\[\d+\]`)
+// listIndex matches the index of a list in the path of a field.
+var listIndex = regexp.MustCompile(`\[\d+\]`)
 
-// dump notes the flaws of a dump, and sets aside the objects that a simulation cannot take.
-func (l *loader) dump(s *scenario.Scenario) {
+// adaptDump notes the flaws of a dump, and sets aside the objects that a simulation cannot take.
+func (l *loader) adaptDump(s *scenario.Scenario) {
 	if l.opts.Strict || l.incomplete {
 		return
 	}
-	s.Notes = slices.Concat(s.Notes, notesOf(l.flaws), setAside(s), noteDevices(s))
+	s.Notes = slices.Concat(s.Notes, noteFlaws(l.flaws), setAsideHomelessPods(s), noteDevices(s))
 	if s.Config != nil {
-		s.Notes = append(s.Notes, leftToOthers(s)...)
+		s.Notes = append(s.Notes, noteForeignSchedulers(s)...)
 	}
 }
 
-// notesOf returns a note for each kind of flaw, with the objects that have it.
-func notesOf(flaws []manifest.Flaw) []string {
-	notes := leftOut(flaws)
+// noteFlaws returns a note for each kind of flaw, with the objects that have it.
+func noteFlaws(flaws []manifest.Flaw) []string {
+	notes := noteDroppedFields(flaws)
 	flaws = list.Without(flaws, func(f manifest.Flaw) bool { return f.Field != "" })
 	note := func(f manifest.Flaw) string {
 		words := "read as far as it is known"
@@ -58,44 +58,44 @@ func notesOf(flaws []manifest.Flaw) []string {
 			words = "set aside"
 		}
 		// The same flaw may be at several positions of a list of containers.
-		return fmt.Sprintf("%s: %s (%%s): %s.", words, cmp.Or(f.Kind, "object"), strings.ReplaceAll(position.ReplaceAllString(f.Problem, "[*]"), "%", "%%"))
+		return fmt.Sprintf("%s: %s (%%s): %s.", words, cmp.Or(f.Kind, "object"), strings.ReplaceAll(listIndex.ReplaceAllString(f.Problem, "[*]"), "%", "%%"))
 	}
-	groups := list.Group(flaws, note)
+	groups := list.GroupBy(flaws, note)
 	for i, g := range groups {
 		if i == maxFlaws {
 			notes = append(notes, fmt.Sprintf("%s for which objects are set aside, or read as far as they are known; --strict lists all.", words.Count(len(groups)-maxFlaws, "more reason")))
 			break
 		}
-		names := list.Each(g, func(flaw manifest.Flaw) string { return namespacedName(flaw.Namespace, flaw.Name) })
-		notes = append(notes, fmt.Sprintf(note(g[0]), some(slices.Compact(names), maxFlawed)))
+		names := list.Map(g, func(flaw manifest.Flaw) string { return namespacedName(flaw.Namespace, flaw.Name) })
+		notes = append(notes, fmt.Sprintf(note(g[0]), abbreviateNames(slices.Compact(names), maxFlawed)))
 	}
 	return notes
 }
 
-// leftOut returns a note that counts the fields that were left out because their values are invalid. A tool that redacts dumps makes such
+// noteDroppedFields returns a note that counts the fields that were left out because their values are invalid. A tool that redacts dumps makes such
 // values. No pod is placed by these fields.
-func leftOut(flaws []manifest.Flaw) []string {
+func noteDroppedFields(flaws []manifest.Flaw) []string {
 	left := list.Without(flaws, func(f manifest.Flaw) bool { return f.Field == "" })
 	if len(left) == 0 {
 		return nil
 	}
 	var counts []string
-	for _, g := range list.Group(left, func(f manifest.Flaw) string { return f.Kind + " " + f.Field }) {
-		names := slices.Compact(list.Each(g, func(f manifest.Flaw) string { return namespacedName(f.Namespace, f.Name) }))
-		counts = append(counts, fmt.Sprintf("%s of %s (%s)", g[0].Field, words.Count(len(names), g[0].Kind), some(names, maxFlawed)))
+	for _, g := range list.GroupBy(left, func(f manifest.Flaw) string { return f.Kind + " " + f.Field }) {
+		names := slices.Compact(list.Map(g, func(f manifest.Flaw) string { return namespacedName(f.Namespace, f.Name) }))
+		counts = append(counts, fmt.Sprintf("%s of %s (%s)", g[0].Field, words.Count(len(names), g[0].Kind), abbreviateNames(names, maxFlawed)))
 	}
-	return []string{fmt.Sprintf("read without fields that are not valid and by which no pod is placed: %s.", some(counts, maxFlaws))}
+	return []string{fmt.Sprintf("read without fields that are not valid and by which no pod is placed: %s.", abbreviateNames(counts, maxFlaws))}
 }
 
-// nodeAside reports whether the flaw set a node aside, or an object of unknown kind, which may be a node.
-func nodeAside(f manifest.Flaw) bool { return f.Aside && (f.Kind == "Node" || f.Kind == "") }
+// isNodeSetAside reports whether the flaw set a node aside, or an object of unknown kind, which may be a node.
+func isNodeSetAside(f manifest.Flaw) bool { return f.Aside && (f.Kind == "Node" || f.Kind == "") }
 
-// noNodesLeft reports why all nodes of a dump were set aside.
-func (l *loader) noNodesLeft(s *scenario.Scenario) {
+// reportNodesSetAside reports why all nodes of a dump were set aside.
+func (l *loader) reportNodesSetAside(s *scenario.Scenario) {
 	if len(s.Nodes()) > 0 {
 		return
 	}
-	for _, note := range notesOf(list.Where(l.flaws, nodeAside)) {
+	for _, note := range noteFlaws(list.Where(l.flaws, isNodeSetAside)) {
 		l.problems.Add(nil, "%s", strings.TrimSuffix(note, "."))
 	}
 }
@@ -104,8 +104,8 @@ func (l *loader) noNodesLeft(s *scenario.Scenario) {
 func noteSkipped(set *manifest.Set) (notes []string) {
 	count := func(skipped []manifest.Skipped, format string) {
 		if len(skipped) > 0 {
-			names := list.Each(skipped, func(s manifest.Skipped) string { return s.File })
-			notes = append(notes, fmt.Sprintf(format, words.Count(len(names), "file"), some(names, maxNamed)))
+			names := list.Map(skipped, func(s manifest.Skipped) string { return s.File })
+			notes = append(notes, fmt.Sprintf(format, words.Count(len(names), "file"), abbreviateNames(names, maxNamed)))
 		}
 	}
 	isPacked := func(s manifest.Skipped) bool { return s.Packed }
@@ -114,18 +114,18 @@ func noteSkipped(set *manifest.Set) (notes []string) {
 	return notes
 }
 
-// setAside removes the pods of a dump whose node is not in the scenario: the node was deleted while they ran, or was set aside itself. In a
+// setAsideHomelessPods removes the pods of a dump whose node is not in the scenario: the node was deleted while they ran, or was set aside itself. In a
 // cluster, the garbage collector deletes such pods, and their controllers make new ones. A pod that a Job has yet to count stays as a
 // failed pod until the Job has counted it.
-func setAside(s *scenario.Scenario) (notes []string) {
-	there := list.Set(s.Nodes(), func(node *v1.Node) string { return node.Name })
+func setAsideHomelessPods(s *scenario.Scenario) (notes []string) {
+	there := list.KeySet(s.Nodes(), func(node *v1.Node) string { return node.Name })
 	if len(there) == 0 {
 		return nil // no node is a problem of its own
 	}
 	var aside []*v1.Pod
 	homeless := func(obj cluster.Object) bool {
 		pod, ok := obj.(*v1.Pod)
-		return ok && cluster.Dumped(pod) && pod.Spec.NodeName != "" && !there[pod.Spec.NodeName] && !cluster.Terminal(pod)
+		return ok && cluster.FromDump(pod) && pod.Spec.NodeName != "" && !there[pod.Spec.NodeName] && !cluster.IsTerminal(pod)
 	}
 	for _, obj := range s.Objects() {
 		if homeless(obj) {
@@ -135,7 +135,7 @@ func setAside(s *scenario.Scenario) (notes []string) {
 	if len(aside) == 0 {
 		return nil
 	}
-	failed := uncounted(s.Objects(), aside)
+	failed := failUncountedPods(s.Objects(), aside)
 	without := func(objects []cluster.Object) []cluster.Object {
 		var kept []cluster.Object
 		for _, obj := range objects {
@@ -158,15 +158,15 @@ func setAside(s *scenario.Scenario) (notes []string) {
 		}
 		return done + ": Pod (%s): node " + pod.Spec.NodeName + " is not there."
 	}
-	for _, pods := range list.Group(aside, note) {
-		notes = append(notes, fmt.Sprintf(note(pods[0]), somePods(pods)))
+	for _, pods := range list.GroupBy(aside, note) {
+		notes = append(notes, fmt.Sprintf(note(pods[0]), abbreviatePodNames(pods)))
 	}
 	return notes
 }
 
-// uncounted returns the given pods that a Job among the objects has yet to count. They are failed, as the pod garbage collector leaves
+// failUncountedPods returns the given pods that a Job among the objects has yet to count. They are failed, as the pod garbage collector leaves
 // them.
-func uncounted(objects []cluster.Object, pods []*v1.Pod) map[types.NamespacedName]*v1.Pod {
+func failUncountedPods(objects []cluster.Object, pods []*v1.Pod) map[types.NamespacedName]*v1.Pod {
 	var known []cluster.Object
 	for _, obj := range objects {
 		if job, is := obj.(*batchv1.Job); is {
@@ -180,12 +180,12 @@ func uncounted(objects []cluster.Object, pods []*v1.Pod) map[types.NamespacedNam
 		ending, known = append(ending, &asked), append(known, &asked)
 	}
 	state := (&cluster.State{Now: cluster.Latest(objects)}).With(known...)
-	return list.By(admission.Terminate(state, "", ending...).Pods, func(pod *v1.Pod) types.NamespacedName { return cluster.NameOf(pod) })
+	return list.IndexBy(admission.Terminate(state, "", ending...).Pods, func(pod *v1.Pod) types.NamespacedName { return cluster.NameOf(pod) })
 }
 
-// leftToOthers notes three groups that use a scheduler which is not simulated: pods that wait for it, pods that it has placed, and
+// noteForeignSchedulers notes three groups that use a scheduler which is not simulated: pods that wait for it, pods that it has placed, and
 // workloads of manifests whose pods will wait for it.
-func leftToOthers(s *scenario.Scenario) (notes []string) {
+func noteForeignSchedulers(s *scenario.Scenario) (notes []string) {
 	var foreign, placed []*v1.Pod
 	var templates []cluster.Object
 	for _, obj := range s.Objects() {
@@ -196,29 +196,29 @@ func leftToOthers(s *scenario.Scenario) (notes []string) {
 		pod, ok := obj.(*v1.Pod)
 		switch {
 		case !ok:
-			if !cluster.Dumped(obj) { // a dump has their pods
+			if !cluster.FromDump(obj) { // a dump has their pods
 				templates = append(templates, obj)
 			}
-		case cluster.Terminal(pod):
+		case cluster.IsTerminal(pod):
 		case pod.Spec.NodeName == "":
 			foreign = append(foreign, pod)
-		case !isOfNode(pod):
+		case !isMirrorPod(pod):
 			placed = append(placed, pod)
 		}
 	}
-	for _, pods := range list.Group(foreign, schedulerOf) {
-		notes = append(notes, fmt.Sprintf("left to the scheduler %q, which is not simulated: Pod (%s).", schedulerOf(pods[0]), somePods(pods)))
+	for _, pods := range list.GroupBy(foreign, schedulerNameOf) {
+		notes = append(notes, fmt.Sprintf("left to the scheduler %q, which is not simulated: Pod (%s).", schedulerNameOf(pods[0]), abbreviatePodNames(pods)))
 	}
 	templateScheduler := func(obj cluster.Object) string { spec, _ := cluster.PodSpec(obj); return spec.SchedulerName }
-	for _, objs := range list.Group(templates, templateScheduler) {
-		names := list.Each(objs, func(obj cluster.Object) string { return cluster.RefTo(obj).Describe() })
-		notes = append(notes, fmt.Sprintf("left to the scheduler %q, which is not simulated: pods of %s.", templateScheduler(objs[0]), some(names, maxNamed)))
+	for _, objs := range list.GroupBy(templates, templateScheduler) {
+		names := list.Map(objs, func(obj cluster.Object) string { return cluster.RefTo(obj).Describe() })
+		notes = append(notes, fmt.Sprintf("left to the scheduler %q, which is not simulated: pods of %s.", templateScheduler(objs[0]), abbreviateNames(names, maxNamed)))
 	}
 	if len(placed) > 0 {
-		groups := list.Group(placed, schedulerOf)
-		names := []string{strconv.Quote(schedulerOf(placed[0]))}
+		groups := list.GroupBy(placed, schedulerNameOf)
+		names := []string{strconv.Quote(schedulerNameOf(placed[0]))}
 		if len(groups) > 1 {
-			names = list.Each(groups, func(pods []*v1.Pod) string { return fmt.Sprintf("%d of %q", len(pods), schedulerOf(pods[0])) })
+			names = list.Map(groups, func(pods []*v1.Pod) string { return fmt.Sprintf("%d of %q", len(pods), schedulerNameOf(pods[0])) })
 		}
 		notes = append(notes, fmt.Sprintf("%s %s not simulated (%s); %s would wait.", words.Count(len(placed), "pod"), words.Pick(len(placed), "keeps its node: its", "keep their nodes: their")+
 			words.Pick(len(groups), " scheduler is", " schedulers are"), words.Few(names), words.Pick(len(placed), "another", "others")))
@@ -226,17 +226,17 @@ func leftToOthers(s *scenario.Scenario) (notes []string) {
 	return notes
 }
 
-// isOfNode reports whether the pod is a mirror pod: its kubelet made it from a file, and no scheduler places it.
-func isOfNode(pod *v1.Pod) bool {
+// isMirrorPod reports whether the pod is a mirror pod: its kubelet made it from a file, and no scheduler places it.
+func isMirrorPod(pod *v1.Pod) bool {
 	owner := metav1.GetControllerOfNoCopy(pod)
 	return owner != nil && owner.Kind == "Node"
 }
 
-func schedulerOf(pod *v1.Pod) string { return pod.Spec.SchedulerName }
+func schedulerNameOf(pod *v1.Pod) string { return pod.Spec.SchedulerName }
 
-// somePods names the first pods, and counts the others.
-func somePods(pods []*v1.Pod) string {
-	return some(list.Each(pods, func(pod *v1.Pod) string { return namespacedName(pod.Namespace, pod.Name) }), maxNamed)
+// abbreviatePodNames names the first pods, and counts the others.
+func abbreviatePodNames(pods []*v1.Pod) string {
+	return abbreviateNames(list.Map(pods, func(pod *v1.Pod) string { return namespacedName(pod.Namespace, pod.Name) }), maxNamed)
 }
 
 func namespacedName(namespace, name string) string {
@@ -246,8 +246,8 @@ func namespacedName(namespace, name string) string {
 	return namespace + "/" + name
 }
 
-// some names the first names, at most as many as given, and counts the others.
-func some(names []string, most int) string {
+// abbreviateNames names the first names, at most as many as given, and counts the others.
+func abbreviateNames(names []string, most int) string {
 	if more := len(names) - most; more > 1 {
 		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), more)
 	}
@@ -261,7 +261,7 @@ func (l *loader) addOwners(s *scenario.Scenario) {
 	}
 	unknown := owner.NewUnknown(s.Objects())
 	add := func(objects *[]cluster.Object) {
-		if owners := unknown.Owners(*objects); !l.ownersGone {
+		if owners := unknown.MakeOwners(*objects); !l.ownersGone {
 			*objects = slices.Concat(*objects, owners)
 		}
 	}
@@ -285,9 +285,9 @@ func noteOlderKeys(nodes []*v1.Node) (notes []string) {
 			words.And(keys), words.Pick(len(keys), "the label that took its place", "the labels that took their places")))
 	}
 	if len(apart) > 0 {
-		names := list.Each(apart, func(node *v1.Node) string { return node.Name })
+		names := list.Map(apart, func(node *v1.Node) string { return node.Name })
 		notes = append(notes, fmt.Sprintf("Node (%s): only failure-domain.beta.kubernetes.io labels say where %s, which others have as topology.kubernetes.io: in no zone here, as for the scheduler.",
-			some(names, maxNamed), words.Pick(len(apart), "it is", "they are")))
+			abbreviateNames(names, maxNamed), words.Pick(len(apart), "it is", "they are")))
 	}
 	return notes
 }

@@ -16,8 +16,8 @@ import (
 
 const dumpFile = "testdata/edit/dump.yaml"
 
-// editable returns a scenario whose steps patch, scale and apply web.
-func editable(t *testing.T) *scenario.Scenario {
+// editableScenario returns a scenario whose steps patch, scale and apply web.
+func editableScenario(t *testing.T) *scenario.Scenario {
 	t.Helper()
 	web := scenario.Target{Target: "deploy/web"}
 	raw := func(text string) runtime.RawExtension { return runtime.RawExtension{Raw: []byte(text)} }
@@ -46,8 +46,8 @@ func encode(t *testing.T, s *scenario.Scenario) string {
 	return string(data)
 }
 
-// edited returns the names of the replaced objects, and checks that each of them has the edit and no other object does.
-func edited(t *testing.T, before, after []cluster.Object) []string {
+// namesOfEdited returns the names of the replaced objects, and checks that each of them has the edit and no other object does.
+func namesOfEdited(t *testing.T, before, after []cluster.Object) []string {
 	t.Helper()
 	var names []string
 	for i := range before {
@@ -72,7 +72,7 @@ func edited(t *testing.T, before, after []cluster.Object) []string {
 
 // Every template of a workload in the scenario is edited, and nothing else; the given scenario does not change.
 func TestEdit(t *testing.T) {
-	s := editable(t)
+	s := editableScenario(t)
 	before := encode(t, s)
 	for _, c := range []struct {
 		owner cluster.Ref
@@ -86,10 +86,10 @@ func TestEdit(t *testing.T) {
 		{cluster.Ref{Kind: "Deployment", Namespace: "other", Name: "web"}, nil},
 	} {
 		next := variant.Edit(s, c.owner, func(spec *v1.PodSpec) { spec.PriorityClassName = "edited" })
-		if diff := cmp.Diff(c.want, edited(t, s.Cluster, next.Cluster)); diff != "" {
+		if diff := cmp.Diff(c.want, namesOfEdited(t, s.Cluster, next.Cluster)); diff != "" {
 			t.Errorf("%s: edited of the cluster (-want +got):\n%s", c.owner, diff)
 		}
-		if diff := cmp.Diff(c.want, edited(t, s.Steps[3].Objects, next.Steps[3].Objects)); diff != "" {
+		if diff := cmp.Diff(c.want, namesOfEdited(t, s.Steps[3].Objects, next.Steps[3].Objects)); diff != "" {
 			t.Errorf("%s: edited of the step (-want +got):\n%s", c.owner, diff)
 		}
 	}
@@ -100,7 +100,7 @@ func TestEdit(t *testing.T) {
 
 // A template that a patch makes is edited, too; edits add up.
 func TestEditOfPatch(t *testing.T) {
-	s := editable(t)
+	s := editableScenario(t)
 	web := cluster.Ref{Kind: "Deployment", Namespace: "default", Name: "web"}
 	next := variant.Edit(s, web, func(spec *v1.PodSpec) { spec.HostNetwork = false })
 	next = variant.Edit(next, web, func(spec *v1.PodSpec) { spec.PriorityClassName = "edited" })
@@ -110,7 +110,7 @@ func TestEditOfPatch(t *testing.T) {
 		network  bool
 		priority string
 	}{{s, true, ""}, {next, false, "edited"}} {
-		patched, err := c.s.Steps[2].Patched(find(t, c.s.Cluster, "Deployment default/web"))
+		patched, err := c.s.Steps[2].ApplyPatch(findObject(t, c.s.Cluster, "Deployment default/web"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -121,7 +121,7 @@ func TestEditOfPatch(t *testing.T) {
 	}
 }
 
-func find(t *testing.T, objects []cluster.Object, described string) cluster.Object {
+func findObject(t *testing.T, objects []cluster.Object, described string) cluster.Object {
 	t.Helper()
 	for _, obj := range objects {
 		if cluster.RefTo(obj).Describe() == described {
@@ -135,15 +135,15 @@ func find(t *testing.T, objects []cluster.Object, described string) cluster.Obje
 // The replicas are the new number at the scaled step, and the other steps keep theirs: 3 in the cluster, 5 at the scale step, 7 at the
 // patch, and 3 at the last apply.
 func TestScale(t *testing.T) {
-	s := editable(t)
+	s := editableScenario(t)
 	before := encode(t, s)
 	web := cluster.Ref{Kind: "Deployment", Namespace: "default", Name: "web"}
 	type numbers struct{ Cluster, PatchedLabels, Scale, PatchedSpec, Apply int32 }
 	of := func(s *scenario.Scenario) numbers {
 		number := func(obj cluster.Object) int32 { n, _ := cluster.Replicas(obj); return n }
-		deployment := find(t, s.Cluster, "Deployment default/web")
+		deployment := findObject(t, s.Cluster, "Deployment default/web")
 		patched := func(step int) int32 {
-			obj, err := s.Steps[step].Patched(deployment)
+			obj, err := s.Steps[step].ApplyPatch(deployment)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -151,7 +151,7 @@ func TestScale(t *testing.T) {
 		}
 		return numbers{
 			Cluster: number(deployment), PatchedLabels: patched(0), Scale: s.Steps[1].Scale.Replicas, PatchedSpec: patched(2),
-			Apply: number(find(t, s.Steps[3].Objects, "Deployment default/web")),
+			Apply: number(findObject(t, s.Steps[3].Objects, "Deployment default/web")),
 		}
 	}
 	for step, want := range map[string]numbers{
@@ -172,7 +172,7 @@ func TestScale(t *testing.T) {
 }
 
 func TestUntilThenWith(t *testing.T) {
-	s := editable(t)
+	s := editableScenario(t)
 	names := func(s *scenario.Scenario) []string {
 		var all []string
 		for _, step := range s.Steps {
@@ -180,17 +180,17 @@ func TestUntilThenWith(t *testing.T) {
 		}
 		return all
 	}
-	until := s.Until("scale")
+	until := s.CutAfter("scale")
 	if diff := cmp.Diff([]string{"patch-labels", "scale"}, names(until)); diff != "" {
 		t.Errorf("until (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{"patch-labels", "scale", "more"}, names(until.Then(scenario.Step{Name: "more"}))); diff != "" {
+	if diff := cmp.Diff([]string{"patch-labels", "scale", "more"}, names(until.AppendStep(scenario.Step{Name: "more"}))); diff != "" {
 		t.Errorf("then (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]string(nil), names(s.Until(scenario.WorkloadsStep))); diff != "" {
+	if diff := cmp.Diff([]string(nil), names(s.CutAfter(scenario.WorkloadsStep))); diff != "" {
 		t.Errorf("until the workloads (-want +got):\n%s", diff)
 	}
-	more := s.With(&v1.Node{})
+	more := s.WithObjects(&v1.Node{})
 	if len(more.Cluster) != len(s.Cluster)+1 || len(s.Steps) != 5 || s.Steps[2].Name != "patch-spec" {
 		t.Errorf("the cluster has %d objects, of %d; the steps are %v", len(more.Cluster), len(s.Cluster), names(s))
 	}

@@ -13,12 +13,12 @@ import (
 	"github.com/faultline/faultline/pkg/topology"
 )
 
-// clusters reads the cluster of a scenario, or the clusters of a federation.
-func (l *loader) clusters(s *scenario.Scenario, file *scenario.File) []content {
+// readClusters reads the cluster of a scenario, or the clusters of a federation.
+func (l *loader) readClusters(s *scenario.Scenario, file *scenario.File) []sourceContent {
 	path := field.NewPath("clusters")
 	switch {
 	case file.Clusters == nil:
-		return l.clusterSources(field.NewPath("cluster"), file.Cluster)
+		return l.readClusterSources(field.NewPath("cluster"), file.Cluster)
 	case len(file.Clusters) == 0:
 		l.problems.Add(path, "is empty; give the clusters of the federation, or cluster for a single one")
 		l.incomplete = true
@@ -29,13 +29,13 @@ func (l *loader) clusters(s *scenario.Scenario, file *scenario.File) []content {
 	scenario.ValidateFederation(l.problems, &file.Federation)
 	s.Federation, l.federation = file.Federation, &s.Federation
 	for i := 0; i < len(file.Clusters) && !l.ended(); i++ {
-		s.Members = append(s.Members, l.member(path.Index(i), &file.Clusters[i]))
+		s.Members = append(s.Members, l.readMember(path.Index(i), &file.Clusters[i]))
 	}
 	return nil
 }
 
-// member reads one cluster of a federation.
-func (l *loader) member(path *field.Path, c *scenario.Cluster) scenario.Member {
+// readMember reads one cluster of a federation.
+func (l *loader) readMember(path *field.Path, c *scenario.Cluster) scenario.Member {
 	scenario.ValidateCluster(l.problems, path, c)
 	if at, twice := l.members[c.Name]; twice {
 		l.problems.Add(path.Child("name"), "%q is already the name of %s; give every cluster its own name", c.Name, at)
@@ -43,31 +43,31 @@ func (l *loader) member(path *field.Path, c *scenario.Cluster) scenario.Member {
 		l.members[c.Name] = path.String()
 	}
 	step := l.step
-	l.step, l.classes = "", nil
+	l.step, l.deviceClasses = "", nil
 	defer func() { l.step = step }()
-	sources := l.clusterSources(path.Child("cluster"), c.Cluster)
+	sources := l.readClusterSources(path.Child("cluster"), c.Cluster)
 	for i, source := range sources {
-		ownZones(c.Name, c.Cluster[i].Synthetic, source.objects)
+		prefixZones(c.Name, c.Cluster[i].Synthetic, source.objects)
 		sources[i].resources = slices.DeleteFunc(source.resources, func(resource manifest.Ignored) bool {
-			return l.ofControlPlane(path.Child("cluster").Index(i), resource)
+			return l.reportKarmadaInMember(path.Child("cluster").Index(i), resource)
 		})
 	}
-	e := l.expander()
-	e.learn(sources)
-	alone := &scenario.Scenario{Cluster: l.withClasses(e.expand(sources))}
+	e := l.newExpander()
+	e.updateKnown(sources)
+	alone := &scenario.Scenario{Cluster: l.addDeviceClasses(e.expandSources(sources))}
 	if !l.opts.Strict && !l.incomplete {
-		for _, note := range slices.Concat(setAside(alone), noteDevices(alone)) {
+		for _, note := range slices.Concat(setAsideHomelessPods(alone), noteDevices(alone)) {
 			l.notes = append(l.notes, "cluster "+c.Name+": "+note)
 		}
 	}
-	read := &contents{cluster: sources}
-	l.ofKind[c.Name], l.madeUp[c.Name] = read.kind(), read.madeUp()
+	read := &scenarioContent{cluster: sources}
+	l.kindMembers[c.Name], l.syntheticMembers[c.Name] = read.hasKindNodes(), read.onlySyntheticNodes()
 	return scenario.NewMember(c.Karmada(), alone.Cluster)
 }
 
-// ownZones puts the cluster's name before the names of synthetic zones, if the file gives the zones no names. Otherwise zones of different
+// prefixZones puts the cluster's name before the names of synthetic zones, if the file gives the zones no names. Otherwise zones of different
 // clusters with the same name would be one zone, which fails in all of them at once.
-func ownZones(name string, made *topology.Spec, nodes []cluster.Object) {
+func prefixZones(name string, made *topology.Spec, nodes []cluster.Object) {
 	if made == nil || len(made.Regions) > 0 || slices.ContainsFunc(made.Zones, func(z topology.Zone) bool { return z.Name != "" }) {
 		return
 	}
@@ -78,19 +78,19 @@ func ownZones(name string, made *topology.Spec, nodes []cluster.Object) {
 	}
 }
 
-// ofControlPlane reports a resource of Karmada among the sources of a member as a problem, since only the control plane has such resources.
+// reportKarmadaInMember reports a resource of Karmada among the sources of a member as a problem, since only the control plane has such resources.
 // It returns whether the resource is one.
-func (l *loader) ofControlPlane(path *field.Path, resource manifest.Ignored) bool {
+func (l *loader) reportKarmadaInMember(path *field.Path, resource manifest.Ignored) bool {
 	if !federation.IsKarmada(resource.APIVersion) {
 		return false
 	}
-	l.problems.Add(path, "%s is Karmada's, and no member has it; give it under workloads, or to a step that applies it", describe(resource))
+	l.problems.Add(path, "%s is Karmada's, and no member has it; give it under workloads, or to a step that applies it", describeResource(resource))
 	return true
 }
 
-// storageOfMembers adds StorageClasses to members for the claims that they may get. A kind cluster gets kind's default class, and a
+// addMemberStorage adds StorageClasses to members for the claims that they may get. A kind cluster gets kind's default class, and a
 // synthetic cluster gets the classes that the claims name.
-func (l *loader) storageOfMembers(s *scenario.Scenario) {
+func (l *loader) addMemberStorage(s *scenario.Scenario) {
 	alone := *s
 	alone.Members, alone.Steps = nil, slices.Clone(s.Steps)
 	for i := range alone.Steps {
@@ -99,9 +99,9 @@ func (l *loader) storageOfMembers(s *scenario.Scenario) {
 	templates := alone.Objects()
 	with := func(m scenario.Member) scenario.Member {
 		objects := slices.Concat(m.Objects, templates)
-		classes := l.assumedClasses(objects, l.madeUp[m.Name])
-		if l.ofKind[m.Name] {
-			classes = l.kindClass(objects)
+		classes := l.makeAssumedClasses(objects, l.syntheticMembers[m.Name])
+		if l.kindMembers[m.Name] {
+			classes = l.makeKindClass(objects)
 		}
 		if len(classes) == 0 {
 			return m

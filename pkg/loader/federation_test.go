@@ -33,7 +33,7 @@ func TestFederation(t *testing.T) {
 		for _, r := range k.Resources {
 			say("  %s %v: %d replicas of %s CPU and %s", r.Template, r.Labels, r.Replicas, r.Requests.Cpu(), r.Requests.Memory())
 			for _, obj := range r.Objects {
-				say("    %s, %d", obj.GetName(), replicasOf(obj))
+				say("    %s, %d", obj.GetName(), countReplicas(obj))
 			}
 		}
 		if k.Joined != nil {
@@ -153,8 +153,8 @@ func TestFederationVariant(t *testing.T) {
 	}
 }
 
-// members returns a federation of two clusters and one that joins, with the patches of a variant.
-func members(patches string) fstest.MapFS {
+// federationFiles returns a federation of two clusters and one that joins, with the patches of a variant.
+func federationFiles(patches string) fstest.MapFS {
 	return fstest.MapFS{"s.yaml": {Data: []byte(`apiVersion: faultline/v1alpha1
 kind: Scenario
 clusters:
@@ -174,7 +174,7 @@ variants:
 
 // A variant can patch clusters, also joining ones, their nodes, and policies.
 func TestVariantOfMembers(t *testing.T) {
-	_, err := LoadFS(members(`
+	_, err := LoadFS(federationFiles(`
   - {target: cluster/m1, patch: {metadata: {labels: {tier: null, cost: low}}, spec: {region: east, taints: [{key: down, effect: NoSchedule}]}, status: {apiEnablements: null}}}
   - {target: clusters.cluster.karmada.io/m3, type: json, patch: [{op: add, path: /spec/provider, value: aws}]}
   - {target: node/m2/worker-1, patch: {spec: {unschedulable: true}}}
@@ -185,7 +185,7 @@ func TestVariantOfMembers(t *testing.T) {
 	if err == nil || err.Error() != want {
 		t.Errorf("%v; want %s", err, want)
 	}
-	s, err := LoadFS(members(`
+	s, err := LoadFS(federationFiles(`
   - {target: cluster/m1, patch: {metadata: {labels: {tier: null, cost: low}}, spec: {region: east, taints: [{key: down, effect: NoSchedule}]}, status: {apiEnablements: null}}}
   - {target: clusters.cluster.karmada.io/m3, type: json, patch: [{op: add, path: /spec/provider, value: aws}]}
   - {target: node/m2/worker-1, patch: {spec: {unschedulable: true}}}
@@ -232,7 +232,7 @@ func TestWrongVariantOfMembers(t *testing.T) {
 		{"{target: cluster/m1, patch: {spec: {taints: [{key: a, effect: Never}]}}}", `patch: spec.taints[0]: Invalid value: "a:Never": invalid taint effect: Never, unsupported taint effect`},
 		{"{target: cluster/m1, patch: {spec: {taints: 3}}}", `patch: spec.taints: Invalid value: 3: a number where a list is wanted`},
 	} {
-		_, err := LoadFS(members("  - "+test.patch+"\n"), "s.yaml", Options{})
+		_, err := LoadFS(federationFiles("  - "+test.patch+"\n"), "s.yaml", Options{})
 		if want := "s.yaml: variants[0]: patches[0]." + test.want; err == nil || err.Error() != want {
 			t.Errorf("%s:\n%v\nwant\n%s", test.patch, err, want)
 		}

@@ -18,7 +18,7 @@ func Files(fsys fs.FS, s *scenario.Scenario) ([]string, error) {
 	dir := filepath.Dir(s.File)
 	files := []string{filepath.Base(s.File)}
 	for _, name := range s.Named {
-		read, err := manifest.Files(fsys, resolve(dir, name))
+		read, err := manifest.ListFiles(fsys, resolveFrom(dir, name))
 		if err != nil {
 			return nil, err
 		}
@@ -35,10 +35,10 @@ func Files(fsys fs.FS, s *scenario.Scenario) ([]string, error) {
 	return slices.Compact(files), nil
 }
 
-// Holds reports whether a path is a scenario, or manifests: objects of Kubernetes or of something else, or a snapshot of
+// Classify reports whether a path is a scenario, or manifests: objects of Kubernetes or of something else, or a snapshot of
 // kube-scheduler-simulator. Both are false if this cannot be decided, such as for a file that does not exist, or for a pipe, which can be
 // read only once.
-func Holds(fsys fs.FS, path string) (aScenario, manifests bool) {
+func Classify(fsys fs.FS, path string) (aScenario, manifests bool) {
 	info, err := os.Stat(path)
 	switch {
 	case path == manifest.Stdin:
@@ -49,7 +49,7 @@ func Holds(fsys fs.FS, path string) (aScenario, manifests bool) {
 		if _, err := os.Stat(filepath.Join(path, FileName)); !os.IsNotExist(err) {
 			return true, false
 		}
-		_, err := manifest.Files(nil, path)
+		_, err := manifest.ListFiles(nil, path)
 		return false, err == nil
 	case !info.Mode().IsRegular():
 		return false, false

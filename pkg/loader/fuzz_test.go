@@ -14,8 +14,8 @@ import (
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
-// large matches numbers with which a few bytes ask for a cluster that takes long to build.
-var large = regexp.MustCompile(`[0-9]{4}|[eE][0-9]`)
+// largeNumber matches numbers with which a few bytes ask for a cluster that takes long to build.
+var largeNumber = regexp.MustCompile(`[0-9]{4}|[eE][0-9]`)
 
 // FuzzLoad looks for scenarios that make the loader panic, or that give another result the second time. They can name only files of
 // testdata.
@@ -34,12 +34,12 @@ func FuzzLoad(f *testing.F) {
 		f.Add(string(data))
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		if len(text) > 10_000 || large.MatchString(text) {
+		if len(text) > 10_000 || largeNumber.MatchString(text) {
 			return
 		}
 		const file = "fuzz/scenario.yaml"
 		load := func() (*scenario.Scenario, string) {
-			s, err := LoadFS(with(tree, file, text), file, Options{})
+			s, err := LoadFS(addFile(tree, file, text), file, Options{})
 			if err != nil {
 				return s, err.Error()
 			}
@@ -60,8 +60,8 @@ func FuzzLoad(f *testing.F) {
 	})
 }
 
-// with returns the tree with one more file.
-func with(tree fstest.MapFS, file, text string) fstest.MapFS {
+// addFile returns the tree with one more file.
+func addFile(tree fstest.MapFS, file, text string) fstest.MapFS {
 	more := fstest.MapFS{file: {Data: []byte(text)}}
 	for name, entry := range tree {
 		more[name] = entry

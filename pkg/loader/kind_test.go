@@ -33,7 +33,7 @@ spec:
 	pause = "---\n{apiVersion: v1, kind: Pod, metadata: {name: pause}, spec: {containers: [{name: pause, image: registry.example.com/pause:1}]}}\n"
 )
 
-func classes(s *scenario.Scenario) (names []string) {
+func storageClassNames(s *scenario.Scenario) (names []string) {
 	for _, obj := range s.Objects() {
 		if class, is := obj.(*storagev1.StorageClass); is {
 			names = append(names, class.Name)
@@ -66,7 +66,7 @@ func TestKindStorage(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(c.want, slices.Sorted(slices.Values(classes(s)))); diff != "" || len(s.Notes) != c.notes {
+			if diff := cmp.Diff(c.want, slices.Sorted(slices.Values(storageClassNames(s)))); diff != "" || len(s.Notes) != c.notes {
 				t.Errorf("notes %q; classes (-want +got):\n%s", s.Notes, diff)
 			}
 		})
@@ -89,7 +89,7 @@ variants:
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := [][]string{classes(s), classes(s.Variants[0].Scenario), classes(s.Variants[1].Scenario)}
+	got := [][]string{storageClassNames(s), storageClassNames(s.Variants[0].Scenario), storageClassNames(s.Variants[1].Scenario)}
 	if diff := cmp.Diff([][]string{nil, {"standard"}, nil}, got); diff != "" {
 		t.Errorf("classes (-want +got):\n%s", diff)
 	}

@@ -73,11 +73,11 @@ type Options struct {
 	// Notes come from the reader of the files: what the files lack, and what that means for an answer. Default: none.
 	Notes []string
 
-	// grouped lists the pod groups that objects of a dump name. It is set when the loader reads the input for the second time, with the
+	// dumpPodGroups lists the pod groups that objects of a dump name. It is set when the loader reads the input for the second time, with the
 	// feature gate that keeps the names of groups.
-	grouped []string
-	// found is the release of the cluster. It is set when the loader reads the input for the second time, as that release.
-	found string
+	dumpPodGroups []string
+	// dumpRelease is the release of the cluster. It is set when the loader reads the input for the second time, as that release.
+	dumpRelease string
 }
 
 // Flag is a flag of a command line that sets a field of the scenario. The loader checks its value like that of the field.
@@ -103,7 +103,7 @@ func Load(path string, opts Options) (*scenario.Scenario, error) {
 		}
 		path = filepath.Join(path, FileName)
 		if err == nil {
-			err = manifest.Regular(path, file)
+			err = manifest.CheckRegular(path, file)
 		}
 		if err != nil {
 			return nil, err
@@ -124,8 +124,8 @@ func LoadContext(ctx context.Context, fsys fs.FS, path string, opts Options) (*s
 	l := newLoader(path, opts)
 	l.ctx, l.stop = context.WithCancelCause(ctx)
 	defer l.stop(nil)
-	s, err := l.load(fsys, path)
-	if again, found := l.again(); found && !l.ended() {
+	s, err := l.loadFile(fsys, path)
+	if again, found := l.optionsToReread(); found && !l.ended() {
 		return LoadContext(ctx, fsys, path, again)
 	}
 	if l.ended() {
@@ -134,10 +134,10 @@ func LoadContext(ctx context.Context, fsys fs.FS, path string, opts Options) (*s
 	return s, err
 }
 
-func (l *loader) load(fsys fs.FS, path string) (*scenario.Scenario, error) {
+func (l *loader) loadFile(fsys fs.FS, path string) (*scenario.Scenario, error) {
 	file := &scenario.File{}
 	if file.APIVersion, file.Kind = manifest.ListHead(fsys, path); file.APIVersion != "" && file.Kind != "" { // a dump, which may be large
-		l.head(file)
+		l.checkHead(file)
 		return nil, l.problems.Err()
 	}
 	data, err := manifest.ReadFile(fsys, nil, path)
@@ -151,7 +151,7 @@ func (l *loader) load(fsys fs.FS, path string) (*scenario.Scenario, error) {
 		document = data // its beginning may be readable
 	}
 	if file.APIVersion, file.Kind = manifest.Head(document); file.APIVersion != "" && file.Kind != "" {
-		if l.head(file); l.problems.Len() > 0 {
+		if l.checkHead(file); l.problems.Len() > 0 {
 			return nil, l.problems.Err()
 		}
 	}
@@ -165,17 +165,17 @@ func (l *loader) load(fsys fs.FS, path string) (*scenario.Scenario, error) {
 		l.problems.AddUnread(err)
 		l.incomplete = true
 	}
-	return l.build(file)
+	return l.buildScenario(file)
 }
 
-// ForeignError says that a file is not a scenario, but an object of Kubernetes or of something else.
-type ForeignError struct {
+// foreignError says that a file is not a scenario, but an object of Kubernetes or of something else.
+type foreignError struct {
 	// File is the file as it was given; APIVersion and Kind are those of its first document.
 	File, APIVersion, Kind string
 }
 
 // Error names the file, and says what to do with it.
-func (e *ForeignError) Error() string {
+func (e *foreignError) Error() string {
 	return fmt.Sprintf("%s: apiVersion %q and kind %q are not a scenario's; give apiVersion: %s and kind: %s, or name this file in a scenario or with -f",
 		e.File, e.APIVersion, e.Kind, scenario.APIVersion, scenario.Kind)
 }
@@ -185,9 +185,9 @@ func (e *ForeignError) Error() string {
 func New(name string, file *scenario.File) (*scenario.Scenario, error) {
 	file.APIVersion, file.Kind = scenario.APIVersion, scenario.Kind
 	l := newLoader(name, Options{})
-	s, err := l.build(file)
-	if again, found := l.again(); found {
-		return newLoader(name, again).build(file)
+	s, err := l.buildScenario(file)
+	if again, found := l.optionsToReread(); found {
+		return newLoader(name, again).buildScenario(file)
 	}
 	return s, err
 }
@@ -201,14 +201,14 @@ func FromFiles(stdin io.Reader, clusterFiles, files []string, opts Options) (*sc
 	if l.stdin = stdin; stdin != nil {
 		l.stdin = io.TeeReader(stdin, &read)
 	}
-	s, err := l.fromFiles(clusterFiles, files)
-	if again, found := l.again(); found {
+	s, err := l.loadFiles(clusterFiles, files)
+	if again, found := l.optionsToReread(); found {
 		return FromFiles(&read, clusterFiles, files, again)
 	}
 	return s, err
 }
 
-func (l *loader) fromFiles(clusterFiles, files []string) (*scenario.Scenario, error) {
+func (l *loader) loadFiles(clusterFiles, files []string) (*scenario.Scenario, error) {
 	s := &scenario.Scenario{Name: scenario.CommandLine, TerminationSeconds: terminationSeconds, MaxPods: controller.MaxPods}
 	for _, file := range slices.Concat(clusterFiles, files) {
 		if file != "-" {
@@ -218,34 +218,34 @@ func (l *loader) fromFiles(clusterFiles, files []string) (*scenario.Scenario, er
 	file := &scenario.File{}
 	l.overlay(s, file)
 	defer l.switchRelease(&file.Scheduler)()
-	l.operators(&scenario.Operators{})
+	l.mergeOperatorOptions(&scenario.Operators{})
 	l.readPrices("")
-	var read contents
+	var read scenarioContent
 	if len(clusterFiles) > 0 {
-		read.cluster = []content{l.read(field.NewPath("--cluster"), clusterFiles)}
+		read.cluster = []sourceContent{l.readFiles(field.NewPath("--cluster"), clusterFiles)}
 	}
 	if len(files) > 0 {
 		step := scenario.LoadedStep{Step: scenario.Step{Name: "apply", Apply: &scenario.Source{Files: files}}}
 		l.step = step.Name
-		given := l.read(field.NewPath("-f"), files)
+		given := l.readFiles(field.NewPath("-f"), files)
 		isNode := func(obj cluster.Object) bool {
 			_, is := obj.(*v1.Node)
 			return is
 		}
-		nodes := content{objects: list.Where(given.objects, isNode)}
-		given.objects = slices.Concat(l.install(), slices.DeleteFunc(given.objects, isNode))
+		nodes := sourceContent{objects: list.Where(given.objects, isNode)}
+		given.objects = slices.Concat(l.installOperators(), slices.DeleteFunc(given.objects, isNode))
 		read.cluster = append(read.cluster, nodes)
-		read.steps, s.Steps = []content{given}, []scenario.LoadedStep{step}
+		read.steps, s.Steps = []sourceContent{given}, []scenario.LoadedStep{step}
 	}
-	if l.release = l.otherRelease(); l.release != "" {
+	if l.releaseToReread = l.findReleaseToReread(); l.releaseToReread != "" {
 		return nil, nil // the caller reads the input again
 	}
 	l.assemble(s, &read)
 	if !l.incomplete {
 		l.makeNodes(s, len(clusterFiles) > 0)
 	}
-	s.Config = l.scheduler(&scenario.Scheduler{})
-	if l.finish(s); l.problems.Len() > 0 {
+	s.Config = l.readSchedulerConfig(&scenario.Scheduler{})
+	if l.finishScenario(s); l.problems.Len() > 0 {
 		return nil, l.problems.Err()
 	}
 	return s, nil
@@ -253,54 +253,54 @@ func (l *loader) fromFiles(clusterFiles, files []string) (*scenario.Scenario, er
 
 // loader reads a scenario file and everything that it names.
 type loader struct {
-	ctx      context.Context         // whose end ends the loading
-	stop     context.CancelCauseFunc // ends the loading, for example at a limit
-	nodes    *int                    // the number of nodes so far; see scenario.Limits
-	devices  *int
-	problems *scenario.Problems // of the file
-	dir      string
-	fsys     fs.FS
-	stdin    io.Reader
-	opts     Options
-	given    *contents // everything that was read, to look up custom resources
-	lines    *manifest.Lines
-	data     []byte          // of the scenario's file; nil if there is no file
-	named    map[string]bool // the files, folders and globs that the scenario and its variants name, spelled as there
+	ctx          context.Context         // whose end ends the loading
+	stop         context.CancelCauseFunc // ends the loading, for example at a limit
+	nodeCount    *int                    // the number of nodes so far; see scenario.Limits
+	deviceCount  *int
+	problems     *scenario.Problems // of the file
+	dir          string
+	fsys         fs.FS
+	stdin        io.Reader
+	opts         Options
+	inputContent *scenarioContent // everything that was read, to look up custom resources
+	lines        *manifest.Lines
+	data         []byte          // of the scenario's file; nil if there is no file
+	namedFiles   map[string]bool // the files, folders and globs that the scenario and its variants name, spelled as there
 
-	sources      map[string]map[cluster.Ref]manifest.Source
-	step         string // the step whose objects are being read
-	incomplete   bool   // some objects could not be read
-	ignored      []manifest.Ignored
-	flaws        []manifest.Flaw
-	single       []string   // pod groups whose pods are placed one by one
-	grouped      []string   // of these, the groups that objects of a dump name
-	gateGiven    bool       // the scenario or a flag sets the feature gate for pod groups
-	releaseGiven bool       // the scenario or a flag sets the release
-	machines     []*v1.Node // the nodes that were read
-	release      string     // the cluster's release, if the input has to be read again as that release
-	notes        []string   // for the report
-	levelKeys    []string
-	classes      []*resourcev1.DeviceClass // of synthetic devices
-	storage      string                    // the mode of the file or of a flag, such as none
-	config       *manifest.Raw             // the scheduler configuration among the objects; a snapshot has one
-	prices       *price.Table              // nil without a file of prices
-	pricesFile   string                    // the path of the file of prices
-	ownersGone   bool                      // pods with unknown controllers are not replaced
+	sources          map[string]map[cluster.Ref]manifest.Source
+	step             string // the step whose objects are being read
+	incomplete       bool   // some objects could not be read
+	ignored          []manifest.Ignored
+	flaws            []manifest.Flaw
+	ignoredPodGroups []string   // pod groups whose pods are placed one by one
+	dumpPodGroups    []string   // of these, the groups that objects of a dump name
+	gateGiven        bool       // the scenario or a flag sets the feature gate for pod groups
+	releaseGiven     bool       // the scenario or a flag sets the release
+	nodesRead        []*v1.Node // the nodes that were read
+	releaseToReread  string     // the cluster's release, if the input has to be read again as that release
+	notes            []string   // for the report
+	levelKeys        []string
+	deviceClasses    []*resourcev1.DeviceClass // of synthetic devices
+	storageMode      string                    // the mode of the file or of a flag, such as none
+	foundConfig      *manifest.Raw             // the scheduler configuration among the objects; a snapshot has one
+	prices           *price.Table              // nil without a file of prices
+	pricesFile       string                    // the path of the file of prices
+	ownersGone       bool                      // pods with unknown controllers are not replaced
 
-	federation *scenario.Federation // nil for a single cluster
-	members    map[string]string    // the path of each cluster in the file, by name
-	ofKind     map[string]bool      // by name of a member: it is a kind cluster
-	madeUp     map[string]bool      // by name of a member: all its nodes are synthetic
+	federation       *scenario.Federation // nil for a single cluster
+	members          map[string]string    // the path of each cluster in the file, by name
+	kindMembers      map[string]bool      // by name of a member: it is a kind cluster
+	syntheticMembers map[string]bool      // by name of a member: all its nodes are synthetic
 }
 
 func newLoader(file string, opts Options) *loader {
 	ctx, stop := context.WithCancelCause(context.Background())
 	l := &loader{
-		ctx: ctx, stop: stop, notes: slices.Clone(opts.Notes), nodes: new(int), devices: new(int), problems: &scenario.Problems{File: file, Flags: map[string]string{}}, fsys: opts.FS, opts: opts, given: &contents{},
-		named: map[string]bool{}, members: map[string]string{}, ofKind: map[string]bool{}, madeUp: map[string]bool{},
+		ctx: ctx, stop: stop, notes: slices.Clone(opts.Notes), nodeCount: new(int), deviceCount: new(int), problems: &scenario.Problems{File: file, Flags: map[string]string{}}, fsys: opts.FS, opts: opts, inputContent: &scenarioContent{},
+		namedFiles: map[string]bool{}, members: map[string]string{}, kindMembers: map[string]bool{}, syntheticMembers: map[string]bool{},
 	}
-	if server := l.otherRelease(); server != "" { // known before anything is read
-		l.opts.found = server
+	if server := l.findReleaseToReread(); server != "" { // known before anything is read
+		l.opts.dumpRelease = server
 	}
 	return l
 }
@@ -308,13 +308,13 @@ func newLoader(file string, opts Options) *loader {
 // ended reports whether the loading has ended: its context ended, or the scenario exceeds a limit.
 func (l *loader) ended() bool { return l.ctx.Err() != nil }
 
-// within adds to the counts of nodes and devices, and compares them and the number of pods with the limits. A count above its limit ends
+// countWithinLimits adds to the counts of nodes and devices, and compares them and the number of pods with the limits. A count above its limit ends
 // the loading.
-func (l *loader) within(nodes, devices, pods int) bool {
-	*l.nodes, *l.devices = *l.nodes+nodes, *l.devices+devices
+func (l *loader) countWithinLimits(nodes, devices, pods int) bool {
+	*l.nodeCount, *l.deviceCount = *l.nodeCount+nodes, *l.deviceCount+devices
 	for _, err := range []error{
-		scenario.Exceeds("nodes", *l.nodes, l.opts.Limits.Nodes), scenario.Exceeds("devices", *l.devices, l.opts.Limits.Devices),
-		scenario.Exceeds("pods", pods, l.opts.Limits.Pods),
+		scenario.CheckLimit("nodes", *l.nodeCount, l.opts.Limits.Nodes), scenario.CheckLimit("devices", *l.deviceCount, l.opts.Limits.Devices),
+		scenario.CheckLimit("pods", pods, l.opts.Limits.Pods),
 	} {
 		if err != nil {
 			l.stop(err)
@@ -323,8 +323,8 @@ func (l *loader) within(nodes, devices, pods int) bool {
 	return !l.ended()
 }
 
-// build completes the scenario of a file. It returns nil, nil if the input has to be read again as another release.
-func (l *loader) build(file *scenario.File) (*scenario.Scenario, error) {
+// buildScenario completes the scenario of a file. It returns nil, nil if the input has to be read again as another release.
+func (l *loader) buildScenario(file *scenario.File) (*scenario.Scenario, error) {
 	s := &scenario.Scenario{Name: file.Metadata.Name, Description: strings.TrimSpace(file.Description), Expect: file.Expect}
 	if s.Name == "" {
 		s.Name = l.defaultName()
@@ -336,36 +336,36 @@ func (l *loader) build(file *scenario.File) (*scenario.Scenario, error) {
 		s.MaxPods = min(s.MaxPods, s.Limits.Pods)
 	}
 	s.TerminationSeconds = ptr.Deref(file.TerminationSeconds, terminationSeconds)
-	s.Expects = l.places(file.Expect, "expect")
+	s.Expects = l.expectationPlaces(file.Expect, "expect")
 	l.overlay(s, file)
-	l.head(file)
+	l.checkHead(file)
 	defer l.switchRelease(&file.Scheduler)()
-	l.operators(&file.Operators)
-	l.customResources(file.CustomResources)
+	l.mergeOperatorOptions(&file.Operators)
+	l.addCustomResourceRules(file.CustomResources)
 	l.readPrices(file.Prices)
-	read := &contents{cluster: l.clusters(s, file)}
-	if l.release = l.otherRelease(); l.release != "" {
+	read := &scenarioContent{cluster: l.readClusters(s, file)}
+	if l.releaseToReread = l.findReleaseToReread(); l.releaseToReread != "" {
 		return nil, nil // the caller reads the input again
 	}
 	l.step = scenario.WorkloadsStep
-	read.workloads = []content{{objects: l.install()}}
+	read.workloads = []sourceContent{{objects: l.installOperators()}}
 	for i := 0; i < len(file.Workloads) && !l.ended(); i++ {
-		read.workloads = append(read.workloads, l.source(field.NewPath("workloads").Index(i), &file.Workloads[i], false))
+		read.workloads = append(read.workloads, l.readSource(field.NewPath("workloads").Index(i), &file.Workloads[i], false))
 	}
 	for i := 0; i < len(file.Steps) && !l.ended(); i++ {
 		path := field.NewPath("steps").Index(i)
 		step := scenario.LoadedStep{Step: file.Steps[i]}
 		l.step = step.Name
-		step.Expects = l.places(step.Expect, "steps", i, "expect")
-		given := content{patch: step.Patch}
+		step.Expects = l.expectationPlaces(step.Expect, "steps", i, "expect")
+		given := sourceContent{patch: step.Patch}
 		if step.Apply != nil {
-			given = l.source(path.Child("apply"), step.Apply, false)
+			given = l.readSource(path.Child("apply"), step.Apply, false)
 		}
 		if step.Delete != nil && len(step.Delete.Files) > 0 {
-			given = l.read(path.Child("delete", "files"), step.Delete.Files)
+			given = l.readFiles(path.Child("delete", "files"), step.Delete.Files)
 		}
 		if step.Join != nil && l.federation != nil {
-			joined := l.member(path.Child("join"), step.Join)
+			joined := l.readMember(path.Child("join"), step.Join)
 			step.Karmada.Joined = &joined
 		}
 		read.steps, s.Steps = append(read.steps, given), append(s.Steps, step)
@@ -374,40 +374,40 @@ func (l *loader) build(file *scenario.File) (*scenario.Scenario, error) {
 	if l.ended() {
 		return nil, context.Cause(l.ctx)
 	}
-	s.Config = l.scheduler(&file.Scheduler)
+	s.Config = l.readSchedulerConfig(&file.Scheduler)
 	before := l.problems.Len()
 	scenario.ValidateVariants(l.problems, file.Variants, l.patchesResource)
 	scenario.ValidateSweep(l.problems, file.Sweep)
 	invalid := l.problems.Len() > before
-	if l.finish(s); l.incomplete || invalid || l.ended() {
+	if l.finishScenario(s); l.incomplete || invalid || l.ended() {
 		return nil, l.problems.Err()
 	}
-	v := newVarier(l, s)
-	v.variants(file.Variants)
-	v.sweep(file.Sweep)
+	v := newVariantReader(l, s)
+	v.readVariants(file.Variants)
+	v.readSweep(file.Sweep)
 	if err := l.problems.Err(); err != nil {
 		return nil, err
 	}
-	s.Named = slices.Sorted(maps.Keys(l.named))
+	s.Named = slices.Sorted(maps.Keys(l.namedFiles))
 	return s, nil
 }
 
-// finish completes the scenario with notes, prices, assumed claims and owners, and checks it.
-func (l *loader) finish(s *scenario.Scenario) {
+// finishScenario completes the scenario with notes, prices, assumed claims and owners, and checks it.
+func (l *loader) finishScenario(s *scenario.Scenario) {
 	l.assumeClaims(s)
-	l.price(s.Objects())
-	s.File, s.Named, s.Dump, s.Strict = l.problems.File, slices.Sorted(maps.Keys(l.named)), l.opts.Dump, l.opts.Strict
-	s.Ignored, s.Notes, s.LevelKeys, s.Sources = l.ignored, slices.Concat(list.Once(l.notes), placedSingly(list.Once(l.single)), placedTogether(s, l.opts.grouped)), l.levelKeys, l.sources
-	s.Notes = append(s.Notes, unevaluated(s)...)
+	l.annotatePrices(s.Objects())
+	s.File, s.Named, s.Dump, s.Strict = l.problems.File, slices.Sorted(maps.Keys(l.namedFiles)), l.opts.Dump, l.opts.Strict
+	s.Ignored, s.Notes, s.LevelKeys, s.Sources = l.ignored, slices.Concat(list.Distinct(l.notes), noteIgnoredPodGroups(list.Distinct(l.ignoredPodGroups)), noteDumpPodGroups(s, l.opts.dumpPodGroups)), l.levelKeys, l.sources
+	s.Notes = append(s.Notes, noteUnevaluated(s)...)
 	s.Notes = append(s.Notes, l.noteRelease()...)
 	s.Notes = append(s.Notes, noteOlderKeys(s.Nodes())...)
-	scenario.ValidateSteps(l.problems, s, func(target scenario.Target) bool { return l.ended() || l.given.holds(target) })
-	probed(s)
-	l.dump(s)
+	scenario.ValidateSteps(l.problems, s, func(target scenario.Target) bool { return l.ended() || l.inputContent.holdsResource(target) })
+	setLastAttempts(s)
+	l.adaptDump(s)
 	l.addOwners(s)
 	l.nodeGroups(s)
 	s.KeepAdmitted()
-	l.noNodesLeft(s)
+	l.reportNodesSetAside(s)
 	if l.incomplete {
 		check.Nodes(l.ctx, l.problems, s)
 	} else {
@@ -415,21 +415,21 @@ func (l *loader) finish(s *scenario.Scenario) {
 	}
 }
 
-// again returns the options for a second reading, if the objects prove that their cluster has another release, or pod groups.
-func (l *loader) again() (Options, bool) {
-	if opts := l.opts; l.release != "" {
-		opts.found = l.release
+// optionsToReread returns the options for a second reading, if the objects prove that their cluster has another release, or pod groups.
+func (l *loader) optionsToReread() (Options, bool) {
+	if opts := l.opts; l.releaseToReread != "" {
+		opts.dumpRelease = l.releaseToReread
 		return opts, true
 	}
-	return l.withPodGroups()
+	return l.optionsWithPodGroups()
 }
 
-// places returns the lines of an expectation in the scenario's file.
-func (l *loader) places(expect *scenario.Expect, path ...any) scenario.Places {
+// expectationPlaces returns the lines of an expectation in the scenario's file.
+func (l *loader) expectationPlaces(expect *scenario.Expect, path ...any) scenario.ExpectLines {
 	if l.data == nil || expect == nil {
-		return scenario.Places{}
+		return scenario.ExpectLines{}
 	}
-	return scenario.Places{File: l.problems.File, Lines: l.fileLines().Below(path...)}
+	return scenario.ExpectLines{File: l.problems.File, Lines: l.fileLines().LinesBelow(path...)}
 }
 
 // fileLines returns the lines of the scenario's file.
@@ -440,9 +440,9 @@ func (l *loader) fileLines() *manifest.Lines {
 	return l.lines
 }
 
-// locate keeps the place of an object in its file if the object is a pod, a workload, a disruption budget, a device claim or a policy.
+// recordSource keeps the place of an object in its file if the object is a pod, a workload, a disruption budget, a device claim or a policy.
 // Objects with a controller are left out: a dump has thousands of these.
-func (l *loader) locate(obj cluster.Object, source manifest.Source) {
+func (l *loader) recordSource(obj cluster.Object, source manifest.Source) {
 	spec, _ := cluster.PodSpec(obj)
 	kind := cluster.KindOf(obj)
 	named := spec != nil || kind == "PodDisruptionBudget" || kind == "ResourceClaim" || kind == "ResourceClaimTemplate" || strings.HasSuffix(kind, "AdmissionPolicy")
@@ -458,8 +458,8 @@ func (l *loader) locate(obj cluster.Object, source manifest.Source) {
 	l.sources[l.step][cluster.RefTo(obj)] = source
 }
 
-// head reports a file whose apiVersion and kind are not a scenario's.
-func (l *loader) head(file *scenario.File) {
+// checkHead reports a file whose apiVersion and kind are not a scenario's.
+func (l *loader) checkHead(file *scenario.File) {
 	switch {
 	case file.APIVersion == scenario.APIVersion && file.Kind == scenario.Kind:
 	case file.Kind == scenario.Kind && strings.HasPrefix(file.APIVersion, "faultline/"):
@@ -467,7 +467,7 @@ func (l *loader) head(file *scenario.File) {
 	case file.APIVersion == "" || file.Kind == "" || file.Kind == scenario.Kind || strings.HasPrefix(file.APIVersion, "faultline/"):
 		l.problems.Add(nil, "apiVersion %q and kind %q are not a scenario's; give apiVersion: %s and kind: %s", file.APIVersion, file.Kind, scenario.APIVersion, scenario.Kind)
 	default:
-		l.problems.AddErrors(&ForeignError{File: l.problems.File, APIVersion: file.APIVersion, Kind: file.Kind})
+		l.problems.AddErrors(&foreignError{File: l.problems.File, APIVersion: file.APIVersion, Kind: file.Kind})
 	}
 }
 
@@ -483,7 +483,7 @@ func (l *loader) overlay(s *scenario.Scenario, file *scenario.File) {
 		l.problems.Flags["scheduler.kubernetes"] = "kubernetes"
 	}
 	if l.releaseGiven = file.Scheduler.Kubernetes != ""; !l.releaseGiven {
-		file.Scheduler.Kubernetes = l.opts.found
+		file.Scheduler.Kubernetes = l.opts.dumpRelease
 	}
 	if file.Ties == "" && sched.RandomTies(file.Scheduler.Kubernetes) {
 		file.Ties = "random"
@@ -493,7 +493,7 @@ func (l *loader) overlay(s *scenario.Scenario, file *scenario.File) {
 	s.AsTemplate, s.PlaceAnew = file.AsTemplate, file.Fresh
 	s.APIServer = cluster.APIServer{Plugins: file.APIServer.EnableAdmissionPlugins, User: file.APIServer.As}
 	s.Unread = l.opts.Unread
-	l.ownersGone, l.storage = file.UnknownOwners == "gone", file.Storage
+	l.ownersGone, l.storageMode = file.UnknownOwners == "gone", file.Storage
 	scenario.ValidateFile(l.problems, file)
 }
 

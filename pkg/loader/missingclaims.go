@@ -34,17 +34,17 @@ func (l *loader) assumeClaims(s *scenario.Scenario) {
 		return
 	}
 	missing := newMissingClaims(s.Objects())
-	missing.find()
+	missing.findClaims()
 	if len(missing.found) == 0 {
 		return
 	}
-	classes := l.assumedClasses(missing.claiming(), true)
+	classes := l.makeAssumedClasses(missing.objectsNamingClasses(), true)
 	for _, class := range classes {
 		missing.classes = append(missing.classes, class.(*storagev1.StorageClass))
 	}
 	s.Cluster = slices.Concat(s.Cluster, classes)
 	missing.makeObjects()
-	add := func(objects *[]cluster.Object) { *objects = slices.Concat(*objects, missing.beside(*objects)) }
+	add := func(objects *[]cluster.Object) { *objects = slices.Concat(*objects, missing.objectsMadeFor(*objects)) }
 	add(&s.Cluster)
 	add(&s.Workloads)
 	s.Steps = slices.Clone(s.Steps)
@@ -53,35 +53,35 @@ func (l *loader) assumeClaims(s *scenario.Scenario) {
 			add(&s.Steps[i].Objects)
 		}
 	}
-	l.notes = append(l.notes, missing.note())
+	l.notes = append(l.notes, missing.noteAssumedClaims())
 }
 
 // missingClaims finds and makes the claims of running pods that the objects lack, or whose volumes they lack.
 type missingClaims struct {
-	objects []cluster.Object
-	nodes   map[string]*v1.Node
-	claims  map[types.NamespacedName]*v1.PersistentVolumeClaim
-	volumes map[string]*v1.PersistentVolume
-	holding map[types.NamespacedName]*v1.PersistentVolume // the volumes with a claim, by the name of that claim
-	sets    map[types.NamespacedName]*appsv1.StatefulSet
-	classes []*storagev1.StorageClass
-	found   []*missingClaim
+	objects        []cluster.Object
+	nodes          map[string]*v1.Node
+	claims         map[types.NamespacedName]*v1.PersistentVolumeClaim
+	volumes        map[string]*v1.PersistentVolume
+	volumesByClaim map[types.NamespacedName]*v1.PersistentVolume // the volumes with a claim, by the name of that claim
+	sets           map[types.NamespacedName]*appsv1.StatefulSet
+	classes        []*storagev1.StorageClass
+	found          []*missingClaim
 }
 
 // missingClaim is a claim of running pods that the objects lack, or whose volume they lack.
 type missingClaim struct {
-	name      types.NamespacedName
-	pods      []*v1.Pod                 // the running pods with the claim
-	claim     *v1.PersistentVolumeClaim // nil: the claim itself is missing
-	template  *v1.PersistentVolumeClaim // the template of the claim; nil: unknown
-	templated cluster.Object            // the StatefulSet or pod that has the template
-	made      []cluster.Object
-	class     *storagev1.StorageClass // the class that limits which nodes reach the volume; nil: no limit, or the volume has its own
+	name          types.NamespacedName
+	pods          []*v1.Pod                 // the running pods with the claim
+	claim         *v1.PersistentVolumeClaim // nil: the claim itself is missing
+	template      *v1.PersistentVolumeClaim // the template of the claim; nil: unknown
+	templateOwner cluster.Object            // the StatefulSet or pod that has the template
+	made          []cluster.Object
+	class         *storagev1.StorageClass // the class that limits which nodes reach the volume; nil: no limit, or the volume has its own
 }
 
 func newMissingClaims(objects []cluster.Object) *missingClaims {
 	m := &missingClaims{objects: objects, nodes: map[string]*v1.Node{}, claims: map[types.NamespacedName]*v1.PersistentVolumeClaim{},
-		volumes: map[string]*v1.PersistentVolume{}, holding: map[types.NamespacedName]*v1.PersistentVolume{}, sets: map[types.NamespacedName]*appsv1.StatefulSet{}}
+		volumes: map[string]*v1.PersistentVolume{}, volumesByClaim: map[types.NamespacedName]*v1.PersistentVolume{}, sets: map[types.NamespacedName]*appsv1.StatefulSet{}}
 	for _, obj := range objects {
 		switch o := obj.(type) {
 		case *v1.Node:
@@ -91,7 +91,7 @@ func newMissingClaims(objects []cluster.Object) *missingClaims {
 		case *v1.PersistentVolume:
 			m.volumes[o.Name] = o
 			if ref := o.Spec.ClaimRef; ref != nil && ref.UID != "" {
-				m.holding[types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}] = o
+				m.volumesByClaim[types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}] = o
 			}
 		case *appsv1.StatefulSet:
 			m.sets[cluster.NameOf(o)] = o
@@ -102,21 +102,21 @@ func newMissingClaims(objects []cluster.Object) *missingClaims {
 	return m
 }
 
-// runs reports whether the pod runs on a node of the cluster, and so has its volumes there.
-func (m *missingClaims) runs(pod *v1.Pod) bool {
-	return m.nodes[pod.Spec.NodeName] != nil && !cluster.Terminal(pod) && (cluster.Dumped(pod) || pod.Status.Phase == v1.PodRunning)
+// isRunning reports whether the pod runs on a node of the cluster, and so has its volumes there.
+func (m *missingClaims) isRunning(pod *v1.Pod) bool {
+	return m.nodes[pod.Spec.NodeName] != nil && !cluster.IsTerminal(pod) && (cluster.FromDump(pod) || pod.Status.Phase == v1.PodRunning)
 }
 
-// find collects the missing claims, in the order of the pods.
-func (m *missingClaims) find() {
+// findClaims collects the missing claims, in the order of the pods.
+func (m *missingClaims) findClaims() {
 	known := map[types.NamespacedName]*missingClaim{}
 	for _, obj := range m.objects {
 		pod, is := obj.(*v1.Pod)
-		if !is || !m.runs(pod) {
+		if !is || !m.isRunning(pod) {
 			continue
 		}
 		for i := range pod.Spec.Volumes {
-			of := m.claimOf(pod, &pod.Spec.Volumes[i])
+			of := m.findMissingClaim(pod, &pod.Spec.Volumes[i])
 			if of == nil {
 				continue
 			}
@@ -129,8 +129,8 @@ func (m *missingClaims) find() {
 	}
 }
 
-// claimOf returns the claim behind a volume of the pod if the claim or its volume is missing, and nil otherwise.
-func (m *missingClaims) claimOf(pod *v1.Pod, vol *v1.Volume) *missingClaim {
+// findMissingClaim returns the claim behind a volume of the pod if the claim or its volume is missing, and nil otherwise.
+func (m *missingClaims) findMissingClaim(pod *v1.Pod, vol *v1.Volume) *missingClaim {
 	of := &missingClaim{name: types.NamespacedName{Namespace: pod.Namespace}}
 	switch {
 	case vol.PersistentVolumeClaim != nil:
@@ -139,7 +139,7 @@ func (m *missingClaims) claimOf(pod *v1.Pod, vol *v1.Volume) *missingClaim {
 	case vol.Ephemeral != nil && vol.Ephemeral.VolumeClaimTemplate != nil && pod.UID != "":
 		of.name.Name = ephemeral.VolumeClaimName(pod, vol)
 		template := vol.Ephemeral.VolumeClaimTemplate
-		of.template, of.templated = &v1.PersistentVolumeClaim{ObjectMeta: template.ObjectMeta, Spec: template.Spec}, pod
+		of.template, of.templateOwner = &v1.PersistentVolumeClaim{ObjectMeta: template.ObjectMeta, Spec: template.Spec}, pod
 		of.template.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(pod, v1.SchemeGroupVersion.WithKind("Pod"))}
 	default:
 		return nil
@@ -163,19 +163,19 @@ func (c *missingClaim) setTemplate(sets map[types.NamespacedName]*appsv1.Statefu
 	}
 	for i := range set.Spec.VolumeClaimTemplates {
 		if template := set.Spec.VolumeClaimTemplates[i]; template.Name+"-"+pod.Name == c.name.Name {
-			c.template, c.templated = template.DeepCopy(), set
+			c.template, c.templateOwner = template.DeepCopy(), set
 			c.template.OwnerReferences = nil
 		}
 	}
 }
 
-// claiming returns the objects that name the classes of the claims, and the StorageClasses and PersistentVolumes, which show what classes
+// objectsNamingClasses returns the objects that name the classes of the claims, and the StorageClasses and PersistentVolumes, which show what classes
 // there are.
-func (m *missingClaims) claiming() []cluster.Object {
+func (m *missingClaims) objectsNamingClasses() []cluster.Object {
 	var all []cluster.Object
 	for _, of := range m.found {
-		if of.templated != nil && !slices.Contains(all, of.templated) {
-			all = append(all, of.templated)
+		if of.templateOwner != nil && !slices.Contains(all, of.templateOwner) {
+			all = append(all, of.templateOwner)
 		}
 	}
 	return append(all, list.Where(m.objects, func(obj cluster.Object) bool {
@@ -190,25 +190,25 @@ func (m *missingClaims) claiming() []cluster.Object {
 // makeObjects makes the objects of all missing claims.
 func (m *missingClaims) makeObjects() {
 	for _, of := range m.found {
-		of.make(m)
+		of.makeClaimAndVolume(m)
 	}
 }
 
-// make makes the claim and its volume, except for the one that the objects have.
-func (c *missingClaim) make(m *missingClaims) {
+// makeClaimAndVolume makes the claim and its volume, except for the one that the objects have.
+func (c *missingClaim) makeClaimAndVolume(m *missingClaims) {
 	claim := c.claim
-	held := m.holding[c.name]
+	held := m.volumesByClaim[c.name]
 	if claim == nil {
-		claim = c.madeClaim(held)
+		claim = c.makeClaim(held)
 	}
-	c.class = c.classIn(m.classes, claim)
+	c.class = c.chooseClass(m.classes, claim)
 	class := c.class
 	if class == nil {
-		class = unrestricted
+		class = unrestrictedClass
 	}
 	pv, bound := controller.Provision(claim, class, m.nodes[c.pods[0].Spec.NodeName])
-	if !c.reached(pv, m.nodes) { // so the volume is not of that class
-		pv, bound = controller.Provision(claim, unrestricted, nil)
+	if !c.reachesAllPods(pv, m.nodes) { // so the volume is not of that class
+		pv, bound = controller.Provision(claim, unrestrictedClass, nil)
 	}
 	if pv.Spec.NodeAffinity == nil {
 		c.class = nil
@@ -229,14 +229,14 @@ func (c *missingClaim) make(m *missingClaims) {
 	pv.UID = admission.UID("PersistentVolume", "", pv.Name, 0)
 }
 
-// unrestricted is a StorageClass whose volumes all nodes reach.
-var unrestricted = &storagev1.StorageClass{
+// unrestrictedClass is a StorageClass whose volumes all nodes reach.
+var unrestrictedClass = &storagev1.StorageClass{
 	ObjectMeta:  metav1.ObjectMeta{Annotations: map[string]string{controller.VolumeTopologyAnnotation: "none"}},
 	Provisioner: assumedProvisioner,
 }
 
-// reached reports whether the nodes of all pods with the claim reach the volume.
-func (c *missingClaim) reached(pv *v1.PersistentVolume, nodes map[string]*v1.Node) bool {
+// reachesAllPods reports whether the nodes of all pods with the claim reach the volume.
+func (c *missingClaim) reachesAllPods(pv *v1.PersistentVolume, nodes map[string]*v1.Node) bool {
 	return !slices.ContainsFunc(c.pods, func(pod *v1.Pod) bool {
 		return volume.CheckNodeAffinity(pv, nodes[pod.Spec.NodeName].Labels) != nil
 	})
@@ -245,9 +245,9 @@ func (c *missingClaim) reached(pv *v1.PersistentVolume, nodes map[string]*v1.Nod
 // assumedSize is the size of a claim whose size is unknown.
 var assumedSize = resource.MustParse("1Gi")
 
-// madeClaim makes the claim from its template, or else from the volume that it holds. If both are unknown, any number of nodes may use the
+// makeClaim makes the claim from its template, or else from the volume that it holds. If both are unknown, any number of nodes may use the
 // claim at a time, so that the claim keeps no pod from its node.
-func (c *missingClaim) madeClaim(held *v1.PersistentVolume) *v1.PersistentVolumeClaim {
+func (c *missingClaim) makeClaim(held *v1.PersistentVolume) *v1.PersistentVolumeClaim {
 	first := c.pods[0]
 	claim := &v1.PersistentVolumeClaim{}
 	switch {
@@ -271,10 +271,10 @@ func (c *missingClaim) madeClaim(held *v1.PersistentVolume) *v1.PersistentVolume
 	return claim
 }
 
-// classIn returns the class that limits which nodes reach the claim's volume: the class that the claim names, or the default class if its
+// chooseClass returns the class that limits which nodes reach the claim's volume: the class that the claim names, or the default class if its
 // template names none. If nothing is known of the claim, and the volumes of all classes reach equally far, it returns the default class or
 // the first by name.
-func (c *missingClaim) classIn(classes []*storagev1.StorageClass, claim *v1.PersistentVolumeClaim) *storagev1.StorageClass {
+func (c *missingClaim) chooseClass(classes []*storagev1.StorageClass, claim *v1.PersistentVolumeClaim) *storagev1.StorageClass {
 	if volume.PersistentVolumeClaimHasClass(claim) {
 		name := volume.GetPersistentVolumeClaimClass(claim)
 		if at := slices.IndexFunc(classes, func(class *storagev1.StorageClass) bool { return class.Name == name }); at >= 0 {
@@ -300,8 +300,8 @@ func (c *missingClaim) classIn(classes []*storagev1.StorageClass, claim *v1.Pers
 	return class
 }
 
-// beside returns the objects that were made for pods among the given ones.
-func (m *missingClaims) beside(objects []cluster.Object) (made []cluster.Object) {
+// objectsMadeFor returns the objects that were made for pods among the given ones.
+func (m *missingClaims) objectsMadeFor(objects []cluster.Object) (made []cluster.Object) {
 	among := map[cluster.Object]bool{}
 	for _, obj := range objects {
 		among[obj] = true
@@ -314,9 +314,9 @@ func (m *missingClaims) beside(objects []cluster.Object) (made []cluster.Object)
 	return made
 }
 
-// note returns the note that names the assumed claims, and says which nodes reach their volumes.
-func (m *missingClaims) note() string {
-	names := list.Each(m.found, func(of *missingClaim) string { return cluster.Qualify(of.name.Namespace, of.name.Name) })
+// noteAssumedClaims returns the note that names the assumed claims, and says which nodes reach their volumes.
+func (m *missingClaims) noteAssumedClaims() string {
+	names := list.Map(m.found, func(of *missingClaim) string { return cluster.Qualify(of.name.Namespace, of.name.Name) })
 	n := len(m.found)
 	lacks := "that the input lacks"
 	switch there := list.Count(m.found, func(of *missingClaim) bool { return of.claim != nil }); there {
@@ -326,21 +326,21 @@ func (m *missingClaims) note() string {
 	default:
 		lacks += ", or whose volumes it lacks"
 	}
-	groups := list.Group(m.found, m.reach)
-	reaches := list.Each(groups, func(group []*missingClaim) string {
-		text := words.Pick(len(group), "with a volume ", "with volumes ") + m.reach(group[0])
+	groups := list.GroupBy(m.found, m.describeReach)
+	reaches := list.Map(groups, func(group []*missingClaim) string {
+		text := words.Pick(len(group), "with a volume ", "with volumes ") + m.describeReach(group[0])
 		if len(groups) > 1 {
 			text = fmt.Sprintf("%d %s", len(group), text)
 		}
 		return text
 	})
 	return fmt.Sprintf("%s of running pods %s (%s) %s assumed to be there, %s; give PersistentVolumeClaims and PersistentVolumes, too.",
-		words.Count(n, "claim"), lacks, some(names, maxNamed), words.Pick(n, "is", "are"), strings.Join(reaches, ", "))
+		words.Count(n, "claim"), lacks, abbreviateNames(names, maxNamed), words.Pick(n, "is", "are"), strings.Join(reaches, ", "))
 }
 
-// reach returns the clause that says which nodes reach the claim's volume.
-func (m *missingClaims) reach(of *missingClaim) string {
-	if of.claim == nil && m.holding[of.name] != nil {
+// describeReach returns the clause that says which nodes reach the claim's volume.
+func (m *missingClaims) describeReach(of *missingClaim) string {
+	if of.claim == nil && m.volumesByClaim[of.name] != nil {
 		return "that the input has"
 	}
 	if of.class == nil {

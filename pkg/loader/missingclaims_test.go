@@ -129,7 +129,7 @@ func claimInWords(claim *v1.PersistentVolumeClaim, pv *v1.PersistentVolume) stri
 	for _, owner := range claim.OwnerReferences {
 		text += " of " + owner.Name
 	}
-	if !cluster.Assumed(claim) && !cluster.Assumed(pv) {
+	if !cluster.IsAssumed(claim) && !cluster.IsAssumed(pv) {
 		text += ", given"
 	}
 	return text

@@ -33,7 +33,7 @@ func (l *loader) makeNodes(s *scenario.Scenario, clusterGiven bool) {
 	if nodes == nil {
 		return
 	}
-	asked, lone := len(nodes.Flags) > 0, lonePod(s.Objects())
+	asked, lone := len(nodes.Flags) > 0, findLonePod(s.Objects())
 	bound := func(obj cluster.Object) bool {
 		pod, is := obj.(*v1.Pod)
 		return is && pod.Spec.NodeName != ""
@@ -43,7 +43,7 @@ func (l *loader) makeNodes(s *scenario.Scenario, clusterGiven bool) {
 		l.problems.Add(nil, "%s: the input has nodes of its own, %s; leave out these nodes, or %s", strings.Join(nodes.Flags, ", "),
 			words.Few(namesOf(given)), words.And(nodes.Flags))
 		return
-	case !asked && (len(given) > 0 || clusterGiven || slices.ContainsFunc(l.flaws, nodeAside) || lone == nil && slices.ContainsFunc(s.Objects(), bound)):
+	case !asked && (len(given) > 0 || clusterGiven || slices.ContainsFunc(l.flaws, isNodeSetAside) || lone == nil && slices.ContainsFunc(s.Objects(), bound)):
 		return
 	}
 	made, err := nodes.build()
@@ -58,14 +58,14 @@ func (l *loader) makeNodes(s *scenario.Scenario, clusterGiven bool) {
 		l.notes = append(l.notes, nodes.Assumed)
 	}
 	if nodes.KindName != "" {
-		l.kindStorage(s)
+		l.addKindClass(s)
 	} else {
-		l.makeStorage(s, true)
+		l.addAssumedClasses(s, true)
 	}
 	if lone != nil {
-		l.placeAnew(s, lone)
+		l.unplacePod(s, lone)
 	}
-	l.noteLacking(s, made)
+	l.noteMissingResources(s, made)
 }
 
 func (n *Nodes) build() ([]*v1.Node, error) {
@@ -77,7 +77,7 @@ func (n *Nodes) build() ([]*v1.Node, error) {
 }
 
 func namesOf(nodes []*v1.Node) []string {
-	return list.Each(nodes, func(node *v1.Node) string { return node.Name })
+	return list.Map(nodes, func(node *v1.Node) string { return node.Name })
 }
 
 // nodeGroups adds the node groups that the labels of nodes name to the autoscaler, with a note that lists them.
@@ -85,7 +85,7 @@ func (l *loader) nodeGroups(s *scenario.Scenario) {
 	if s.Autoscaler == nil || l.incomplete || s.Federated() {
 		return
 	}
-	grouped, note, err := s.Autoscaler.Grouped(s.Nodes(), s.Pods())
+	grouped, note, err := s.Autoscaler.WithLabelGroups(s.Nodes(), s.Pods())
 	if err != nil {
 		l.problems.AddLines(field.NewPath("autoscaler"), err)
 		return

@@ -29,17 +29,17 @@ type OperatorOptions struct {
 	Custom []generic.Rule
 }
 
-// operators returns all known operators. A new operator has its package below pkg/input/operator, and a line here; see docs/operators.md.
-func operators(opts OperatorOptions) []operator.Operator {
-	known := programmed(opts)
+// knownOperators returns all known operators. A new operator has its package below pkg/input/operator, and a line here; see docs/operators.md.
+func knownOperators(opts OperatorOptions) []operator.Operator {
+	known := codedOperators(opts)
 	for _, rule := range opts.Custom { // before the built-in rules, which they can replace
 		known = append(known, generic.New(rule))
 	}
-	return append(known, generic.Shipped()...)
+	return append(known, generic.BuiltIn()...)
 }
 
-// programmed returns the operators that are written in Go, not as rules.
-func programmed(opts OperatorOptions) []operator.Operator {
+// codedOperators returns the operators that are written in Go, not as rules.
+func codedOperators(opts OperatorOptions) []operator.Operator {
 	return []operator.Operator{
 		kafscale.New(opts.KafScale),
 		stackable.New(opts.Stackable),
@@ -67,7 +67,7 @@ func Expand(stdin io.Reader, files []string, opts OperatorOptions, strict bool) 
 			return nil, nil, err
 		}
 	}
-	all := operators(opts)
+	all := knownOperators(opts)
 	installed, err := operator.Install(all)
 	if err != nil {
 		return nil, nil, err
@@ -78,24 +78,24 @@ func Expand(stdin io.Reader, files []string, opts OperatorOptions, strict bool) 
 	}
 	return &operator.Result{
 		Objects: slices.Concat(installed.Objects, expanded.Objects), Made: slices.Concat(installed.Made, expanded.Made),
-		Notes: slices.Concat(notesOf(slices.Concat(set.Flaws, set.Older)), noteSkipped(set), installed.Notes, expanded.Notes), Ignored: expanded.Ignored,
+		Notes: slices.Concat(noteFlaws(slices.Concat(set.Flaws, set.Older)), noteSkipped(set), installed.Notes, expanded.Notes), Ignored: expanded.Ignored,
 	}, set.Objects, nil
 }
 
-// operators merges the operators' options of the file into those of the command line, which win.
-func (l *loader) operators(given *scenario.Operators) {
-	l.opts.Operators.KafScale = l.kafscale(given.KafScale).Over(l.opts.Operators.KafScale)
+// mergeOperatorOptions merges the operators' options of the file into those of the command line, which win.
+func (l *loader) mergeOperatorOptions(given *scenario.Operators) {
+	l.opts.Operators.KafScale = l.readKafScaleOptions(given.KafScale).OverriddenBy(l.opts.Operators.KafScale)
 	if err := l.opts.Operators.KafScale.Validate(); err != nil {
-		l.addLines(err)
+		l.reportLines(err)
 		l.incomplete = true
 		l.opts.Operators.KafScale = kafscale.Options{} // so that the problem is reported once
 	}
 	l.opts.Operators.Stackable.ADR = l.opts.Operators.Stackable.ADR || given.Stackable.ADR
-	l.hydrolix(given.Hydrolix)
+	l.readHydrolixProfile(given.Hydrolix)
 }
 
-// kafscale returns the KafScale options of the file. Without any option, the release kafscale stands for the chart with its defaults.
-func (l *loader) kafscale(given *scenario.KafScale) kafscale.Options {
+// readKafScaleOptions returns the KafScale options of the file. Without any option, the release kafscale stands for the chart with its defaults.
+func (l *loader) readKafScaleOptions(given *scenario.KafScale) kafscale.Options {
 	if given == nil {
 		return kafscale.Options{}
 	}
@@ -105,7 +105,7 @@ func (l *loader) kafscale(given *scenario.KafScale) kafscale.Options {
 		l.problems.Add(path.Child("revision"), "%q is not a revision; use before, drifted or fixed", given.Revision)
 	}
 	if given.Values != "" {
-		if file, data, ok := l.file(path.Child("values"), given.Values); ok {
+		if file, data, ok := l.readNamedFile(path.Child("values"), given.Values); ok {
 			opts.Values = append(opts.Values, kafscale.Document{Name: file, Data: data})
 		}
 	}
@@ -118,12 +118,12 @@ func (l *loader) kafscale(given *scenario.KafScale) kafscale.Options {
 	return opts
 }
 
-// hydrolix reads the profile that the scenario names. A profile of the command line wins over it.
-func (l *loader) hydrolix(given *scenario.HydrolixOptions) {
+// readHydrolixProfile reads the profile that the scenario names. A profile of the command line wins over it.
+func (l *loader) readHydrolixProfile(given *scenario.HydrolixOptions) {
 	if given == nil || given.Profile == "" {
 		return
 	}
-	file, data, ok := l.file(field.NewPath("operators", "hydrolix", "profile"), given.Profile)
+	file, data, ok := l.readNamedFile(field.NewPath("operators", "hydrolix", "profile"), given.Profile)
 	if !ok {
 		return
 	}
@@ -137,15 +137,15 @@ func (l *loader) hydrolix(given *scenario.HydrolixOptions) {
 	}
 }
 
-// install returns the objects of the operators' own charts.
-func (l *loader) install() []cluster.Object {
-	return l.made(operator.Install(operators(l.opts.Operators)))
+// installOperators returns the objects of the operators' own charts.
+func (l *loader) installOperators() []cluster.Object {
+	return l.keepOperatorResult(operator.Install(knownOperators(l.opts.Operators)))
 }
 
-// made returns the objects that operators made, and keeps their notes, places and ignored resources. An error is reported line by line.
-func (l *loader) made(result *operator.Result, err error) []cluster.Object {
+// keepOperatorResult returns the objects that operators made, and keeps their notes, places and ignored resources. An error is reported line by line.
+func (l *loader) keepOperatorResult(result *operator.Result, err error) []cluster.Object {
 	if err != nil {
-		l.addLines(err)
+		l.reportLines(err)
 		l.incomplete = true
 		return nil
 	}
@@ -154,18 +154,18 @@ func (l *loader) made(result *operator.Result, err error) []cluster.Object {
 	var objects []cluster.Object
 	for _, obj := range result.Objects {
 		if obj.Source.Line > 0 { // objects of a chart are in no file
-			l.locate(obj.Object, obj.Source)
+			l.recordSource(obj.Object, obj.Source)
 		}
 		if obj.PodGroup != "" {
-			l.single = append(l.single, namespacedName(obj.GetNamespace(), obj.PodGroup))
+			l.ignoredPodGroups = append(l.ignoredPodGroups, namespacedName(obj.GetNamespace(), obj.PodGroup))
 		}
 		objects = append(objects, obj.Object)
 	}
 	return objects
 }
 
-// addLines reports each line of an error as a problem. Each line names its own place.
-func (l *loader) addLines(err error) {
+// reportLines reports each line of an error as a problem. Each line names its own place.
+func (l *loader) reportLines(err error) {
 	for line := range strings.Lines(err.Error()) {
 		l.problems.AddErrors(errors.New(strings.TrimSpace(line)))
 	}

@@ -17,11 +17,11 @@ import (
 	"github.com/faultline/faultline/pkg/list"
 )
 
-// params replaces each custom resource whose kind is the parameter kind of a policy by a cluster.Param, and also the definitions of these
+// convertParams replaces each custom resource whose kind is the parameter kind of a policy by a cluster.Param, and also the definitions of these
 // kinds.
-func (r *contents) params() {
+func (r *scenarioContent) convertParams() {
 	wanted := map[admissionv1.ParamKind]bool{}
-	all := [][]content{r.cluster, r.workloads, r.steps}
+	all := [][]sourceContent{r.cluster, r.workloads, r.steps}
 	for _, list := range all {
 		for i := range list {
 			for _, obj := range list[i].objects {
@@ -68,7 +68,7 @@ func (r *contents) params() {
 		for param := range wanted {
 			if gvk := schema.FromAPIVersionAndKind(param.APIVersion, param.Kind); gvk.Group == group && gvk.Kind == kind {
 				namespaced[kind] = scope == "Namespaced"
-				return paramOf(resource, "", definition.Object)
+				return newParam(resource, "", definition.Object)
 			}
 		}
 		return nil
@@ -82,12 +82,12 @@ func (r *contents) params() {
 		if namespaced[resource.Kind] {
 			namespace = cmp.Or(namespace, v1.NamespaceDefault)
 		}
-		return paramOf(resource, namespace, content.Object)
+		return newParam(resource, namespace, content.Object)
 	})
 }
 
-// paramOf returns the resource as a parameter of policies.
-func paramOf(resource manifest.Ignored, namespace string, content map[string]any) *cluster.Param {
+// newParam returns the resource as a parameter of policies.
+func newParam(resource manifest.Ignored, namespace string, content map[string]any) *cluster.Param {
 	return &cluster.Param{
 		TypeMeta:   metav1.TypeMeta{APIVersion: resource.APIVersion, Kind: resource.Kind},
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: resource.Name},
@@ -95,14 +95,14 @@ func paramOf(resource manifest.Ignored, namespace string, content map[string]any
 	}
 }
 
-// withoutParams removes the bindings of policies from a dump if the dump lacks their parameters, with a note for each. The parameters are
+// dropBindingsWithoutParams removes the bindings of policies from a dump if the dump lacks their parameters, with a note for each. The parameters are
 // unknown, not missing: a dump has no ConfigMaps unless somebody adds them. The reader of a live cluster has read the parameters, so its
 // bindings stay.
-func (l *loader) withoutParams(r *contents) {
+func (l *loader) dropBindingsWithoutParams(r *scenarioContent) {
 	if l.opts.Server != "" {
 		return
 	}
-	all := [][]content{r.cluster, r.workloads, r.steps}
+	all := [][]sourceContent{r.cluster, r.workloads, r.steps}
 	paramKinds, given := map[cluster.Ref]admissionv1.ParamKind{}, []cluster.Object(nil)
 	for _, contents := range all {
 		for i := range contents {
@@ -124,9 +124,9 @@ func (l *loader) withoutParams(r *contents) {
 	for _, contents := range all {
 		for i := range contents {
 			contents[i].objects = list.Without(contents[i].objects, func(obj cluster.Object) bool {
-				policy, ref := paramRefOf(obj)
+				policy, ref := bindingParamRef(obj)
 				kind, has := paramKinds[policy]
-				if ref == nil || !has || !cluster.Dumped(obj) || slices.ContainsFunc(given, func(o cluster.Object) bool { return isParam(o, kind, ref) }) {
+				if ref == nil || !has || !cluster.FromDump(obj) || slices.ContainsFunc(given, func(o cluster.Object) bool { return mayBeParam(o, kind, ref) }) {
 					return false
 				}
 				what := "parameters, each " + kind.Kind + " with labels " + metav1.FormatLabelSelector(ref.Selector)
@@ -141,8 +141,8 @@ func (l *loader) withoutParams(r *contents) {
 	}
 }
 
-// paramRefOf returns the policy of a binding, and the reference to its parameters; nil if the binding has none.
-func paramRefOf(obj cluster.Object) (policy cluster.Ref, ref *admissionv1.ParamRef) {
+// bindingParamRef returns the policy of a binding, and the reference to its parameters; nil if the binding has none.
+func bindingParamRef(obj cluster.Object) (policy cluster.Ref, ref *admissionv1.ParamRef) {
 	switch o := obj.(type) {
 	case *admissionv1.ValidatingAdmissionPolicyBinding:
 		return cluster.Ref{Kind: "ValidatingAdmissionPolicy", Name: o.Spec.PolicyName}, o.Spec.ParamRef
@@ -152,8 +152,8 @@ func paramRefOf(obj cluster.Object) (policy cluster.Ref, ref *admissionv1.ParamR
 	return cluster.Ref{}, nil
 }
 
-// isParam reports whether the object may be a parameter that the reference of a binding selects.
-func isParam(obj cluster.Object, kind admissionv1.ParamKind, ref *admissionv1.ParamRef) bool {
+// mayBeParam reports whether the object may be a parameter that the reference of a binding selects.
+func mayBeParam(obj cluster.Object, kind admissionv1.ParamKind, ref *admissionv1.ParamRef) bool {
 	if cluster.KindOf(obj) != kind.Kind || ref.Namespace != "" && obj.GetNamespace() != ref.Namespace {
 		return false
 	}

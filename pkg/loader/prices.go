@@ -26,7 +26,7 @@ func (l *loader) readPrices(named string) {
 		}
 	case named != "":
 		var ok bool
-		if l.pricesFile, data, ok = l.file(field.NewPath("prices"), named); !ok {
+		if l.pricesFile, data, ok = l.readNamedFile(field.NewPath("prices"), named); !ok {
 			return
 		}
 	default:
@@ -40,8 +40,8 @@ func (l *loader) readPrices(named string) {
 	l.prices = table
 }
 
-// price annotates the nodes among the objects with the prices of the file. A price in a node's own annotation wins.
-func (l *loader) price(objects []cluster.Object) {
+// annotatePrices annotates the nodes among the objects with the prices of the file. A price in a node's own annotation wins.
+func (l *loader) annotatePrices(objects []cluster.Object) {
 	var nodes []*v1.Node
 	for _, obj := range objects {
 		if node, is := obj.(*v1.Node); is {

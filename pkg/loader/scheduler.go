@@ -17,9 +17,9 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// scheduler returns the scheduler's configuration: that of the options, or else the scenario's own, or else one found among the objects, or
+// readSchedulerConfig returns the scheduler's configuration: that of the options, or else the scenario's own, or else one found among the objects, or
 // else the default.
-func (l *loader) scheduler(given *scenario.Scheduler) *sched.Config {
+func (l *loader) readSchedulerConfig(given *scenario.Scheduler) *sched.Config {
 	path := field.NewPath("scheduler")
 	var config *sched.Config
 	var err error
@@ -35,15 +35,15 @@ func (l *loader) scheduler(given *scenario.Scheduler) *sched.Config {
 			config, err = l.loadConfig(l.opts.SchedulerConfig, data)
 		}
 	case given.Config != "":
-		file, data, ok := l.file(path.Child("config"), given.Config)
+		file, data, ok := l.readNamedFile(path.Child("config"), given.Config)
 		if !ok {
 			return nil
 		}
 		config, err = l.loadConfig(file, data)
 	case given.Inline != nil:
 		config, err = sched.LoadConfig(l.opts.ConfigOptions, fmt.Sprintf("%s: %s", l.problems.File, path.Child("inline")), given.Inline.Raw)
-	case l.config != nil:
-		config, err = sched.LoadConfig(l.opts.ConfigOptions, l.config.Source.String(), l.config.Data)
+	case l.foundConfig != nil:
+		config, err = sched.LoadConfig(l.opts.ConfigOptions, l.foundConfig.Source.String(), l.foundConfig.Data)
 	default:
 		config, err = sched.DefaultConfig()
 	}
@@ -63,15 +63,15 @@ func (l *loader) clusterRelease() (who, release string) {
 	if v, err := version.ParseGeneric(l.opts.Server); err == nil {
 		return "API server runs", version.MajorMinor(v.Major(), v.Minor()).String()
 	}
-	return "nodes run", cluster.Kubelets(l.machines)
+	return "nodes run", cluster.NewestKubelet(l.nodesRead)
 }
 
-// otherRelease returns the release of the cluster if the input has to be read again as that release, and "" otherwise. A release decides
+// findReleaseToReread returns the release of the cluster if the input has to be read again as that release, and "" otherwise. A release decides
 // which fields objects may have. The input is read again if the cluster's release is known, differs from the present one, and no option or
 // field chooses a release.
-func (l *loader) otherRelease() string {
+func (l *loader) findReleaseToReread() string {
 	_, release := l.clusterRelease()
-	if l.releaseGiven || l.opts.found != "" || release == (sched.Release{}).Minor() || !slices.Contains(sched.Releases(), release) {
+	if l.releaseGiven || l.opts.dumpRelease != "" || release == (sched.Release{}).Minor() || !slices.Contains(sched.Releases(), release) {
 		return ""
 	}
 	return release
@@ -85,7 +85,7 @@ func (l *loader) noteRelease() []string {
 	switch {
 	case l.releaseGiven || release == "" || release == own:
 		return nil
-	case l.opts.found == release:
+	case l.opts.dumpRelease == release:
 		return []string{fmt.Sprintf("The %s Kubernetes %s, so this answers as it.", who, release)}
 	}
 	return []string{fmt.Sprintf("The %s Kubernetes %s, and this answers as %s; --kubernetes can answer as %s.", who, release, own, words.Or(sched.Releases()))}

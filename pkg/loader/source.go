@@ -22,16 +22,16 @@ import (
 	"github.com/faultline/faultline/pkg/topology"
 )
 
-// clusterSources reads the sources of a cluster. Two nodes with the same name are a problem: the later one would replace the earlier one,
+// readClusterSources reads the sources of a cluster. Two nodes with the same name are a problem: the later one would replace the earlier one,
 // and nobody means that.
-func (l *loader) clusterSources(path *field.Path, sources []scenario.Source) (all []content) {
+func (l *loader) readClusterSources(path *field.Path, sources []scenario.Source) (all []sourceContent) {
 	if len(sources) == 0 {
 		l.problems.Add(path, "is missing; name files, objects or synthetic that give the nodes")
 		l.incomplete = true
 	}
 	from := map[string]int{}
 	for i := 0; i < len(sources) && !l.ended(); i++ {
-		read := l.source(path.Index(i), &sources[i], true)
+		read := l.readSource(path.Index(i), &sources[i], true)
 		all = append(all, read)
 		var twice []string
 		for _, obj := range read.objects {
@@ -53,29 +53,29 @@ func (l *loader) clusterSources(path *field.Path, sources []scenario.Source) (al
 	return all
 }
 
-// source reads one source. Only the source of a cluster may be synthetic; nodes says whether the source is one.
-func (l *loader) source(path *field.Path, source *scenario.Source, nodes bool) content {
+// readSource reads one source. Only the source of a cluster may be synthetic; nodes says whether the source is one.
+func (l *loader) readSource(path *field.Path, source *scenario.Source, nodes bool) sourceContent {
 	given := list.Count([]bool{len(source.Files) > 0, len(source.Objects) > 0, source.Synthetic != nil}, func(is bool) bool { return is })
 	problems := l.problems.Len()
 	defer func() { l.incomplete = l.incomplete || l.problems.Len() > problems }()
 	switch {
 	case source.Synthetic != nil && !nodes:
 		l.problems.Add(path.Child("synthetic"), "is only allowed under cluster; give files or objects here")
-		return content{}
+		return sourceContent{}
 	case given != 1 && nodes:
 		l.problems.Add(path, "give exactly one of files, objects and synthetic")
-		return content{}
+		return sourceContent{}
 	case given != 1:
 		l.problems.Add(path, "give exactly one of files and objects")
-		return content{}
+		return sourceContent{}
 	case len(source.Files) > 0:
-		return l.read(path.Child("files"), source.Files)
+		return l.readFiles(path.Child("files"), source.Files)
 	case source.Synthetic != nil:
-		return content{objects: l.synthetic(path.Child("synthetic"), source.Synthetic), madeUp: true}
+		return sourceContent{objects: l.makeSynthetic(path.Child("synthetic"), source.Synthetic), isSynthetic: true}
 	}
-	var found content
+	var found sourceContent
 	for i := 0; i < len(source.Objects) && !l.ended(); i++ {
-		if resource, is := l.resource(path.Child("objects").Index(i), source.Objects[i].Raw); is {
+		if resource, is := l.decodeResource(path.Child("objects").Index(i), source.Objects[i].Raw); is {
 			found.resources = append(found.resources, resource)
 			continue
 		}
@@ -85,46 +85,46 @@ func (l *loader) source(path *field.Path, source *scenario.Source, nodes bool) c
 			continue
 		}
 		if l.data != nil {
-			l.locate(obj.Object, manifest.Source{File: l.problems.File, Line: l.fileLines().Of(manifest.PathOf(path.Child("objects").Index(i).String())...)})
+			l.recordSource(obj.Object, manifest.Source{File: l.problems.File, Line: l.fileLines().LineOf(manifest.SplitPath(path.Child("objects").Index(i).String())...)})
 		}
 		found.objects = append(found.objects, obj.Object)
 	}
-	l.count(found.objects)
+	l.countObjects(found.objects)
 	return found
 }
 
-// count adds the nodes and pods that were read to the counts, and keeps the nodes.
-func (l *loader) count(objects []cluster.Object) {
+// countObjects adds the nodes and pods that were read to the counts, and keeps the nodes.
+func (l *loader) countObjects(objects []cluster.Object) {
 	nodes, pods := 0, 0
 	for _, obj := range objects {
 		switch obj := obj.(type) {
 		case *v1.Node:
 			nodes++
-			l.machines = append(l.machines, obj)
+			l.nodesRead = append(l.nodesRead, obj)
 		case *v1.Pod:
 			pods++
 		}
 	}
-	l.within(nodes, 0, pods)
+	l.countWithinLimits(nodes, 0, pods)
 }
 
-// resource decodes an object of the scenario's file if it is a custom resource of a known operator or, in a federation, of Karmada. It
+// decodeResource decodes an object of the scenario's file if it is a custom resource of a known operator or, in a federation, of Karmada. It
 // returns false for any other object.
-func (l *loader) resource(path *field.Path, data []byte) (manifest.Ignored, bool) {
+func (l *loader) decodeResource(path *field.Path, data []byte) (manifest.Ignored, bool) {
 	set, err := manifest.Decode(l.problems.File, data)
-	if err != nil || len(set.Ignored) != 1 || !operator.Knows(operators(l.opts.Operators), set.Ignored[0]) && !l.ofKarmada(set.Ignored[0]) {
+	if err != nil || len(set.Ignored) != 1 || !operator.Knows(knownOperators(l.opts.Operators), set.Ignored[0]) && !l.isKarmada(set.Ignored[0]) {
 		return manifest.Ignored{}, false
 	}
 	resource := set.Ignored[0]
 	resource.Source = manifest.Source{File: l.problems.File, Path: path.String()}
 	if l.data != nil {
-		resource.Source.Line = l.fileLines().Of(manifest.PathOf(path.String())...)
+		resource.Source.Line = l.fileLines().LineOf(manifest.SplitPath(path.String())...)
 	}
 	return resource, true
 }
 
-// read reads files, folders and globs.
-func (l *loader) read(path *field.Path, files []string) content {
+// readFiles reads files, folders and globs.
+func (l *loader) readFiles(path *field.Path, files []string) sourceContent {
 	problems := l.problems.Len()
 	defer func() { l.incomplete = l.incomplete || l.problems.Len() > problems }()
 	var found []string
@@ -137,17 +137,17 @@ func (l *loader) read(path *field.Path, files []string) content {
 		case file == manifest.Stdin:
 			found = append(found, file)
 		default:
-			l.named[file] = true
+			l.namedFiles[file] = true
 			file = l.resolve(file)
-			if !strings.ContainsAny(file, "*?[") && !l.exists(file) {
-				l.problems.Add(path.Index(i), "%s", l.missing(file))
+			if !strings.ContainsAny(file, "*?[") && !l.fileExists(file) {
+				l.problems.Add(path.Index(i), "%s", l.describeMissingFile(file))
 				continue
 			}
 			found = append(found, file)
 		}
 	}
 	if len(found) == 0 {
-		return content{}
+		return sourceContent{}
 	}
 	most := map[string]int{}
 	for kind, limit := range map[string]int{"Node": l.opts.Limits.Nodes, "Pod": l.opts.Limits.Pods} {
@@ -155,39 +155,39 @@ func (l *loader) read(path *field.Path, files []string) content {
 			most[kind] = limit
 		}
 	}
-	set, err := manifest.ReadWithin(l.ctx, most, l.fsys, l.stdin, found...)
+	set, err := manifest.ReadLimited(l.ctx, most, l.fsys, l.stdin, found...)
 	if many := (*manifest.TooManyError)(nil); errors.As(err, &many) {
 		l.stop(&scenario.LimitError{What: strings.ToLower(many.Kind) + "s", Has: many.Most + 1, Most: many.Most})
 	}
 	if l.ended() {
-		return content{}
+		return sourceContent{}
 	}
 	if err == nil && l.opts.Strict {
 		err = set.Strict()
 	}
 	if err != nil {
 		l.problems.AddErrors(err)
-		return content{}
+		return sourceContent{}
 	}
-	return l.take(set)
+	return l.collectSet(set)
 }
 
 // resolve returns the path of a file that the scenario names.
-func (l *loader) resolve(file string) string { return resolve(l.dir, file) }
+func (l *loader) resolve(file string) string { return resolveFrom(l.dir, file) }
 
-// resolve returns the path of a file relative to the folder dir, or the file itself if it is absolute.
-func resolve(dir, file string) string {
+// resolveFrom returns the path of a file relative to the folder dir, or the file itself if it is absolute.
+func resolveFrom(dir, file string) string {
 	if filepath.IsAbs(file) {
 		return file
 	}
 	return filepath.Join(dir, file)
 }
 
-// file reads a file that a field of the scenario names. It reports a problem, and returns false, if it cannot.
-func (l *loader) file(path *field.Path, name string) (file string, data []byte, ok bool) {
-	l.named[name] = true
-	if file = l.resolve(name); !l.exists(file) {
-		l.problems.Add(path, "%s", l.missing(file))
+// readNamedFile reads a file that a field of the scenario names. It reports a problem, and returns false, if it cannot.
+func (l *loader) readNamedFile(path *field.Path, name string) (file string, data []byte, ok bool) {
+	l.namedFiles[name] = true
+	if file = l.resolve(name); !l.fileExists(file) {
+		l.problems.Add(path, "%s", l.describeMissingFile(file))
 		return file, nil, false
 	}
 	data, err := manifest.ReadFile(l.fsys, nil, file)
@@ -197,7 +197,7 @@ func (l *loader) file(path *field.Path, name string) (file string, data []byte, 
 	return file, data, err == nil
 }
 
-func (l *loader) exists(file string) bool {
+func (l *loader) fileExists(file string) bool {
 	var err error
 	if l.fsys == nil {
 		_, err = os.Stat(file)
@@ -207,22 +207,22 @@ func (l *loader) exists(file string) bool {
 	return err == nil
 }
 
-// missing returns the sentence that a file does not exist, with the folder to which paths are relative.
-func (l *loader) missing(file string) string {
+// describeMissingFile returns the sentence that a file does not exist, with the folder to which paths are relative.
+func (l *loader) describeMissingFile(file string) string {
 	if l.dir == "" {
 		return fmt.Sprintf("there is no file or folder %s", file)
 	}
 	return fmt.Sprintf("there is no file or folder %s; paths are relative to the folder of the scenario", file)
 }
 
-// synthetic makes the nodes and ResourceSlices of a synthetic source, and keeps its DeviceClasses for later.
-func (l *loader) synthetic(path *field.Path, spec *topology.Spec) []cluster.Object {
+// makeSynthetic makes the nodes and ResourceSlices of a synthetic source, and keeps its DeviceClasses for later.
+func (l *loader) makeSynthetic(path *field.Path, spec *topology.Spec) []cluster.Object {
 	if most := l.opts.Limits.Nodes; most > 0 {
-		if nodes, devices := spec.Planned(most); !l.within(nodes, devices, 0) {
+		if nodes, devices := spec.CountPlanned(most); !l.countWithinLimits(nodes, devices, 0) {
 			return nil
 		}
 	}
-	made, invalid := topology.Make(spec, path)
+	made, invalid := topology.BuildCluster(spec, path)
 	for _, err := range invalid {
 		l.problems.Add(nil, "%s", err)
 	}
@@ -230,23 +230,23 @@ func (l *loader) synthetic(path *field.Path, spec *topology.Spec) []cluster.Obje
 		return nil
 	}
 	l.levelKeys = append(l.levelKeys, spec.LevelKeys()...)
-	objects := list.Each(made.Nodes, func(node *v1.Node) cluster.Object { return node })
+	objects := list.Map(made.Nodes, func(node *v1.Node) cluster.Object { return node })
 	for _, slice := range made.Slices {
 		objects = append(objects, slice)
 	}
-	l.classes = append(l.classes, made.Classes...)
+	l.deviceClasses = append(l.deviceClasses, made.Classes...)
 	return objects
 }
 
-// withClasses adds the DeviceClasses of synthetic devices that the objects lack.
-func (l *loader) withClasses(objects []cluster.Object) []cluster.Object {
+// addDeviceClasses adds the DeviceClasses of synthetic devices that the objects lack.
+func (l *loader) addDeviceClasses(objects []cluster.Object) []cluster.Object {
 	given := map[string]bool{}
 	for _, obj := range objects {
 		if class, ok := obj.(*resourcev1.DeviceClass); ok {
 			given[class.Name] = true
 		}
 	}
-	for _, class := range l.classes {
+	for _, class := range l.deviceClasses {
 		if !given[class.Name] {
 			given[class.Name] = true
 			objects = append(objects, class)
@@ -255,13 +255,13 @@ func (l *loader) withClasses(objects []cluster.Object) []cluster.Object {
 	return objects
 }
 
-// take keeps the flaws, notes, pod groups and scheduler configurations of a set, and returns its objects and custom resources.
-func (l *loader) take(set *manifest.Set) content {
+// collectSet keeps the flaws, notes, pod groups and scheduler configurations of a set, and returns its objects and custom resources.
+func (l *loader) collectSet(set *manifest.Set) sourceContent {
 	for i := range set.SchedulerConfigs {
-		if l.config != nil {
-			l.problems.Add(nil, "both %s and %s configure the scheduler; keep one", l.config.Source, set.SchedulerConfigs[i].Source)
+		if l.foundConfig != nil {
+			l.problems.Add(nil, "both %s and %s configure the scheduler; keep one", l.foundConfig.Source, set.SchedulerConfigs[i].Source)
 		}
-		l.config = &set.SchedulerConfigs[i]
+		l.foundConfig = &set.SchedulerConfigs[i]
 	}
 	l.flaws = append(l.flaws, slices.Concat(set.Flaws, set.Older)...)
 	l.notes = append(l.notes, noteSkipped(set)...)
@@ -269,22 +269,22 @@ func (l *loader) take(set *manifest.Set) content {
 	for i := range set.Objects {
 		objects[i] = set.Objects[i].Object
 		markRunning(objects[i])
-		l.locate(objects[i], set.Objects[i].Source)
+		l.recordSource(objects[i], set.Objects[i].Source)
 		if group := set.Objects[i].PodGroup; group != "" {
-			l.single = append(l.single, namespacedName(objects[i].GetNamespace(), group))
-			if cluster.Dumped(objects[i]) {
-				l.grouped = append(l.grouped, namespacedName(objects[i].GetNamespace(), group))
+			l.ignoredPodGroups = append(l.ignoredPodGroups, namespacedName(objects[i].GetNamespace(), group))
+			if cluster.FromDump(objects[i]) {
+				l.dumpPodGroups = append(l.dumpPodGroups, namespacedName(objects[i].GetNamespace(), group))
 			}
 		}
 	}
-	l.count(objects)
-	return content{objects: objects, resources: set.Ignored, kind: set.Kind}
+	l.countObjects(objects)
+	return sourceContent{objects: objects, resources: set.Ignored, isKind: set.Kind}
 }
 
 // markRunning gives the resourceVersion 0 to a pod that has a controller and a node, but no resourceVersion. The pod comes from a cluster;
 // a tool that tidies dumps has dropped the field. No API server gives an object the version 0.
 func markRunning(obj cluster.Object) {
-	if pod, is := obj.(*v1.Pod); is && pod.Spec.NodeName != "" && metav1.GetControllerOfNoCopy(pod) != nil && !cluster.Dumped(pod) {
+	if pod, is := obj.(*v1.Pod); is && pod.Spec.NodeName != "" && metav1.GetControllerOfNoCopy(pod) != nil && !cluster.FromDump(pod) {
 		pod.ResourceVersion = "0"
 	}
 }

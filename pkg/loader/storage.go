@@ -28,17 +28,17 @@ const (
 	assumedDefault     = "standard"
 )
 
-// makeStorage adds the StorageClasses that the scenario's objects name and lack, if its nodes are made up or the storage mode asks for
+// addAssumedClasses adds the StorageClasses that the scenario's objects name and lack, if its nodes are made up or the storage mode asks for
 // classes.
-func (l *loader) makeStorage(s *scenario.Scenario, madeUp bool) {
-	s.Cluster = slices.Concat(s.Cluster, l.assumedClasses(s.Objects(), madeUp))
+func (l *loader) addAssumedClasses(s *scenario.Scenario, madeUp bool) {
+	s.Cluster = slices.Concat(s.Cluster, l.makeAssumedClasses(s.Objects(), madeUp))
 }
 
-// assumedClasses returns a class for each name of a class that claims among the objects use, and a default class for claims without one. It
+// makeAssumedClasses returns a class for each name of a class that claims among the objects use, and a default class for claims without one. It
 // returns none if the objects have a StorageClass, since then they list all classes. If a PersistentVolume names a class, nobody provisions
 // volumes of this class, so the class is not made. If a PersistentVolume has no class, claims without a class are for such volumes.
-func (l *loader) assumedClasses(objects []cluster.Object, madeUp bool) []cluster.Object {
-	if l.storage == scenario.StorageNone || l.storage == "" && !madeUp {
+func (l *loader) makeAssumedClasses(objects []cluster.Object, madeUp bool) []cluster.Object {
+	if l.storageMode == scenario.StorageNone || l.storageMode == "" && !madeUp {
 		return nil
 	}
 	there := map[string]bool{}
@@ -68,7 +68,7 @@ func (l *loader) assumedClasses(objects []cluster.Object, madeUp bool) []cluster
 		classes, names = append(classes, class), append(names, name)
 	}
 	for _, obj := range objects {
-		for _, claim := range claimsOf(obj) {
+		for _, claim := range listClaims(obj) {
 			has, name := volume.PersistentVolumeClaimHasClass(claim), volume.GetPersistentVolumeClaimClass(claim)
 			named := cmp.Or(name, assumedDefault)
 			if claim.Spec.VolumeName != "" || has && name == "" || !has && there[""] || there[named] {
@@ -85,14 +85,14 @@ func (l *loader) assumedClasses(objects []cluster.Object, madeUp bool) []cluster
 	return classes
 }
 
-// kindStorage adds kind's default StorageClass to a scenario of a kind cluster, if an object claims storage.
-func (l *loader) kindStorage(s *scenario.Scenario) {
-	s.Cluster = slices.Concat(s.Cluster, l.kindClass(s.Objects()))
+// addKindClass adds kind's default StorageClass to a scenario of a kind cluster, if an object claims storage.
+func (l *loader) addKindClass(s *scenario.Scenario) {
+	s.Cluster = slices.Concat(s.Cluster, l.makeKindClass(s.Objects()))
 }
 
-// kindClass returns kind's default StorageClass if an object claims storage, and nil otherwise. It also returns nil if the objects have a
+// makeKindClass returns kind's default StorageClass if an object claims storage, and nil otherwise. It also returns nil if the objects have a
 // default class, or a class with that name: then they describe another cluster than kind makes.
-func (l *loader) kindClass(objects []cluster.Object) []cluster.Object {
+func (l *loader) makeKindClass(objects []cluster.Object) []cluster.Object {
 	class := topology.KindStorageClass()
 	given := func(obj cluster.Object) bool {
 		other, is := obj.(*storagev1.StorageClass)
@@ -107,10 +107,10 @@ func (l *loader) kindClass(objects []cluster.Object) []cluster.Object {
 }
 
 // claimsStorage reports whether the object is a claim, or makes claims.
-func claimsStorage(obj cluster.Object) bool { return len(claimsOf(obj)) > 0 }
+func claimsStorage(obj cluster.Object) bool { return len(listClaims(obj)) > 0 }
 
-// claimsOf returns the object itself if it is a claim, and the templates of the claims that it makes otherwise.
-func claimsOf(obj cluster.Object) (claims []*v1.PersistentVolumeClaim) {
+// listClaims returns the object itself if it is a claim, and the templates of the claims that it makes otherwise.
+func listClaims(obj cluster.Object) (claims []*v1.PersistentVolumeClaim) {
 	switch o := obj.(type) {
 	case *v1.PersistentVolumeClaim:
 		return []*v1.PersistentVolumeClaim{o}

@@ -18,13 +18,13 @@ import (
 // maxPointProblems is the number of problems after which no more points of a sweep are read: most points have the same problems.
 const maxPointProblems = 10
 
-// sweep reads the points of the sweep.
-func (v *varier) sweep(sweep *scenario.Sweep) {
+// readSweep reads the points of the sweep.
+func (v *variantReader) readSweep(sweep *scenario.Sweep) {
 	if sweep == nil {
 		return
 	}
 	names, points := sweep.Grid()
-	if err := scenario.Exceeds("variants and points of a sweep", len(v.base.Variants)+len(points), v.opts.Limits.Versions); err != nil {
+	if err := scenario.CheckLimit("variants and points of a sweep", len(v.base.Variants)+len(points), v.opts.Limits.Versions); err != nil {
 		v.stop(err)
 		return
 	}
@@ -39,9 +39,9 @@ func (v *varier) sweep(sweep *scenario.Sweep) {
 	}
 	before := v.problems.Len()
 	used := map[string]bool{}
-	fill(template, func(name string) (scenario.Scalar, bool) {
+	fillPlaceholders(template, func(name string) (scenario.Scalar, bool) {
 		if !used[name] && !slices.Contains(names, name) {
-			v.problems.Add(path, "$(%s) is not a parameter; %s", name, scenario.Choices(name, names))
+			v.problems.Add(path, "$(%s) is not a parameter; %s", name, scenario.ListChoices(name, names))
 		}
 		used[name] = true
 		return scenario.Scalar{}, false
@@ -55,14 +55,14 @@ func (v *varier) sweep(sweep *scenario.Sweep) {
 		return
 	}
 	for i := 0; i < len(points) && v.problems.Len() < before+maxPointProblems && !v.ended(); i++ {
-		point, p := v.point(template, i, points[i])
+		point, p := v.derivePoint(template, i, points[i])
 		v.base.Points = append(v.base.Points, *point)
-		v.problems.AddAll(p)
+		v.problems.AddDerived(p)
 	}
 }
 
-// point derives the scenario of the i-th point.
-func (v *varier) point(template any, i int, values []scenario.Scalar) (*scenario.Point, *scenario.Problems) {
+// derivePoint derives the scenario of the i-th point.
+func (v *variantReader) derivePoint(template any, i int, values []scenario.Scalar) (*scenario.Point, *scenario.Problems) {
 	var words []string
 	for j, name := range v.base.Parameters {
 		words = append(words, name+"="+values[j].String())
@@ -71,7 +71,7 @@ func (v *varier) point(template any, i int, values []scenario.Scalar) (*scenario
 	point.Name = strings.Join(words, ",")
 	p := &scenario.Problems{File: fmt.Sprintf("%s: sweep point %d (%s)", v.problems.File, i+1, point.Name), Flags: v.problems.Flags}
 	var err error
-	point.Change, err = json.Marshal(fill(template, func(name string) (scenario.Scalar, bool) {
+	point.Change, err = json.Marshal(fillPlaceholders(template, func(name string) (scenario.Scalar, bool) {
 		return values[slices.Index(v.base.Parameters, name)], true
 	}))
 	if err != nil {
@@ -88,7 +88,7 @@ func (v *varier) point(template any, i int, values []scenario.Scalar) (*scenario
 	}
 	change.Name = point.Name
 	if scenario.ValidateVariant(p, nil, &change, v.patchesResource); p.Len() == 0 {
-		point.LoadedVariant = *v.vary(p, &change)
+		point.LoadedVariant = *v.deriveVariant(p, &change)
 	}
 	return point, p
 }
@@ -96,19 +96,19 @@ func (v *varier) point(template any, i int, values []scenario.Scalar) (*scenario
 // placeholder is $(NAME), or $$(NAME), which stands for $(NAME) itself.
 var placeholder = regexp.MustCompile(`\$?\$\(([^()]*)\)`)
 
-// fill returns the value with $(NAME) replaced by what lookup finds. A name that lookup does not find stays.
-func fill(value any, lookup func(name string) (scenario.Scalar, bool)) any {
+// fillPlaceholders returns the value with $(NAME) replaced by what lookup finds. A name that lookup does not find stays.
+func fillPlaceholders(value any, lookup func(name string) (scenario.Scalar, bool)) any {
 	switch v := value.(type) {
 	case map[string]any:
 		filled := make(map[string]any, len(v))
 		for _, key := range slices.Sorted(maps.Keys(v)) {
-			filled[fillText(key, lookup)] = fill(v[key], lookup)
+			filled[fillTextPlaceholders(key, lookup)] = fillPlaceholders(v[key], lookup)
 		}
 		return filled
 	case []any:
 		filled := make([]any, len(v))
 		for i := range v {
-			filled[i] = fill(v[i], lookup)
+			filled[i] = fillPlaceholders(v[i], lookup)
 		}
 		return filled
 	case string:
@@ -118,13 +118,13 @@ func fill(value any, lookup func(name string) (scenario.Scalar, bool)) any {
 			}
 			return v
 		}
-		return fillText(v, lookup)
+		return fillTextPlaceholders(v, lookup)
 	}
 	return value
 }
 
-// fillText replaces $(NAME) in a text, as [fill] does.
-func fillText(text string, lookup func(name string) (scenario.Scalar, bool)) string {
+// fillTextPlaceholders replaces $(NAME) in a text, as [fillPlaceholders] does.
+func fillTextPlaceholders(text string, lookup func(name string) (scenario.Scalar, bool)) string {
 	return placeholder.ReplaceAllStringFunc(text, func(match string) string {
 		if strings.HasPrefix(match, "$$") {
 			return match[1:]

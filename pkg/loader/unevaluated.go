@@ -20,9 +20,9 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// unevaluated removes from the ignored objects the ones that act on workloads of the scenario but are not simulated: webhooks, and the
+// noteUnevaluated removes from the ignored objects the ones that act on workloads of the scenario but are not simulated: webhooks, and the
 // policies of Kyverno and Gatekeeper. It returns one note that names the webhooks, and one note for each other kind.
-func unevaluated(s *scenario.Scenario) []string {
+func noteUnevaluated(s *scenario.Scenario) []string {
 	objects := slices.Concat(s.Cluster, s.Workloads)
 	for i := range s.Steps {
 		objects = append(objects, s.Steps[i].Objects...)
@@ -36,13 +36,13 @@ func unevaluated(s *scenario.Scenario) []string {
 	var kinds, asked []string
 	var rest []manifest.Ignored
 	for _, ignored := range s.Ignored {
-		matched := matcherOf(ignored)
+		matched := newMatcher(ignored)
 		if matched == nil {
 			rest = append(rest, ignored)
 			continue
 		}
 		if matches == nil {
-			matches = admission.Matcher(objects)
+			matches = admission.NewMatcher(objects)
 		}
 		if !slices.ContainsFunc(workloads, func(obj cluster.Object) bool { return matched(obj, matches) }) {
 			rest = append(rest, ignored)
@@ -95,14 +95,14 @@ func webhookEffect(configurations []string) string {
 // does.
 type matchFunc func(workload cluster.Object, matches func(cluster.Object, admissionv1.MatchResources) bool) bool
 
-// matcherOf returns the function that matches workloads against the object, or nil if an object of its kind acts on none.
-func matcherOf(ignored manifest.Ignored) matchFunc {
+// newMatcher returns the function that matches workloads against the object, or nil if an object of its kind acts on none.
+func newMatcher(ignored manifest.Ignored) matchFunc {
 	group, _, _ := strings.Cut(ignored.APIVersion, "/")
 	switch {
 	case ignored.JSON == nil:
 		return nil
 	case isWebhook(ignored):
-		return webhooks(ignored)
+		return matchWebhooks(ignored)
 	case group == "policies.kyverno.io" && !strings.HasPrefix(ignored.Kind, "Policy"):
 		var of struct {
 			Spec struct{ MatchConstraints *admissionv1.MatchResources }
@@ -114,15 +114,15 @@ func matcherOf(ignored manifest.Ignored) matchFunc {
 			return matches(obj, *of.Spec.MatchConstraints)
 		}
 	case group == "kyverno.io" && (ignored.Kind == "ClusterPolicy" || ignored.Kind == "Policy"):
-		return kyverno(ignored)
+		return matchKyverno(ignored)
 	case group == "constraints.gatekeeper.sh", group == "mutations.gatekeeper.sh":
-		return gatekeeper(ignored)
+		return matchGatekeeper(ignored)
 	}
 	return nil
 }
 
-// webhooks returns a function that matches workloads as the API server does before it calls a webhook.
-func webhooks(ignored manifest.Ignored) matchFunc {
+// matchWebhooks returns a function that matches workloads as the API server does before it calls a webhook.
+func matchWebhooks(ignored manifest.Ignored) matchFunc {
 	var of struct {
 		Webhooks []admissionv1.ValidatingWebhook // a mutating one has the same fields to match by
 	}
@@ -140,12 +140,12 @@ func webhooks(ignored manifest.Ignored) matchFunc {
 	}
 }
 
-// scope restricts a policy of Kyverno or Gatekeeper to some objects; an empty field restricts nothing.
-type scope struct{ Kinds, Namespaces, ExcludedNamespaces, Names []string }
+// policyScope restricts a policy of Kyverno or Gatekeeper to some objects; an empty field restricts nothing.
+type policyScope struct{ Kinds, Namespaces, ExcludedNamespaces, Names []string }
 
-// takes reports whether the workload or its pods are in the scope. Kyverno applies a policy for pods to workloads, too. Labels are not
+// includes reports whether the workload or its pods are in the scope. Kyverno applies a policy for pods to workloads, too. Labels are not
 // compared, so the scope can include an object that the policy leaves alone.
-func (s scope) takes(obj cluster.Object) bool {
+func (s policyScope) includes(obj cluster.Object) bool {
 	in := func(patterns []string, value string) bool {
 		return slices.ContainsFunc(patterns, func(pattern string) bool { matched, err := path.Match(pattern, value); return err == nil && matched })
 	}
@@ -158,9 +158,9 @@ func (s scope) takes(obj cluster.Object) bool {
 		!in(s.ExcludedNamespaces, namespace) && (len(s.Names) == 0 || in(s.Names, obj.GetName()))
 }
 
-// kyverno returns a function that matches workloads against a Policy or ClusterPolicy of Kyverno, or nil if the object cannot be read.
-func kyverno(ignored manifest.Ignored) matchFunc {
-	type filter struct{ Resources scope }
+// matchKyverno returns a function that matches workloads against a Policy or ClusterPolicy of Kyverno, or nil if the object cannot be read.
+func matchKyverno(ignored manifest.Ignored) matchFunc {
+	type filter struct{ Resources policyScope }
 	var of struct {
 		Spec struct {
 			Rules []struct {
@@ -180,7 +180,7 @@ func kyverno(ignored manifest.Ignored) matchFunc {
 		}
 		for _, rule := range of.Spec.Rules {
 			for _, f := range slices.Concat([]filter{rule.Match.filter}, rule.Match.Any, rule.Match.All) {
-				if len(f.Resources.Kinds) > 0 && f.Resources.takes(obj) {
+				if len(f.Resources.Kinds) > 0 && f.Resources.includes(obj) {
 					return true
 				}
 			}
@@ -189,8 +189,8 @@ func kyverno(ignored manifest.Ignored) matchFunc {
 	}
 }
 
-// gatekeeper returns a function that matches workloads against a constraint or mutation of Gatekeeper, or nil if the object cannot be read.
-func gatekeeper(ignored manifest.Ignored) matchFunc {
+// matchGatekeeper returns a function that matches workloads against a constraint or mutation of Gatekeeper, or nil if the object cannot be read.
+func matchGatekeeper(ignored manifest.Ignored) matchFunc {
 	var of struct {
 		Spec struct {
 			Match struct {
@@ -202,11 +202,11 @@ func gatekeeper(ignored manifest.Ignored) matchFunc {
 	if json.Unmarshal(ignored.JSON, &of) != nil {
 		return nil
 	}
-	in := scope{Namespaces: of.Spec.Match.Namespaces, ExcludedNamespaces: of.Spec.Match.ExcludedNamespaces}
+	in := policyScope{Namespaces: of.Spec.Match.Namespaces, ExcludedNamespaces: of.Spec.Match.ExcludedNamespaces}
 	for _, kinds := range of.Spec.Match.Kinds {
 		in.Kinds = append(in.Kinds, kinds.Kinds...)
 	}
 	return func(obj cluster.Object, _ func(cluster.Object, admissionv1.MatchResources) bool) bool {
-		return in.takes(obj)
+		return in.includes(obj)
 	}
 }

@@ -17,53 +17,53 @@ import (
 	"github.com/faultline/faultline/pkg/variant"
 )
 
-// varier reads the variants of a file and the points of its sweep.
-type varier struct {
-	*loader  // of the scenario's file
-	base     *scenario.Scenario
-	read     *contents
-	maker    *variant.Maker
-	clusters map[string]otherCluster
-	configs  map[string]*sched.Config
+// variantReader reads the variants of a file and the points of its sweep.
+type variantReader struct {
+	*loader     // of the scenario's file
+	base        *scenario.Scenario
+	baseContent *scenarioContent
+	maker       *variant.Maker
+	clusters    map[string]variantCluster
+	configs     map[string]*sched.Config
 }
 
-// otherCluster is a cluster that variants have in place of the scenario's.
-type otherCluster struct {
+// variantCluster is a cluster that variants have in place of the scenario's.
+type variantCluster struct {
 	objects   []cluster.Object
 	levelKeys []string
-	read      []content
+	read      []sourceContent
 	flaws     []manifest.Flaw
 }
 
-func newVarier(l *loader, base *scenario.Scenario) *varier {
-	return &varier{loader: l, base: base, read: l.given, maker: variant.NewMaker(base), clusters: map[string]otherCluster{}, configs: map[string]*sched.Config{}}
+func newVariantReader(l *loader, base *scenario.Scenario) *variantReader {
+	return &variantReader{loader: l, base: base, baseContent: l.inputContent, maker: variant.NewMaker(base), clusters: map[string]variantCluster{}, configs: map[string]*sched.Config{}}
 }
 
-// variants reads the variants of the file.
-func (v *varier) variants(variants []scenario.Variant) {
-	if err := scenario.Exceeds("variants", len(variants), v.opts.Limits.Versions); err != nil {
+// readVariants reads the variants of the file.
+func (v *variantReader) readVariants(variants []scenario.Variant) {
+	if err := scenario.CheckLimit("variants", len(variants), v.opts.Limits.Versions); err != nil {
 		v.stop(err)
 	}
 	for i := 0; i < len(variants) && !v.ended(); i++ {
 		p := &scenario.Problems{File: fmt.Sprintf("%s: variants[%d]", v.problems.File, i), Flags: v.problems.Flags}
-		v.base.Variants = append(v.base.Variants, *v.vary(p, &variants[i]))
-		v.problems.AddAll(p)
+		v.base.Variants = append(v.base.Variants, *v.deriveVariant(p, &variants[i]))
+		v.problems.AddDerived(p)
 	}
 }
 
-// vary derives the scenario of a variant whose fields are valid by themselves.
-func (v *varier) vary(p *scenario.Problems, change *scenario.Variant) *scenario.LoadedVariant {
+// deriveVariant derives the scenario of a variant whose fields are valid by themselves.
+func (v *variantReader) deriveVariant(p *scenario.Problems, change *scenario.Variant) *scenario.LoadedVariant {
 	// The variant has a loader of its own, so that the base scenario stays as it was read.
-	l := &loader{ctx: v.ctx, stop: v.stop, nodes: v.nodes, devices: v.devices, problems: p, dir: v.dir, fsys: v.fsys, stdin: v.stdin, opts: v.opts, named: v.named, federation: v.federation, given: v.read, storage: v.storage, ofKind: v.ofKind, madeUp: v.madeUp}
+	l := &loader{ctx: v.ctx, stop: v.stop, nodeCount: v.nodeCount, deviceCount: v.deviceCount, problems: p, dir: v.dir, fsys: v.fsys, stdin: v.stdin, opts: v.opts, namedFiles: v.namedFiles, federation: v.federation, inputContent: v.baseContent, storageMode: v.storageMode, kindMembers: v.kindMembers, syntheticMembers: v.syntheticMembers}
 	varied := scenario.NewVariant(v.base, change)
-	read := *v.read
+	read := *v.baseContent
 	if len(change.Cluster) > 0 && v.federation != nil {
 		p.Add(field.NewPath("cluster"), "cannot take the place of the clusters of a federation; make it a scenario of its own")
 	} else if len(change.Cluster) > 0 {
-		read.cluster = v.cluster(l, varied.Scenario, change.Cluster)
+		read.cluster = v.replaceCluster(l, varied.Scenario, change.Cluster)
 	}
 	if change.Scheduler != nil {
-		varied.Scenario.Config = v.scheduler(l, change.Scheduler)
+		varied.Scenario.Config = v.cachedSchedulerConfig(l, change.Scheduler)
 	}
 	if v.ended() {
 		return varied
@@ -75,44 +75,44 @@ func (v *varier) vary(p *scenario.Problems, change *scenario.Variant) *scenario.
 		l.nodeGroups(varied.Scenario)
 	}
 	l.patchResources(varied, &read, change.Patches)
-	v.maker.Change(v.ctx, p, varied, change, func(patch *scenario.Patch) bool { return read.holds(patch.Target) })
+	v.maker.ChangeAndCheck(v.ctx, p, varied, change, func(patch *scenario.Patch) bool { return read.holdsResource(patch.Target) })
 	return varied
 }
 
-// cluster replaces the cluster of a variant's scenario. Each cluster is read once for all variants that have it.
-func (v *varier) cluster(l *loader, s *scenario.Scenario, sources []scenario.Source) []content {
-	key := keyOf(sources)
+// replaceCluster replaces the cluster of a variant's scenario. Each cluster is read once for all variants that have it.
+func (v *variantReader) replaceCluster(l *loader, s *scenario.Scenario, sources []scenario.Source) []sourceContent {
+	key := encodeKey(sources)
 	other, found := v.clusters[key]
 	if !found {
 		others := &scenario.Scenario{}
-		other.read = l.clusterSources(field.NewPath("cluster"), sources)
-		l.assemble(others, &contents{cluster: other.read})
+		other.read = l.readClusterSources(field.NewPath("cluster"), sources)
+		l.assemble(others, &scenarioContent{cluster: other.read})
 		l.prices, l.pricesFile = v.prices, v.pricesFile
-		l.price(others.Cluster)
+		l.annotatePrices(others.Cluster)
 		other.objects, other.levelKeys, other.flaws = others.Cluster, l.levelKeys, l.flaws
 		v.clusters[key] = other
 	}
 	s.Cluster, s.LevelKeys, l.flaws = other.objects, other.levelKeys, other.flaws
-	if (&contents{cluster: other.read}).kind() {
-		l.kindStorage(s)
+	if (&scenarioContent{cluster: other.read}).hasKindNodes() {
+		l.addKindClass(s)
 	}
-	l.makeStorage(s, (&contents{cluster: other.read}).madeUp())
-	l.dump(s)
+	l.addAssumedClasses(s, (&scenarioContent{cluster: other.read}).onlySyntheticNodes())
+	l.adaptDump(s)
 	return other.read
 }
 
-// scheduler returns the scheduler configuration of a variant. Equal configurations share one value, since a scheduler is built for each
+// cachedSchedulerConfig returns the scheduler configuration of a variant. Equal configurations share one value, since a scheduler is built for each
 // value.
-func (v *varier) scheduler(l *loader, given *scenario.Scheduler) *sched.Config {
-	key := keyOf(given)
+func (v *variantReader) cachedSchedulerConfig(l *loader, given *scenario.Scheduler) *sched.Config {
+	key := encodeKey(given)
 	if v.configs[key] == nil {
-		v.configs[key] = l.scheduler(given)
+		v.configs[key] = l.readSchedulerConfig(given)
 	}
 	return v.configs[key]
 }
 
-// keyOf returns a key of the value: its JSON.
-func keyOf(value any) string {
+// encodeKey returns a key of the value: its JSON.
+func encodeKey(value any) string {
 	key, err := json.Marshal(value)
 	if err != nil { // it has been read from JSON
 		panic(err)
@@ -122,14 +122,14 @@ func keyOf(value any) string {
 
 // patchResources applies the patches of a variant to the custom resources that they target, wherever the scenario has them. Operators then
 // make all objects again.
-func (l *loader) patchResources(varied *scenario.LoadedVariant, read *contents, patches []scenario.Patch) {
+func (l *loader) patchResources(varied *scenario.LoadedVariant, read *scenarioContent, patches []scenario.Patch) {
 	patched := false
 	for i := range patches {
-		if kind, _, karmada := scenario.ParseKarmada(patches[i].Target.Target); l.federation != nil && karmada && kind != federation.KindCluster && !read.holds(patches[i].Target) {
-			l.notThere(field.NewPath("patches").Index(i).Child("target"), patches[i].Target, kind)
+		if kind, _, karmada := scenario.ParseKarmada(patches[i].Target.Target); l.federation != nil && karmada && kind != federation.KindCluster && !read.holdsResource(patches[i].Target) {
+			l.reportMissingPolicy(field.NewPath("patches").Index(i).Child("target"), patches[i].Target, kind)
 		}
 	}
-	for _, part := range []*[]content{&read.cluster, &read.workloads, &read.steps} {
+	for _, part := range []*[]sourceContent{&read.cluster, &read.workloads, &read.steps} {
 		*part = slices.Clone(*part)
 		for r := range *part {
 			resources := slices.Clone((*part)[r].resources)
@@ -145,7 +145,7 @@ func (l *loader) patchResources(varied *scenario.LoadedVariant, read *contents, 
 						l.problems.Add(field.NewPath("patches").Index(i).Child("patch"), "%s", err)
 						continue
 					}
-					if l.ofKarmada(after) { // the expander decodes it again
+					if l.isKarmada(after) { // the expander decodes it again
 						after.Source = manifest.Source{File: l.problems.File, Path: field.NewPath("patches").Index(i).Child("patch").String()}
 					}
 					resources[j] = after
@@ -157,16 +157,16 @@ func (l *loader) patchResources(varied *scenario.LoadedVariant, read *contents, 
 		return
 	}
 	s := varied.Scenario
-	before := list.By(s.Objects(), cluster.RefTo)
+	before := list.IndexBy(s.Objects(), cluster.RefTo)
 	s.Steps = slices.Clone(s.Steps)
 	l.assemble(s, read)
-	l.dump(s)
+	l.adaptDump(s)
 	for _, obj := range s.Objects() {
 		owner := cluster.RefTo(obj)
 		if was := before[owner]; was == nil || was == obj || equality.Semantic.DeepEqual(was, obj) {
 			continue
 		}
-		varied.About(owner)
+		varied.AddWorkload(owner)
 		*s = *variant.Unplace(s, owner)
 	}
 }

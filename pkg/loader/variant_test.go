@@ -13,7 +13,7 @@ import (
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
-func load(t *testing.T, path string) *scenario.Scenario {
+func mustLoad(t *testing.T, path string) *scenario.Scenario {
 	t.Helper()
 	s, err := Load(path, Options{})
 	if err != nil {
@@ -22,13 +22,13 @@ func load(t *testing.T, path string) *scenario.Scenario {
 	return s
 }
 
-// rules returns the rules of the Deployment web, wherever the scenario has it.
-func rules(t *testing.T, s *scenario.Scenario) []string {
+// rulesOfWeb returns the rules of the Deployment web, wherever the scenario has it.
+func rulesOfWeb(t *testing.T, s *scenario.Scenario) []string {
 	t.Helper()
 	var all []string
 	for _, obj := range s.Objects() {
 		if d, ok := obj.(*appsv1.Deployment); ok && d.Name == "web" {
-			for _, r := range rule.Of(&d.Spec.Template.Spec) {
+			for _, r := range rule.List(&d.Spec.Template.Spec) {
 				all = append(all, r.String())
 			}
 		}
@@ -37,8 +37,8 @@ func rules(t *testing.T, s *scenario.Scenario) []string {
 }
 
 func TestVariants(t *testing.T) {
-	s := load(t, "testdata/ok/variants.yaml")
-	if got := rules(t, s); !cmp.Equal(got, []string{"spread over topology.kubernetes.io/zone, maxSkew 1, DoNotSchedule"}) {
+	s := mustLoad(t, "testdata/ok/variants.yaml")
+	if got := rulesOfWeb(t, s); !cmp.Equal(got, []string{"spread over topology.kubernetes.io/zone, maxSkew 1, DoNotSchedule"}) {
 		t.Errorf("the scenario itself is changed: %q", got)
 	}
 	web := cluster.Ref{Kind: "Deployment", Namespace: "default", Name: "web"}
@@ -68,7 +68,7 @@ func TestVariants(t *testing.T) {
 					continue
 				}
 				replicas, _ := cluster.Replicas(v.Scenario.Workloads[0])
-				got := found{rules(t, v.Scenario), replicas, len(v.Scenario.Nodes()), v.Workloads}
+				got := found{rulesOfWeb(t, v.Scenario), replicas, len(v.Scenario.Nodes()), v.Workloads}
 				if diff := cmp.Diff(test.want, got); diff != "" {
 					t.Errorf("(-want +got)\n%s", diff)
 				}
@@ -110,7 +110,7 @@ func TestVariantsOfDumps(t *testing.T) {
 }
 
 func TestSweep(t *testing.T) {
-	s := load(t, "testdata/ok/sweep.yaml")
+	s := mustLoad(t, "testdata/ok/sweep.yaml")
 	if diff := cmp.Diff([]string{"zones", "replicas", "rule"}, s.Parameters); diff != "" {
 		t.Errorf("parameters (-want +got)\n%s", diff)
 	}
@@ -129,7 +129,7 @@ func TestSweep(t *testing.T) {
 	if replicas, _ := cluster.Replicas(last.Scenario.Workloads[0]); replicas != 5 || len(last.Scenario.Nodes()) != 6 {
 		t.Errorf("%s: %d replicas and %d nodes, want 5 and 6", last.Name, replicas, len(last.Scenario.Nodes()))
 	}
-	if diff := cmp.Diff([]string{"required anti-affinity over topology.kubernetes.io/zone"}, rules(t, last.Scenario)); diff != "" {
+	if diff := cmp.Diff([]string{"required anti-affinity over topology.kubernetes.io/zone"}, rulesOfWeb(t, last.Scenario)); diff != "" {
 		t.Errorf("%s (-want +got)\n%s", last.Name, diff)
 	}
 	wantChange := `{"cluster":[{"synthetic":{"nodeGroups":[{"count":2}],"zones":[{"count":3,"name":"3-{index}"}]}}],` +

@@ -19,8 +19,8 @@ type Options struct {
 	Progress func(last, done int)
 }
 
-// Count returns the number of workers for n pieces of work.
-func (o Options) Count(n int) int {
+// WorkerCount returns the number of workers for n pieces of work.
+func (o Options) WorkerCount(n int) int {
 	if o.Workers < 1 {
 		o.Workers = runtime.GOMAXPROCS(0)
 	}
@@ -32,15 +32,15 @@ func (o Options) Count(n int) int {
 // overlap, so a worker can have its own state, which must not affect the results. If several pieces fail, Each returns the error of the
 // first one: it still runs the pieces before that one, and starts none after it. If the context ends, Each returns the context's cause.
 func Each(ctx context.Context, n int, opts Options, f func(ctx context.Context, worker, i int) error) error {
-	s := &share{block: max(opts.Block, 1), progress: opts.Progress}
+	s := &workQueue{block: max(opts.Block, 1), progress: opts.Progress}
 	s.end.Store(int64(n))
 	var running sync.WaitGroup
-	for worker := range opts.Count(n) {
+	for worker := range opts.WorkerCount(n) {
 		running.Go(func() {
-			for from, to := s.take(); from < to; from, to = s.take() {
+			for from, to := s.takeBlock(); from < to; from, to = s.takeBlock() {
 				for i := from; i < to && ctx.Err() == nil; i++ {
-					s.begin(i)
-					if !s.finish(i, f(ctx, worker, i)) {
+					s.beginPiece(i)
+					if !s.finishPiece(i, f(ctx, worker, i)) {
 						break
 					}
 				}
@@ -54,8 +54,8 @@ func Each(ctx context.Context, n int, opts Options, f func(ctx context.Context, 
 	return s.err
 }
 
-// share hands out the pieces of the work in order.
-type share struct {
+// workQueue hands out the pieces of the work in order.
+type workQueue struct {
 	block    int
 	progress func(last, done int)
 	end      atomic.Int64 // the first failed piece, or the number of pieces
@@ -65,8 +65,8 @@ type share struct {
 	err               error
 }
 
-// take returns the next pieces, or none at the end or after a failed piece.
-func (s *share) take() (from, to int) {
+// takeBlock returns the next pieces, or none at the end or after a failed piece.
+func (s *workQueue) takeBlock() (from, to int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	from = s.taken
@@ -74,8 +74,8 @@ func (s *share) take() (from, to int) {
 	return from, s.taken
 }
 
-// begin reports that a worker begins a piece.
-func (s *share) begin(i int) {
+// beginPiece reports that a worker begins a piece.
+func (s *workQueue) beginPiece(i int) {
 	if s.progress == nil {
 		return
 	}
@@ -85,8 +85,8 @@ func (s *share) begin(i int) {
 	s.progress(s.last, s.done)
 }
 
-// finish records the result of a piece, and reports whether the worker continues with the next one.
-func (s *share) finish(i int, err error) bool {
+// finishPiece records the result of a piece, and reports whether the worker continues with the next one.
+func (s *workQueue) finishPiece(i int, err error) bool {
 	if err != nil || s.progress != nil {
 		s.mu.Lock()
 		defer s.mu.Unlock()

@@ -32,7 +32,7 @@ func TestEach(t *testing.T) {
 			finished = done
 		}
 		times := make([]atomic.Int32, n)
-		busy := make([]atomic.Int32, opts.Count(n))
+		busy := make([]atomic.Int32, opts.WorkerCount(n))
 		err := parallel.Each(t.Context(), n, opts, func(_ context.Context, worker, i int) error {
 			if busy[worker].Add(1) != 1 {
 				t.Errorf("%+v: worker %d is called twice at a time", opts, worker)

@@ -12,17 +12,17 @@ import (
 	"github.com/faultline/faultline/pkg/playground"
 )
 
-// leaving is the context of a client that leaves after the engine has asked a number of times whether it still waits.
-type leaving struct {
+// leavingClient is the context of a client that leaves after the engine has asked a number of times whether it still waits.
+type leavingClient struct {
 	context.Context
 	asked, at atomic.Int64
 	gone      chan struct{}
 	once      sync.Once
 }
 
-func (l *leaving) Done() <-chan struct{} { return l.gone }
+func (l *leavingClient) Done() <-chan struct{} { return l.gone }
 
-func (l *leaving) Err() error {
+func (l *leavingClient) Err() error {
 	if l.asked.Add(1) < l.at.Load() {
 		return nil
 	}
@@ -34,7 +34,7 @@ func (l *leaving) Err() error {
 // loops, whether the client still waits, and asks only a few more times after it has left.
 func TestRequestsEndWithTheirClients(t *testing.T) {
 	const most = 40 // how often a request asks after the client has left, on several cores
-	crowded := with("scenario.yaml", "total: 3", "total: 30")
+	crowded := replaceInInput("scenario.yaml", "total: 3", "total: 30")
 	crowded.Files["web.yaml"] = strings.Replace(web, "replicas: 4", "replicas: 32", 1)
 	crowded.Files["scenario.yaml"] += "  questions: [{ask: how many, number: {pending: true}}]\nexpect: {failures: [{level: zone, stranded: 40}]}\n"
 	named := crowded // the pods of a StatefulSet have predictable names
@@ -57,7 +57,7 @@ func TestRequestsEndWithTheirClients(t *testing.T) {
 			}
 			for at := int64(1); ; at = at*3/2 + 1 {
 				engine := playground.New("test")
-				client := &leaving{Context: context.Background(), gone: make(chan struct{})}
+				client := &leavingClient{Context: context.Background(), gone: make(chan struct{})}
 				client.at.Store(at)
 				var response struct {
 					playground.Failure

@@ -36,17 +36,17 @@ const maxRules, maxKeys = 16, 64
 
 func (e *Engine) compare(ctx context.Context, request CompareRequest) (*CompareResponse, error) {
 	if len(request.Rules) > maxRules || len(request.Keys) > maxKeys {
-		return nil, failed(KindLimit, "%d rules over %d keys are asked for, and the page compares %d over %d; ask for fewer", len(request.Rules), len(request.Keys), maxRules, maxKeys)
+		return nil, newError(KindLimit, "%d rules over %d keys are asked for, and the page compares %d over %d; ask for fewer", len(request.Rules), len(request.Keys), maxRules, maxKeys)
 	}
-	last, problems, err := e.runOf(ctx, request.Input)
+	last, problems, err := e.runInput(ctx, request.Input)
 	if err != nil || problems != nil {
 		return &CompareResponse{Problems: problems}, err
 	}
 	opts := whatif.Options{Step: request.Step, Metric: metric.Options{Worst: metric.DefaultWorst, Recover: topology.Levels(last.scenario.Nodes(), last.scenario.LevelKeys...)}}
 	if request.Workload != "" {
-		owner, err := last.scenario.Workload(request.Workload, scenario.Apart...)
+		owner, err := last.scenario.Workload(request.Workload, scenario.SeparableKinds...)
 		if err != nil {
-			return nil, failed(KindInput, "%s", err)
+			return nil, newError(KindInput, "%s", err)
 		}
 		opts.Metric.Workloads = []cluster.Ref{owner}
 	}
@@ -62,7 +62,7 @@ func (e *Engine) compare(ctx context.Context, request CompareRequest) (*CompareR
 		}
 		varied, err := maker.VaryContext(ctx, &scenario.Variant{Name: rule, Rules: []scenario.RuleChange{change}}, "rule "+rule)
 		if err != nil {
-			return nil, failed(KindInput, "%s", err)
+			return nil, newError(KindInput, "%s", err)
 		}
 		variants, versions = append(variants, *varied), append(versions, varied.Scenario)
 	}

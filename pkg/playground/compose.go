@@ -18,44 +18,44 @@ import (
 	"github.com/faultline/faultline/pkg/topology"
 )
 
-// composed has the fields of a scenario file that Compose writes.
-type composed struct {
+// composedFile has the fields of a scenario file that Compose writes.
+type composedFile struct {
 	APIVersion string            `json:"apiVersion"`
 	Kind       string            `json:"kind"`
 	Metadata   scenario.Metadata `json:"metadata"`
 	Scheduler  *composedRelease  `json:"scheduler,omitempty"`
-	Cluster    []source          `json:"cluster"`
-	Steps      []step            `json:"steps,omitempty"`
+	Cluster    []composedSource  `json:"cluster"`
+	Steps      []composedStep    `json:"steps,omitempty"`
 }
 
 type composedRelease struct {
 	Kubernetes string `json:"kubernetes"`
 }
 
-type source struct {
+type composedSource struct {
 	Files     []string       `json:"files,omitempty"`
 	Objects   []*v1.Node     `json:"objects,omitempty"`
 	Synthetic *topology.Spec `json:"synthetic,omitempty"`
 }
 
-type step struct {
-	Name  string `json:"name"`
-	Apply source `json:"apply"`
+type composedStep struct {
+	Name  string         `json:"name"`
+	Apply composedSource `json:"apply"`
 }
 
 // Compose returns a scenario from files of the command line: clusterFiles are its cluster, and its only step applies files. "-" is stdin.
 // If the files have no nodes, Compose adds generated ones. release is the release of Kubernetes for the scenario, or "" if it is not known.
 func Compose(fsys fs.FS, stdin io.Reader, clusterFiles, files []string, nodes *loader.Nodes, release string) (Input, error) {
 	in := Input{Main: loader.FileName, Files: map[string]string{}}
-	file := composed{APIVersion: scenario.APIVersion, Kind: scenario.Kind, Metadata: scenario.Metadata{Name: "playground"}}
+	file := composedFile{APIVersion: scenario.APIVersion, Kind: scenario.Kind, Metadata: scenario.Metadata{Name: "playground"}}
 	if release != "" {
 		file.Scheduler = &composedRelease{release}
 	}
-	ofCluster, err := in.take(fsys, stdin, clusterFiles)
+	ofCluster, err := in.addFiles(fsys, stdin, clusterFiles)
 	if err != nil {
 		return Input{}, err
 	}
-	applied, err := in.take(fsys, stdin, files)
+	applied, err := in.addFiles(fsys, stdin, files)
 	if err != nil {
 		return Input{}, err
 	}
@@ -69,23 +69,23 @@ func Compose(fsys fs.FS, stdin io.Reader, clusterFiles, files []string, nodes *l
 		})
 	}
 	if len(ofCluster) > 0 {
-		file.Cluster = []source{{Files: ofCluster}}
+		file.Cluster = []composedSource{{Files: ofCluster}}
 	} else if file.Cluster, err = generatedNodes(nodes); err != nil {
 		return Input{}, err
 	}
 	if len(applied) > 0 {
-		file.Steps = []step{{Name: "apply", Apply: source{Files: applied}}}
+		file.Steps = []composedStep{{Name: "apply", Apply: composedSource{Files: applied}}}
 	}
 	data, err := yaml.Marshal(file)
 	in.Files[in.Main] = string(data)
 	return in, err
 }
 
-// take adds the files at paths of the file system, and returns their names in the input. It leaves out files of folders that have no
+// addFiles adds the files at paths of the file system, and returns their names in the input. It leaves out files of folders that have no
 // objects.
-func (in Input) take(fsys fs.FS, stdin io.Reader, paths []string) (names []string, err error) {
+func (in Input) addFiles(fsys fs.FS, stdin io.Reader, paths []string) (names []string, err error) {
 	for _, given := range paths {
-		found, err := manifest.Files(fsys, given)
+		found, err := manifest.ListFiles(fsys, given)
 		if err != nil {
 			return nil, err
 		}
@@ -97,7 +97,7 @@ func (in Input) take(fsys fs.FS, stdin io.Reader, paths []string) (names []strin
 			if file != given && manifest.IsForeign(file, data) {
 				continue // for example, a support bundle also has lists of permissions
 			}
-			name := in.free(file)
+			name := in.unusedName(file)
 			in.Files[name] = string(data)
 			names = append(names, name)
 		}
@@ -112,19 +112,19 @@ func (in Input) hasNodes(name string) bool {
 }
 
 // generatedNodes returns the nodes as a source of a scenario. It lists the nodes of a kind cluster as objects.
-func generatedNodes(nodes *loader.Nodes) ([]source, error) {
+func generatedNodes(nodes *loader.Nodes) ([]composedSource, error) {
 	if nodes.KindName == "" {
-		return []source{{Synthetic: &nodes.Spec}}, nil
+		return []composedSource{{Synthetic: &nodes.Spec}}, nil
 	}
 	made, err := topology.Build(nodes.Spec)
 	if err == nil {
 		made, err = topology.AsKind(nodes.KindName, made)
 	}
-	return []source{{Objects: made}}, err
+	return []composedSource{{Objects: made}}, err
 }
 
-// free returns a name for the file that the input does not have yet, from the last part of the file's path.
-func (in Input) free(file string) string {
+// unusedName returns a name for the file that the input does not have yet, from the last part of the file's path.
+func (in Input) unusedName(file string) string {
 	name := path.Base(filepath.ToSlash(file))
 	if file == manifest.Stdin {
 		name = "stdin.yaml"

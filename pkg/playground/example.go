@@ -17,21 +17,21 @@ import (
 // walkthrough is the example with which an engine starts.
 const walkthrough = "kind-walkthrough"
 
-func example(name string) (Input, error) {
+func loadExample(name string) (Input, error) {
 	all, err := scenarios.All()
 	if err != nil {
 		return Input{}, err
 	}
 	i := slices.IndexFunc(all, func(of scenarios.Example) bool { return of.Name == name })
 	if i < 0 {
-		return Input{}, failed(KindInput, "there is no example %q", name)
+		return Input{}, newError(KindInput, "there is no example %q", name)
 	}
-	return shipped(all[i].File())
+	return builtinInput(all[i].File())
 }
 
-// shipped returns a built-in scenario: its file, and all files that strings in it name. The loader would find the files exactly, but it
+// builtinInput returns a built-in scenario: its file, and all files that strings in it name. The loader would find the files exactly, but it
 // sets the feature gates of the process, and another scenario may be running.
-func shipped(file string) (Input, error) {
+func builtinInput(file string) (Input, error) {
 	data, err := scenarios.FS.ReadFile(file)
 	if err != nil {
 		return Input{}, err
@@ -54,7 +54,7 @@ func shipped(file string) (Input, error) {
 				collect(inner)
 			}
 		case string:
-			found, err := manifest.Files(scenarios.FS, path.Join(dir, v))
+			found, err := manifest.ListFiles(scenarios.FS, path.Join(dir, v))
 			if v == "" || err != nil { // the string is not the name of a file
 				return
 			}
@@ -65,7 +65,7 @@ func shipped(file string) (Input, error) {
 		}
 	}
 	collect(value)
-	return gather(scenarios.FS, dir, path.Base(file), named)
+	return gatherFiles(scenarios.FS, dir, path.Base(file), named)
 }
 
 // Read returns a scenario file of this machine and the files that it names, with paths relative to their common folder. The error lists all
@@ -88,14 +88,14 @@ func Read(file string) (Input, error) {
 	if err != nil {
 		return Input{}, err
 	}
-	return gather(nil, dir, filepath.Base(s.File), named)
+	return gatherFiles(nil, dir, filepath.Base(s.File), named)
 }
 
-// gather reads files by their paths relative to a folder.
-func gather(fsys fs.FS, dir, main string, named []string) (Input, error) {
+// gatherFiles reads files by their paths relative to a folder.
+func gatherFiles(fsys fs.FS, dir, main string, named []string) (Input, error) {
 	root := dir
 	for _, name := range named {
-		for !within(root, filepath.Join(dir, name)) {
+		for !isBelow(root, filepath.Join(dir, name)) {
 			root = filepath.Dir(root)
 		}
 	}
@@ -115,8 +115,8 @@ func gather(fsys fs.FS, dir, main string, named []string) (Input, error) {
 	return in, nil
 }
 
-// within reports whether the file is below the folder.
-func within(folder, file string) bool {
+// isBelow reports whether the file is below the folder.
+func isBelow(folder, file string) bool {
 	rest, err := filepath.Rel(folder, file)
 	return err == nil && filepath.IsLocal(rest)
 }

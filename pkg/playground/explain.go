@@ -25,14 +25,14 @@ type ExplainResponse struct {
 }
 
 func (e *Engine) explain(ctx context.Context, request ExplainRequest) (*ExplainResponse, error) {
-	last, problems, err := e.runOf(ctx, request.Input)
+	last, problems, err := e.runInput(ctx, request.Input)
 	if err != nil || problems != nil {
 		return &ExplainResponse{Problems: problems}, err
 	}
 	of := explain.Question{Ref: cluster.Ref{Kind: "Pod", Namespace: request.Namespace, Name: request.Pod}, Step: request.Step}
 	result, pods, more, err := explain.Pods(ctx, last.scenario, of, explain.Options{})
 	if missing := (*explain.NotFoundError)(nil); errors.As(err, &missing) {
-		return nil, failed(KindInput, "%s", missing)
+		return nil, newError(KindInput, "%s", missing)
 	} else if err != nil {
 		return nil, err
 	}

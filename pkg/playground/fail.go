@@ -31,7 +31,7 @@ type FailResponse struct {
 }
 
 func (e *Engine) fail(ctx context.Context, request FailRequest) (*FailResponse, error) {
-	last, problems, err := e.runOf(ctx, request.Input)
+	last, problems, err := e.runInput(ctx, request.Input)
 	if err != nil || problems != nil {
 		return &FailResponse{Problems: problems}, err
 	}
@@ -49,7 +49,7 @@ func (e *Engine) fail(ctx context.Context, request FailRequest) (*FailResponse, 
 	}
 	analysis, err := blast.Lost(after.State, opts)
 	if err != nil {
-		return nil, failed(KindInput, "%s", err)
+		return nil, newError(KindInput, "%s", err)
 	}
 	if len(request.Domains) > 0 {
 		opts.Simultaneous = len(analysis.Levels[0].Failures[0].Domains)
@@ -67,10 +67,10 @@ const maxMissing = 8
 // checkDomains returns an error for domains that the nodes do not have.
 func checkDomains(nodes []*v1.Node, request FailRequest) error {
 	if len(request.Domains) > 0 && request.TopologyKey == "" {
-		return failed(KindInput, "domains are given without their topologyKey; give it, or leave out domains")
+		return newError(KindInput, "domains are given without their topologyKey; give it, or leave out domains")
 	}
 	known := map[string]bool{}
-	domains, _ := topology.Domains(nodes, topology.KeyAmong(nodes, request.TopologyKey))
+	domains, _ := topology.Domains(nodes, topology.ResolveKey(nodes, request.TopologyKey))
 	for _, domain := range domains {
 		known[domain.Value] = true
 	}
@@ -78,5 +78,5 @@ func checkDomains(nodes []*v1.Node, request FailRequest) error {
 	if len(known) == 0 || len(missing) == 0 { // a later error explains a level that no node has
 		return nil
 	}
-	return failed(KindInput, "%s has no domains %q after step %q", request.TopologyKey, missing[:min(len(missing), maxMissing)], request.Step)
+	return newError(KindInput, "%s has no domains %q after step %q", request.TopologyKey, missing[:min(len(missing), maxMissing)], request.Step)
 }

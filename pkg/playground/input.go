@@ -25,30 +25,30 @@ type Input struct {
 	Kept map[string]string `json:"kept,omitempty"`
 }
 
-// files returns the input's files as a file system.
-func (in Input) files() (fstest.MapFS, error) {
+// fileSystem returns the input's files as a file system.
+func (in Input) fileSystem() (fstest.MapFS, error) {
 	if _, has := in.Files[in.Main]; !has {
-		return nil, failed(KindInput, "the files do not hold main, %q", in.Main)
+		return nil, newError(KindInput, "the files do not hold main, %q", in.Main)
 	}
 	files := fstest.MapFS{}
 	for _, name := range slices.Sorted(maps.Keys(in.Files)) {
 		if path.Clean("/"+name) != "/"+name || name == "" {
-			return nil, failed(KindInput, "%q is not a path within the scenario; use names and slashes", name)
+			return nil, newError(KindInput, "%q is not a path within the scenario; use names and slashes", name)
 		}
 		files[name] = &fstest.MapFile{Data: []byte(in.Files[name]), Mode: 0o444}
 	}
 	return files, nil
 }
 
-// sum returns a hash of the input.
-func (in Input) sum() [sha256.Size]byte {
+// hash returns a hash of the input.
+func (in Input) hash() [sha256.Size]byte {
 	data, _ := json.Marshal(in) // strings always have a JSON encoding; keys are sorted
 	return sha256.Sum256(data)
 }
 
-// read reads the scenario. If the scenario is invalid, read returns its problems and no scenario.
-func (e *Engine) read(ctx context.Context, in Input) (s *scenario.Scenario, problems []Problem, err error) {
-	files, err := in.files()
+// loadScenario reads the scenario. If the scenario is invalid, read returns its problems and no scenario.
+func (e *Engine) loadScenario(ctx context.Context, in Input) (s *scenario.Scenario, problems []Problem, err error) {
+	files, err := in.fileSystem()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -63,7 +63,7 @@ func (e *Engine) read(ctx context.Context, in Input) (s *scenario.Scenario, prob
 	limit := (*scenario.LimitError)(nil)
 	switch {
 	case errors.As(err, &limit):
-		return nil, nil, failed(KindLimit, "the scenario has %d %s, and the page takes %d; use the command line", limit.Has, limit.What, limit.Most)
+		return nil, nil, newError(KindLimit, "the scenario has %d %s, and the page takes %d; use the command line", limit.Has, limit.What, limit.Most)
 	case ctx.Err() != nil:
 		return nil, nil, context.Cause(ctx)
 	case err != nil:
@@ -86,6 +86,6 @@ func (e *Engine) checkYAML(in Input) error {
 	if size <= e.Limits.YAML {
 		return nil
 	}
-	return failed(KindLimit, "the scenario and its files of YAML have %.1f MiB, and the page takes %d; give large files as JSON, or use the command line",
+	return newError(KindLimit, "the scenario and its files of YAML have %.1f MiB, and the page takes %d; give large files as JSON, or use the command line",
 		float64(size)/(1<<20), e.Limits.YAML>>20)
 }

@@ -37,7 +37,7 @@ type LoadResponse struct {
 }
 
 func (e *Engine) load(ctx context.Context, request LoadRequest) (*LoadResponse, error) {
-	start, err := e.begins(ctx, request.Again)
+	start, err := e.readStart(ctx, request.Again)
 	if err != nil {
 		return nil, err
 	}
@@ -49,23 +49,23 @@ func (e *Engine) load(ctx context.Context, request LoadRequest) (*LoadResponse, 
 		return nil, err
 	}
 	if response.Example != "" {
-		if response.Input, err = example(response.Example); err != nil {
+		if response.Input, err = loadExample(response.Example); err != nil {
 			return nil, err
 		}
 	}
-	response.Kept = e.kept.slim(response.Input).Kept
+	response.Kept = e.largeFiles.replaceTexts(response.Input).Kept
 	response.Schema, err = docs.Schemas.ReadFile("scenario.schema.json")
 	return response, err
 }
 
-// begins returns the input that the engine starts with. If again is set, it first reads the live cluster again. Requests that do not ask
+// readStart returns the input that the engine starts with. If again is set, it first reads the live cluster again. Requests that do not ask
 // for this do not wait for those that do.
-func (e *Engine) begins(ctx context.Context, again bool) (Input, error) {
+func (e *Engine) readStart(ctx context.Context, again bool) (Input, error) {
 	switch {
 	case !again:
-		return e.started(), nil
+		return e.currentStart(), nil
 	case e.Live.Read == nil:
-		return Input{}, failed(KindInput, "no live cluster is here to be read again")
+		return Input{}, newError(KindInput, "no live cluster is here to be read again")
 	}
 	select {
 	case e.reads <- struct{}{}:
@@ -83,7 +83,7 @@ func (e *Engine) begins(ctx context.Context, again bool) (Input, error) {
 	return read, nil
 }
 
-func (e *Engine) started() Input {
+func (e *Engine) currentStart() Input {
 	e.start.Lock()
 	defer e.start.Unlock()
 	return e.Start

@@ -50,11 +50,11 @@ type Engine struct {
 	// Limits apply to each request.
 	Limits Limits
 
-	start sync.Mutex    // guards Start
-	reads chan struct{} // has an element while a request reads the live cluster again
-	turn  chan struct{} // has an element while a request is answered
-	last  run           // the last run, for requests about failures and explanations
-	kept  keeper
+	start      sync.Mutex    // guards Start
+	reads      chan struct{} // has an element while a request reads the live cluster again
+	turn       chan struct{} // has an element while a request is answered
+	last       scenarioRun   // the last run, for requests about failures and explanations
+	largeFiles fileKeeper
 }
 
 // New returns an engine without limits. The version is Faultline's.
@@ -81,7 +81,7 @@ type Error struct {
 
 func (e *Error) Error() string { return e.Message }
 
-func failed(kind, format string, args ...any) *Error {
+func newError(kind, format string, args ...any) *Error {
 	return &Error{Kind: kind, Message: fmt.Sprintf(format, args...)}
 }
 
@@ -92,29 +92,29 @@ type Failure struct {
 
 // methods maps the names of requests to the engine's methods.
 var methods = map[string]func(*Engine, context.Context, []byte) (any, error){
-	"load":    answer((*Engine).load),
-	"run":     answer((*Engine).run),
-	"fail":    answer((*Engine).fail),
-	"explain": answer((*Engine).explain),
-	"compare": answer((*Engine).compare),
-	"quiz":    answer((*Engine).quiz),
-	"keep":    answer((*Engine).keep),
+	"load":    methodOfJSON((*Engine).load),
+	"run":     methodOfJSON((*Engine).run),
+	"fail":    methodOfJSON((*Engine).fail),
+	"explain": methodOfJSON((*Engine).explain),
+	"compare": methodOfJSON((*Engine).compare),
+	"quiz":    methodOfJSON((*Engine).quiz),
+	"keep":    methodOfJSON((*Engine).keep),
 }
 
-// Method reports whether the engine has a method of that name.
-func Method(name string) bool { return methods[name] != nil }
+// IsMethod reports whether the engine has a method of that name.
+func IsMethod(name string) bool { return methods[name] != nil }
 
-// answer converts a method to one that takes a request in JSON.
-func answer[Request, Response any](method func(*Engine, context.Context, Request) (Response, error)) func(*Engine, context.Context, []byte) (any, error) {
+// methodOfJSON converts a method to one that takes a request in JSON.
+func methodOfJSON[Request, Response any](method func(*Engine, context.Context, Request) (Response, error)) func(*Engine, context.Context, []byte) (any, error) {
 	return func(e *Engine, ctx context.Context, request []byte) (any, error) {
 		var asked Request
 		decoder := json.NewDecoder(bytes.NewReader(request))
 		decoder.DisallowUnknownFields()
 		if err := decoder.Decode(&asked); err != nil {
-			return nil, failed(KindInput, "the request is not what the method takes: %s", inWords(err))
+			return nil, newError(KindInput, "the request is not what the method takes: %s", describeDecodeError(err))
 		}
 		if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-			return nil, failed(KindInput, "the request goes on after its first object; send one object")
+			return nil, newError(KindInput, "the request goes on after its first object; send one object")
 		}
 		return method(e, ctx, asked)
 	}
@@ -122,19 +122,19 @@ func answer[Request, Response any](method func(*Engine, context.Context, Request
 
 // jsonKinds maps the decoder's words for JSON values to plain words. jsonKindsOfTypes maps Go's types to the JSON values that they accept.
 var (
-	jsonKinds = map[string]string{"array": "a list", "object": "an object", "string": "a string", "bool": "true or false", "number": "a number"}
-	wanted    = map[reflect.Kind]string{
+	jsonKinds        = map[string]string{"array": "a list", "object": "an object", "string": "a string", "bool": "true or false", "number": "a number"}
+	jsonKindsOfTypes = map[reflect.Kind]string{
 		reflect.Slice: "a list", reflect.Struct: "an object", reflect.Map: "an object", reflect.String: "a string", reflect.Bool: "true or false",
 	}
 )
 
-// inWords describes an error of the decoder without Go's types.
-func inWords(err error) string {
+// describeDecodeError describes an error of the decoder without Go's types.
+func describeDecodeError(err error) string {
 	var misfit *json.UnmarshalTypeError
 	switch {
 	case errors.As(err, &misfit):
 		value, _, _ := strings.Cut(misfit.Value, " ") // "number 1.5"
-		text := fmt.Sprintf("%s where %s is wanted", cmp.Or(jsonKinds[value], value), wanted[misfit.Type.Kind()])
+		text := fmt.Sprintf("%s where %s is wanted", cmp.Or(jsonKinds[value], value), jsonKindsOfTypes[misfit.Type.Kind()])
 		if misfit.Field != "" {
 			text = misfit.Field + ": " + text
 		}
@@ -147,8 +147,8 @@ func inWords(err error) string {
 	return err.Error()
 }
 
-// Free reports whether the method computes nothing, so that it does not wait for a turn.
-func Free(name string) bool { return name == "load" || name == "keep" }
+// NeedsNoTurn reports whether the method computes nothing, so that it does not wait for a turn.
+func NeedsNoTurn(name string) bool { return name == "load" || name == "keep" }
 
 // Answer returns the response to a request of a method, both in JSON. It waits for a turn if the method needs one. Errors are responses,
 // too.
@@ -157,25 +157,25 @@ func (e *Engine) Answer(ctx context.Context, method string, request []byte) []by
 	if err != nil {
 		var known *Error
 		if !errors.As(err, &known) {
-			known = failed(KindInternal, "%s", err)
+			known = newError(KindInternal, "%s", err)
 		}
 		response = Failure{known}
 	}
 	data, err := report.CompactJSON(response)
 	if err != nil { // does not happen for the types of responses
-		data, _ = report.CompactJSON(Failure{failed(KindInternal, "%s", err)})
+		data, _ = report.CompactJSON(Failure{newError(KindInternal, "%s", err)})
 	}
 	return data
 }
 
 func (e *Engine) respond(ctx context.Context, method string, request []byte) (any, error) {
-	if !Method(method) {
-		return nil, failed(KindInput, "there is no method %q", method)
+	if !IsMethod(method) {
+		return nil, newError(KindInput, "there is no method %q", method)
 	}
 	if limit := e.Limits.Bytes; limit > 0 && len(request) > limit {
-		return nil, failed(KindLimit, "the files have %d bytes, and the page takes %d; use the command line", len(request), limit)
+		return nil, newError(KindLimit, "the files have %d bytes, and the page takes %d; use the command line", len(request), limit)
 	}
-	if !Free(method) {
+	if !NeedsNoTurn(method) {
 		select {
 		case e.turn <- struct{}{}:
 			defer func() { <-e.turn }()
@@ -183,9 +183,9 @@ func (e *Engine) respond(ctx context.Context, method string, request []byte) (an
 		}
 	}
 	if ctx.Err() != nil {
-		return nil, failed(KindCanceled, "canceled before it began")
+		return nil, newError(KindCanceled, "canceled before it began")
 	}
-	late := failed(KindLimit, "no answer within %s; take a smaller scenario, or use the command line", e.Limits.Time)
+	late := newError(KindLimit, "no answer within %s; take a smaller scenario, or use the command line", e.Limits.Time)
 	if e.Limits.Time > 0 {
 		var stop context.CancelFunc
 		ctx, stop = context.WithTimeoutCause(ctx, e.Limits.Time, late)
@@ -198,7 +198,7 @@ func (e *Engine) respond(ctx context.Context, method string, request []byte) (an
 	case errors.Is(context.Cause(ctx), late):
 		return nil, late
 	}
-	return nil, failed(KindCanceled, "canceled")
+	return nil, newError(KindCanceled, "canceled")
 }
 
 // stepNamed returns the result's step of that name.
@@ -208,5 +208,5 @@ func stepNamed(result *simulation.Result, name string) (*simulation.Step, error)
 			return &result.Steps[i], nil
 		}
 	}
-	return nil, failed(KindInput, "the scenario has no step %q", name)
+	return nil, newError(KindInput, "the scenario has no step %q", name)
 }

@@ -75,8 +75,8 @@ spec:
 
 var input = playground.Input{Main: "scenario.yaml", Files: map[string]string{"scenario.yaml": scenario, "web.yaml": web}}
 
-// with returns the input with one text in place of another.
-func with(file, old, new string) playground.Input {
+// replaceInInput returns the input with one text in place of another.
+func replaceInInput(file, old, new string) playground.Input {
 	files := map[string]string{}
 	for name, text := range input.Files {
 		files[name] = text
@@ -104,19 +104,19 @@ func TestProblems(t *testing.T) {
 		input playground.Input
 		want  []playground.Problem
 	}{
-		{"unknown field", with("scenario.yaml", "cpu:", "cpus:"), []playground.Problem{
+		{"unknown field", replaceInInput("scenario.yaml", "cpu:", "cpus:"), []playground.Problem{
 			{"scenario.yaml", 6, `unknown field "cluster[0].synthetic.nodeGroups[0].cpus"; did you mean "cpu"?`},
 		}},
-		{"an object of the second document", with("web.yaml", "replicas: 4", "replicas: -4"), []playground.Problem{
+		{"an object of the second document", replaceInInput("web.yaml", "replicas: 4", "replicas: -4"), []playground.Problem{
 			{"web.yaml", 11, `document 2: Deployment default/web: spec.replicas: Invalid value: -4: must be greater than or equal to 0`},
 		}},
-		{"no file", with("scenario.yaml", "web.yaml", "wob.yaml"), []playground.Problem{
+		{"no file", replaceInInput("scenario.yaml", "web.yaml", "wob.yaml"), []playground.Problem{
 			{"scenario.yaml", 9, `steps[0].apply.files[0]: there is no file or folder wob.yaml; paths are relative to the folder of the scenario`},
 		}},
-		{"no YAML", with("scenario.yaml", "steps:", "steps: ["), []playground.Problem{
+		{"no YAML", replaceInInput("scenario.yaml", "steps:", "steps: ["), []playground.Problem{
 			{"scenario.yaml", 7, `line 7: not valid YAML: did not find expected node content`},
 		}},
-		{"a step that the run finds impossible", with("scenario.yaml", "[web.yaml]}\n", "[web.yaml]}\n- name: gone\n  delete: {targets: [pod/web-0]}\n"), []playground.Problem{
+		{"a step that the run finds impossible", replaceInInput("scenario.yaml", "[web.yaml]}\n", "[web.yaml]}\n- name: gone\n  delete: {targets: [pod/web-0]}\n"), []playground.Problem{
 			{"scenario.yaml", 10, `step "gone": pod/web-0 is not there at this step`},
 		}},
 	} {
@@ -138,11 +138,11 @@ func TestManyProblems(t *testing.T) {
 	for i := range 300 {
 		fmt.Fprintf(&steps, "- name: s%d\n  scale: {target: deployment/no, replicas: 1}\n", i)
 	}
-	ran := ask[playground.RunResponse](t, playground.New("test"), "run", playground.RunRequest{Input: with("scenario.yaml", "steps:\n", "steps:\n"+steps.String())})
+	ran := ask[playground.RunResponse](t, playground.New("test"), "run", playground.RunRequest{Input: replaceInInput("scenario.yaml", "steps:\n", "steps:\n"+steps.String())})
 	if len(ran.Problems) != 100 || ran.Problems[98].Line != 205 || ran.Problems[99].Message != "there are more problems; only the first 99 are listed" {
 		t.Errorf("%d problems, the last ones %+v", len(ran.Problems), ran.Problems[max(0, len(ran.Problems)-2):])
 	}
-	odd := with("scenario.yaml", "web.yaml", `"we\nb.yaml"`)
+	odd := replaceInInput("scenario.yaml", "web.yaml", `"we\nb.yaml"`)
 	odd.Files["we\nb.yaml"] = "a: 1\nkind: Pod\n"
 	ran = ask[playground.RunResponse](t, playground.New("test"), "run", playground.RunRequest{Input: odd})
 	want := []playground.Problem{{"we\nb.yaml", 1, "Pod without an apiVersion; every object has both"}}
@@ -153,7 +153,7 @@ func TestManyProblems(t *testing.T) {
 
 // Any two of 300 nodes can fail together in a request.
 func TestFailAmongMany(t *testing.T) {
-	many := with("scenario.yaml", "total: 3", "total: 300")
+	many := replaceInInput("scenario.yaml", "total: 3", "total: 300")
 	both := ask[playground.FailResponse](t, playground.New("test"), "fail", playground.FailRequest{
 		Input: many, Step: "web", TopologyKey: "kubernetes.io/hostname", Domains: []string{"b-node-150", "a-node-7", "a-node-7"}})
 	failures := both.Blast.Steps[0].Levels[0].Failures
@@ -167,7 +167,7 @@ func TestFailAmongMany(t *testing.T) {
 // waits for it.
 func TestFailMode(t *testing.T) {
 	for mode, stranded := range map[string]int{"unreachable": 0, "deleted": 1} {
-		in := with("web.yaml", "kind: Deployment", "kind: StatefulSet")
+		in := replaceInInput("web.yaml", "kind: Deployment", "kind: StatefulSet")
 		if mode != "unreachable" {
 			in.Files["scenario.yaml"] += "failures: {mode: " + mode + "}\n"
 		}
@@ -286,7 +286,7 @@ func TestReportIsThatOfRun(t *testing.T) {
 	}
 	found := run.New(result, judged, "test")
 	found.AddCycles(result, func(*run.Step) bool { return true })
-	causes, err := cause.InRun(context.Background(), result)
+	causes, err := cause.ExplainRun(context.Background(), result)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -348,17 +348,17 @@ func TestRefusals(t *testing.T) {
 		{"domain", limited, context.Background(), "fail", playground.FailRequest{Input: input, Step: "web", TopologyKey: "topology.kubernetes.io/zone", Domains: []string{"z"}},
 			playground.Error{"input", `topology.kubernetes.io/zone has no domains ["z"] after step "web"`}},
 		{"example", limited, context.Background(), "load", playground.LoadRequest{Example: "../x"}, playground.Error{"input", `there is no example "../x"`}},
-		{"bytes", limited, context.Background(), "run", playground.RunRequest{Input: with("web.yaml", "image: web", "image: "+strings.Repeat("x", 4000))},
+		{"bytes", limited, context.Background(), "run", playground.RunRequest{Input: replaceInInput("web.yaml", "image: web", "image: "+strings.Repeat("x", 4000))},
 			playground.Error{"limit", "the files have 4809 bytes, and the page takes 4000; use the command line"}},
-		{"nodes", limited, context.Background(), "run", playground.RunRequest{Input: with("scenario.yaml", "total: 3", "total: 4")},
+		{"nodes", limited, context.Background(), "run", playground.RunRequest{Input: replaceInInput("scenario.yaml", "total: 3", "total: 4")},
 			playground.Error{"limit", "the scenario has 4 nodes, and the page takes 3; use the command line"}},
-		{"nodes of several sources", limited, context.Background(), "run", playground.RunRequest{Input: with("scenario.yaml", "- synthetic:", "- synthetic: {nodeGroups: [{name: x, count: 2}]}\n- synthetic:")},
+		{"nodes of several sources", limited, context.Background(), "run", playground.RunRequest{Input: replaceInInput("scenario.yaml", "- synthetic:", "- synthetic: {nodeGroups: [{name: x, count: 2}]}\n- synthetic:")},
 			playground.Error{"limit", "the scenario has 5 nodes, and the page takes 3; use the command line"}},
-		{"nodes that are not made", limited, context.Background(), "run", playground.RunRequest{Input: with("scenario.yaml", "total: 3", "count: 99999")},
+		{"nodes that are not made", limited, context.Background(), "run", playground.RunRequest{Input: replaceInInput("scenario.yaml", "total: 3", "count: 99999")},
 			playground.Error{"limit", "the scenario has 99999 nodes, and the page takes 3; use the command line"}},
-		{"nodes of a variant", limited, context.Background(), "run", playground.RunRequest{Input: with("scenario.yaml", "steps:", "variants: [{name: v, cluster: [{synthetic: {nodeGroups: [{count: 99999}]}}]}]\nsteps:")},
+		{"nodes of a variant", limited, context.Background(), "run", playground.RunRequest{Input: replaceInInput("scenario.yaml", "steps:", "variants: [{name: v, cluster: [{synthetic: {nodeGroups: [{count: 99999}]}}]}]\nsteps:")},
 			playground.Error{"limit", "the scenario has 100002 nodes, and the page takes 3; use the command line"}},
-		{"nodes of a point", limited, context.Background(), "run", playground.RunRequest{Input: with("scenario.yaml", "steps:", "sweep: {parameters: [{name: size, values: [99999]}], variant: {cluster: [{synthetic: {nodeGroups: [{count: $(size)}]}}]}}\nsteps:")},
+		{"nodes of a point", limited, context.Background(), "run", playground.RunRequest{Input: replaceInInput("scenario.yaml", "steps:", "sweep: {parameters: [{name: size, values: [99999]}], variant: {cluster: [{synthetic: {nodeGroups: [{count: $(size)}]}}]}}\nsteps:")},
 			playground.Error{"limit", "the scenario has 100002 nodes, and the page takes 3; use the command line"}},
 		{"nodes of a join", limited, context.Background(), "run", playground.RunRequest{Input: playground.Input{Main: "s.yaml", Files: map[string]string{"s.yaml": `apiVersion: faultline/v1alpha1
 kind: Scenario
@@ -366,15 +366,15 @@ clusters: [{name: a, cluster: [{synthetic: {nodeGroups: [{count: 1}]}}]}]
 steps: [{name: b, join: {name: b, cluster: [{synthetic: {nodeGroups: [{count: 99999}]}}]}}]
 `}}},
 			playground.Error{"limit", "the scenario has 100000 nodes, and the page takes 3; use the command line"}},
-		{"devices", limited, context.Background(), "run", playground.RunRequest{Input: with("scenario.yaml", "total: 3", "devices: [{class: gpu.example.com, count: 2}], total: 3")},
+		{"devices", limited, context.Background(), "run", playground.RunRequest{Input: replaceInInput("scenario.yaml", "total: 3", "devices: [{class: gpu.example.com, count: 2}], total: 3")},
 			playground.Error{"limit", "the scenario has 6 devices, and the page takes 5; use the command line"}},
-		{"bare pods", limited, context.Background(), "run", playground.RunRequest{Input: with("web.yaml", "---", "---\n"+strings.Repeat(barePod, 5))},
+		{"bare pods", limited, context.Background(), "run", playground.RunRequest{Input: replaceInInput("web.yaml", "---", "---\n"+strings.Repeat(barePod, 5))},
 			playground.Error{"limit", "the scenario has 5 pods, and the page takes 4; use the command line"}},
-		{"bare pods and others", limited, context.Background(), "run", playground.RunRequest{Input: with("web.yaml", "---", "---\n"+barePod)},
+		{"bare pods and others", limited, context.Background(), "run", playground.RunRequest{Input: replaceInInput("web.yaml", "---", "---\n"+barePod)},
 			playground.Error{"limit", "the scenario has 5 pods, and the page takes 4; use the command line"}},
-		{"points", limited, context.Background(), "run", playground.RunRequest{Input: with("scenario.yaml", "steps:", "sweep: {parameters: [{name: size, range: {from: 1, to: 90000}}], variant: {replicas: {deployment/web: $(size)}}}\nsteps:")},
+		{"points", limited, context.Background(), "run", playground.RunRequest{Input: replaceInInput("scenario.yaml", "steps:", "sweep: {parameters: [{name: size, range: {from: 1, to: 90000}}], variant: {replicas: {deployment/web: $(size)}}}\nsteps:")},
 			playground.Error{"limit", "the scenario has 90000 variants and points of a sweep, and the page takes 2; use the command line"}},
-		{"YAML", brief, context.Background(), "run", playground.RunRequest{Input: with("web.yaml", "---", "#"+strings.Repeat("x", 1<<20)+"\n---")},
+		{"YAML", brief, context.Background(), "run", playground.RunRequest{Input: replaceInInput("web.yaml", "---", "#"+strings.Repeat("x", 1<<20)+"\n---")},
 			playground.Error{"limit", "the scenario and its files of YAML have 1.0 MiB, and the page takes 1; give large files as JSON, or use the command line"}},
 		{"keys", playground.New("test"), context.Background(), "compare", playground.CompareRequest{Input: input, Rules: []string{"soft"}, Keys: make([]string, 65)},
 			playground.Error{"limit", "1 rules over 65 keys are asked for, and the page compares 16 over 64; ask for fewer"}},
@@ -401,13 +401,13 @@ steps: [{name: b, join: {name: b, cluster: [{synthetic: {nodeGroups: [{count: 99
 		})
 	}
 	t.Run("advice", func(t *testing.T) {
-		ran := ask[playground.RunResponse](t, limited, "run", playground.RunRequest{Input: with("web.yaml", "replicas: 4", "replicas: 5")})
+		ran := ask[playground.RunResponse](t, limited, "run", playground.RunRequest{Input: replaceInInput("web.yaml", "replicas: 4", "replicas: 5")})
 		if len(ran.Problems) != 1 || !strings.HasSuffix(ran.Problems[0].Message, "at most 4; ask for fewer, or use the command line") {
 			t.Errorf("problems: %+v", ran.Problems)
 		}
 	})
 	t.Run("pods", func(t *testing.T) {
-		ran := ask[playground.RunResponse](t, limited, "run", playground.RunRequest{Input: with("web.yaml", "replicas: 4", "replicas: 5")})
+		ran := ask[playground.RunResponse](t, limited, "run", playground.RunRequest{Input: replaceInInput("web.yaml", "replicas: 4", "replicas: 5")})
 		if len(ran.Problems) != 1 || !strings.Contains(ran.Problems[0].Message, "5 pods") {
 			t.Errorf("problems: %+v", ran.Problems)
 		}
@@ -416,7 +416,7 @@ steps: [{name: b, join: {name: b, cluster: [{synthetic: {nodeGroups: [{count: 99
 
 // A scenario cannot make the machine call other machines.
 func TestExtendersAreNotCalled(t *testing.T) {
-	extended := with("scenario.yaml", "steps:", `scheduler:
+	extended := replaceInInput("scenario.yaml", "steps:", `scheduler:
   inline:
     apiVersion: kubescheduler.config.k8s.io/v1
     kind: KubeSchedulerConfiguration

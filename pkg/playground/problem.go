@@ -31,7 +31,7 @@ func problemsOf(err error, in Input) (problems []Problem) {
 			problems[maxProblems-1] = Problem{File: in.Main, Message: fmt.Sprintf("there are more problems; only the first %d are listed", maxProblems-1)}
 			break
 		}
-		problems = append(problems, finder.problem(strings.TrimSpace(line)))
+		problems = append(problems, finder.newProblem(strings.TrimSpace(line)))
 	}
 	return problems
 }
@@ -40,8 +40,8 @@ func problemsOf(err error, in Input) (problems []Problem) {
 func lineOfStep(in Input, s *scenario.Scenario, name string) int {
 	i := slices.IndexFunc(s.Steps, func(step scenario.LoadedStep) bool { return step.Name == name })
 	finder := finder{in: in, documents: map[string][]*manifest.Lines{}}
-	if lines := finder.lines(in.Main, 1); lines != nil && i >= 0 {
-		return lines.Of("steps", i)
+	if lines := finder.documentLines(in.Main, 1); lines != nil && i >= 0 {
+		return lines.LineOf("steps", i)
 	}
 	return 0
 }
@@ -52,23 +52,23 @@ type finder struct {
 	documents map[string][]*manifest.Lines // by file
 }
 
-func (f *finder) problem(text string) Problem {
+func (f *finder) newProblem(text string) Problem {
 	p := Problem{File: f.in.Main, Message: text}
 	for file := range f.in.Files {
 		if rest, found := strings.CutPrefix(text, manifest.Clean(file)+": "); found && (p.Message == text || len(file) > len(p.File)) {
 			p.File, p.Message = file, rest
 		}
 	}
-	p.Line = f.line(p.File, p.Message)
+	p.Line = f.lineOf(p.File, p.Message)
 	return p
 }
 
 // maxEdited is the maximum size of a file that the page shows in its editor. The lines of larger files are not needed.
 const maxEdited = 1_000_000
 
-// lines returns the lines of document n of a file, counted from 1. They are nil if the file is too large, and empty if it has no such
+// documentLines returns the lines of document n of a file, counted from 1. They are nil if the file is too large, and empty if it has no such
 // document.
-func (f *finder) lines(file string, n int) *manifest.Lines {
+func (f *finder) documentLines(file string, n int) *manifest.Lines {
 	if len(f.in.Files[file]) > maxEdited {
 		return nil
 	}
@@ -82,43 +82,43 @@ func (f *finder) lines(file string, n int) *manifest.Lines {
 }
 
 var (
-	atLine     = regexp.MustCompile(`^line (\d+): `)
-	inDocument = regexp.MustCompile(`^document (\d+): `)
-	ofObject   = regexp.MustCompile(`^[A-Z]\w* \S+: `)
-	unknown    = regexp.MustCompile(`^unknown field "([^"]+)"`)
-	place      = regexp.MustCompile(`^[a-z]\w*(?:\.\w+|\[[^\]]*\])*`)
+	linePattern         = regexp.MustCompile(`^line (\d+): `)
+	documentPattern     = regexp.MustCompile(`^document (\d+): `)
+	objectPattern       = regexp.MustCompile(`^[A-Z]\w* \S+: `)
+	unknownFieldPattern = regexp.MustCompile(`^unknown field "([^"]+)"`)
+	placePattern        = regexp.MustCompile(`^[a-z]\w*(?:\.\w+|\[[^\]]*\])*`)
 )
 
-// line returns the line that a problem's message is about. The message begins with a line, or with any of: a document, an object, and a
+// lineOf returns the line that a problem's message is about. The message begins with a line, or with any of: a document, an object, and a
 // place in the object.
-func (f *finder) line(file, message string) int {
-	if at := atLine.FindStringSubmatch(message); at != nil {
+func (f *finder) lineOf(file, message string) int {
+	if at := linePattern.FindStringSubmatch(message); at != nil {
 		line, _ := strconv.Atoi(at[1])
 		return line
 	}
 	document := 1
-	if at := inDocument.FindStringSubmatch(message); at != nil {
+	if at := documentPattern.FindStringSubmatch(message); at != nil {
 		document, _ = strconv.Atoi(at[1])
 		message = message[len(at[0]):]
 	}
 	var path []any
 	for message != "" {
-		if object := ofObject.FindString(message); object != "" {
+		if object := objectPattern.FindString(message); object != "" {
 			message = message[len(object):]
 			continue
 		}
-		found, rest := place.FindString(message), ""
-		if of := unknown.FindStringSubmatch(message); of != nil {
+		found, rest := placePattern.FindString(message), ""
+		if of := unknownFieldPattern.FindStringSubmatch(message); of != nil {
 			found = of[1]
 		} else if found == "" || !strings.HasPrefix(message[len(found):], ": ") {
 			break
 		} else {
 			rest = message[len(found)+2:]
 		}
-		path, message = slices.Concat(path, manifest.PathOf(found)), rest
+		path, message = slices.Concat(path, manifest.SplitPath(found)), rest
 	}
-	if lines := f.lines(file, document); lines != nil {
-		return lines.Of(path...)
+	if lines := f.documentLines(file, document); lines != nil {
+		return lines.LineOf(path...)
 	}
 	return 0
 }

@@ -53,7 +53,7 @@ const (
 )
 
 func (e *Engine) quiz(ctx context.Context, request QuizRequest) (*QuizResponse, error) {
-	last, problems, err := e.runOf(ctx, request.Input)
+	last, problems, err := e.runInput(ctx, request.Input)
 	if err != nil || problems != nil {
 		return &QuizResponse{Problems: problems}, err
 	}
@@ -68,14 +68,14 @@ func (e *Engine) quiz(ctx context.Context, request QuizRequest) (*QuizResponse, 
 		of := QuizStep{Step: step.Name}
 		asked := questionsOf(spec.Questions, step)
 		for _, q := range asked {
-			of.Questions = append(of.Questions, Question{Ask: q.Ask, Kind: kindOf(&q), Fields: expect.Fields(&q, step)})
+			of.Questions = append(of.Questions, Question{Ask: q.Ask, Kind: questionKind(&q), Fields: expect.Fields(&q, step)})
 		}
-		if err := of.answer(ctx, asked, last.scenario, step); err != nil {
+		if err := of.addAnswers(ctx, asked, last.scenario, step); err != nil {
 			return nil, err
 		}
 		one, single := w.(*world.Cluster)
 		if single && len(asked) > 0 && len(step.State.Nodes) <= maxQuizNodes && len(step.State.Pods) <= maxQuizPods {
-			if err := of.chance(ctx, asked, one, last.result, i); err != nil {
+			if err := of.addEqualAnswers(ctx, asked, one, last.result, i); err != nil {
 				return nil, err
 			}
 		}
@@ -84,8 +84,8 @@ func (e *Engine) quiz(ctx context.Context, request QuizRequest) (*QuizResponse, 
 	return response, nil
 }
 
-// chance adds the answers of runs in which chance decides otherwise among equal nodes, from the state before the step.
-func (s *QuizStep) chance(ctx context.Context, asked []scenario.Question, w *world.Cluster, result *simulation.Result, at int) error {
+// addEqualAnswers adds the answers of runs in which chance decides otherwise among equal nodes, from the state before the step.
+func (s *QuizStep) addEqualAnswers(ctx context.Context, asked []scenario.Question, w *world.Cluster, result *simulation.Result, at int) error {
 	before := *result
 	before.Steps = result.Steps[:at]
 	for seed := range uint64(maxSeeds) {
@@ -95,15 +95,15 @@ func (s *QuizStep) chance(ctx context.Context, asked []scenario.Question, w *wor
 		if err != nil {
 			return err
 		}
-		if err := s.answer(ctx, asked, other.Scenario, &other.Steps[at]); err != nil {
+		if err := s.addAnswers(ctx, asked, other.Scenario, &other.Steps[at]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// answer adds the answers after the step: to Answers if there are none yet, and otherwise to Equal.
-func (s *QuizStep) answer(ctx context.Context, asked []scenario.Question, of *scenario.Scenario, step *simulation.Step) error {
+// addAnswers adds the answers after the step: to Answers if there are none yet, and otherwise to Equal.
+func (s *QuizStep) addAnswers(ctx context.Context, asked []scenario.Question, of *scenario.Scenario, step *simulation.Step) error {
 	for i := range asked {
 		found := &s.Questions[i]
 		right, err := expect.Answers(ctx, &asked[i], of, step)
@@ -136,7 +136,7 @@ func questionsOf(own []scenario.Question, step *simulation.Step) []scenario.Ques
 	return questions
 }
 
-func kindOf(q *scenario.Question) string {
+func questionKind(q *scenario.Question) string {
 	switch {
 	case q.Number != nil:
 		return "number"

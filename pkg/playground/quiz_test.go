@@ -10,7 +10,7 @@ import (
 
 // There are two equal nodes in different zones, and the pods of web must be in different zones. Step one finds the nodes equal, so it has
 // two right answers. The next step has one, since it begins with the state of the run.
-const tied = `apiVersion: faultline/v1alpha1
+const tiedScenario = `apiVersion: faultline/v1alpha1
 kind: Scenario
 cluster:
 - synthetic: {zones: [{name: a}, {name: b}], nodeGroups: [{name: worker, count: 1}]}
@@ -51,7 +51,7 @@ steps:
 `
 
 func TestQuiz(t *testing.T) {
-	in := playground.Input{Main: "scenario.yaml", Files: map[string]string{"scenario.yaml": tied}}
+	in := playground.Input{Main: "scenario.yaml", Files: map[string]string{"scenario.yaml": tiedScenario}}
 	got := ask[playground.QuizResponse](t, playground.New("test"), "quiz", playground.QuizRequest{Input: in})
 	zones := []string{"a", "b"}
 	messages := []string{"Insufficient cpu", "node(s) didn't match pod anti-affinity rules"}

@@ -24,15 +24,15 @@ type RunResponse struct {
 	Report *reportrun.Report `json:"report,omitempty"`
 }
 
-// run is a scenario that was run, with its result.
-type run struct {
-	of       [sha256.Size]byte // the hash of the input
-	scenario *scenario.Scenario
-	result   *simulation.Result
+// scenarioRun is a scenario that was run, with its result.
+type scenarioRun struct {
+	inputHash [sha256.Size]byte // the hash of the input
+	scenario  *scenario.Scenario
+	result    *simulation.Result
 }
 
 func (e *Engine) run(ctx context.Context, request RunRequest) (*RunResponse, error) {
-	last, problems, err := e.runOf(ctx, request.Input)
+	last, problems, err := e.runInput(ctx, request.Input)
 	if err != nil || problems != nil {
 		return &RunResponse{Problems: problems}, err
 	}
@@ -42,7 +42,7 @@ func (e *Engine) run(ctx context.Context, request RunRequest) (*RunResponse, err
 	}
 	found := reportrun.New(last.result, judged, e.Version)
 	found.AddCycles(last.result, func(*reportrun.Step) bool { return true })
-	causes, err := cause.InRun(ctx, last.result)
+	causes, err := cause.ExplainRun(ctx, last.result)
 	if err != nil {
 		return nil, err
 	}
@@ -50,18 +50,18 @@ func (e *Engine) run(ctx context.Context, request RunRequest) (*RunResponse, err
 	return &RunResponse{Report: found}, nil
 }
 
-// runOf returns the run of the input. It reuses the last run if that had the same input.
-func (e *Engine) runOf(ctx context.Context, in Input) (*run, []Problem, error) {
-	of := in.sum()
-	if e.last.result != nil && e.last.of == of {
+// runInput returns the run of the input. It reuses the last run if that had the same input.
+func (e *Engine) runInput(ctx context.Context, in Input) (*scenarioRun, []Problem, error) {
+	of := in.hash()
+	if e.last.result != nil && e.last.inputHash == of {
 		return &e.last, nil, nil
 	}
-	e.last = run{}
-	in, err := e.kept.whole(in)
+	e.last = scenarioRun{}
+	in, err := e.largeFiles.restoreTexts(in)
 	if err != nil {
 		return nil, nil, err
 	}
-	s, problems, err := e.read(ctx, in)
+	s, problems, err := e.loadScenario(ctx, in)
 	if err != nil || problems != nil {
 		return nil, problems, err
 	}
@@ -71,6 +71,6 @@ func (e *Engine) runOf(ctx context.Context, in Input) (*run, []Problem, error) {
 	} else if err != nil {
 		return nil, nil, err
 	}
-	e.last = run{of, s, result}
+	e.last = scenarioRun{of, s, result}
 	return &e.last, nil, nil
 }

@@ -33,8 +33,8 @@ type exchange[Request, Response any] struct {
 	Response Response `json:"response"`
 }
 
-// elsewhere has the schemas of reports, which have their own files.
-var elsewhere = map[reflect.Type]string{
+// reportSchemas has the schemas of reports, which have their own files.
+var reportSchemas = map[reflect.Type]string{
 	reflect.TypeFor[run.Report]():     "report.schema.json",
 	reflect.TypeFor[blast.Report]():   "blast-report.schema.json",
 	reflect.TypeFor[explain.Report](): "explain-report.schema.json",
@@ -61,7 +61,7 @@ func TestSchema(t *testing.T) {
 			return of.Name()
 		},
 		Mapper: func(of reflect.Type) *jsonschema.Schema {
-			switch file, is := elsewhere[of]; {
+			switch file, is := reportSchemas[of]; {
 			case is:
 				return &jsonschema.Schema{Ref: "https://github.com/faultline/faultline/blob/main/docs/" + file}
 			case of == reflect.TypeFor[json.RawMessage]():

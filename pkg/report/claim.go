@@ -24,8 +24,8 @@ type Claim struct {
 // Claims are the ResourceClaims of a cluster, by name.
 type Claims map[types.NamespacedName]*resourcev1.ResourceClaim
 
-// ClaimsIn returns the ResourceClaims of a state, by name.
-func ClaimsIn(state *cluster.State) Claims {
+// IndexClaims returns the ResourceClaims of a state, by name.
+func IndexClaims(state *cluster.State) Claims {
 	claims := Claims{}
 	for _, claim := range state.ResourceClaims {
 		claims[cluster.NameOf(claim)] = claim
@@ -33,8 +33,8 @@ func ClaimsIn(state *cluster.State) Claims {
 	return claims
 }
 
-// Of returns the claims of the pod, with the devices that are allocated to them.
-func (c Claims) Of(pod *v1.Pod) []Claim {
+// ForPod returns the claims of the pod, with the devices that are allocated to them.
+func (c Claims) ForPod(pod *v1.Pod) []Claim {
 	var all []Claim
 	add := func(name, claim string) {
 		of := Claim{Name: name, Claim: claim}
@@ -60,8 +60,8 @@ func (c Claims) Of(pod *v1.Pod) []Claim {
 	return all
 }
 
-// DevicesOn lists the devices of the claims, separated by commas. Devices in the pool that has the node's name lose their driver and pool.
-func DevicesOn(node string, claims []Claim) string {
+// FormatDevices lists the devices of the claims, separated by commas. Devices in the pool that has the node's name lose their driver and pool.
+func FormatDevices(node string, claims []Claim) string {
 	var devices []string
 	for _, claim := range claims {
 		for _, device := range claim.Devices {

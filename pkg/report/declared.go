@@ -47,10 +47,10 @@ func NewDeclared(step *simulation.Step, from *scenario.Scenario, only map[cluste
 	for _, obj := range step.State.Objects() {
 		ref := cluster.RefTo(obj)
 		pod := step.State.PodOf(obj)
-		if len(pod.Spec.Containers) == 0 || metav1.GetControllerOfNoCopy(obj) != nil || cluster.Terminal(pod) || only != nil && !only[ref] {
+		if len(pod.Spec.Containers) == 0 || metav1.GetControllerOfNoCopy(obj) != nil || cluster.IsTerminal(pod) || only != nil && !only[ref] {
 			continue
 		}
-		d := Declared{Ref: ref, Source: SourceOf(from, step.Name, ref), Priority: priority(step.State, pod), Rules: rule.Of(&pod.Spec)}
+		d := Declared{Ref: ref, Source: FindSource(from, step.Name, ref), Priority: podPriority(step.State, pod), Rules: rule.List(&pod.Spec)}
 		if n, scaled := cluster.Replicas(obj); scaled {
 			d.Replicas = ptr.To(int(n))
 		}
@@ -75,8 +75,8 @@ func NewDeclared(step *simulation.Step, from *scenario.Scenario, only map[cluste
 	return all
 }
 
-// priority returns the priority of a pod. A pod of a template has only the name of a class.
-func priority(state *cluster.State, pod *v1.Pod) int32 {
+// podPriority returns the priority of a pod. A pod of a template has only the name of a class.
+func podPriority(state *cluster.State, pod *v1.Pod) int32 {
 	if pod.Spec.Priority != nil {
 		return *pod.Spec.Priority
 	}
@@ -92,8 +92,8 @@ func priority(state *cluster.State, pod *v1.Pod) int32 {
 	return value
 }
 
-// OnceDeclared removes the declarations of each step that are the same as those of the step before.
-func OnceDeclared[S any](steps []S, of func(*S) *[]Declared) {
+// OmitUnchanged removes the declarations of each step that are the same as those of the step before.
+func OmitUnchanged[S any](steps []S, of func(*S) *[]Declared) {
 	for i := len(steps) - 1; i > 0; i-- {
 		if d := of(&steps[i]); reflect.DeepEqual(*d, *of(&steps[i-1])) {
 			*d = nil

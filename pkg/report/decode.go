@@ -17,7 +17,7 @@ import (
 // duplicate field, a null in a list, an impossible count, and a second document. Errors are one per line, each with the file's name in
 // front.
 func Decode[R any](file string, data []byte, kind string) (*R, error) {
-	data, head, err := headOf(file, data)
+	data, head, err := decodeHead(file, data)
 	if err != nil {
 		return nil, err
 	}
@@ -30,18 +30,18 @@ func Decode[R any](file string, data []byte, kind string) (*R, error) {
 		return nil, err
 	}
 	problems := Problems{File: file}
-	problems.look("", reflect.ValueOf(r).Elem())
+	problems.checkValue("", reflect.ValueOf(r).Elem())
 	return r, problems.Err()
 }
 
 // KindOf returns the kind that the JSON or YAML names, such as Report. It may be the kind of something other than a report.
 func KindOf(file string, data []byte) (string, error) {
-	_, head, err := headOf(file, data)
+	_, head, err := decodeHead(file, data)
 	return head.Kind, err
 }
 
-// headOf returns the only document in the data, as JSON, and its apiVersion and kind.
-func headOf(file string, data []byte) ([]byte, metav1.TypeMeta, error) {
+// decodeHead returns the only document in the data, as JSON, and its apiVersion and kind.
+func decodeHead(file string, data []byte) ([]byte, metav1.TypeMeta, error) {
 	var head metav1.TypeMeta
 	data, err := manifest.Document(file, data)
 	if err != nil {
@@ -59,12 +59,12 @@ type Problems struct {
 	errs []error
 }
 
-// mostProblems is the largest number of problems that are listed for one file.
-const mostProblems = 100
+// maxProblems is the largest number of problems that are listed for one file.
+const maxProblems = 100
 
 // Add adds a problem at the path.
 func (p *Problems) Add(path, format string, args ...any) {
-	if len(p.errs) < mostProblems {
+	if len(p.errs) < maxProblems {
 		p.errs = append(p.errs, fmt.Errorf("%s: %s: %s; write the report again", p.File, path, fmt.Sprintf(format, args...)))
 	}
 }
@@ -72,13 +72,13 @@ func (p *Problems) Add(path, format string, args ...any) {
 // Err returns all problems as one error, a line each, or nil.
 func (p *Problems) Err() error { return errors.Join(p.errs...) }
 
-// look finds values that no field of a report can have: an empty element of a list, which a null becomes, and an int that is negative or
+// checkValue finds values that no field of a report can have: an empty element of a list, which a null becomes, and an int that is negative or
 // larger than any simulation. Only counts have the type int; values that may be negative, such as scores, have another type.
-func (p *Problems) look(path string, v reflect.Value) {
+func (p *Problems) checkValue(path string, v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Pointer:
 		if !v.IsNil() {
-			p.look(path, v.Elem())
+			p.checkValue(path, v.Elem())
 		}
 	case reflect.Struct:
 		for i := range v.NumField() {
@@ -87,9 +87,9 @@ func (p *Problems) look(path string, v reflect.Value) {
 			switch {
 			case !field.IsExported():
 			case name == "": // embedded
-				p.look(path, v.Field(i))
+				p.checkValue(path, v.Field(i))
 			default:
-				p.look(strings.TrimPrefix(path+"."+name, "."), v.Field(i))
+				p.checkValue(strings.TrimPrefix(path+"."+name, "."), v.Field(i))
 			}
 		}
 	case reflect.Slice:
@@ -97,7 +97,7 @@ func (p *Problems) look(path string, v reflect.Value) {
 			if at, element := fmt.Sprintf("%s[%d]", path, i), v.Index(i); element.Kind() == reflect.Struct && element.IsZero() {
 				p.Add(at, "nothing is in it")
 			} else {
-				p.look(at, element)
+				p.checkValue(at, element)
 			}
 		}
 	case reflect.Int:
@@ -109,8 +109,8 @@ func (p *Problems) look(path string, v reflect.Value) {
 	}
 }
 
-// Steps adds a problem if there are no steps, if a step has no name, or if two have the same name. Steps are identified by their names.
-func Steps[S any](p *Problems, steps []S, name func(*S) string) {
+// CheckSteps adds a problem if there are no steps, if a step has no name, or if two have the same name. Steps are identified by their names.
+func CheckSteps[S any](p *Problems, steps []S, name func(*S) string) {
 	if steps == nil {
 		p.Add("steps", "is missing")
 	}

@@ -18,7 +18,7 @@ func TestTextHeads(t *testing.T) {
 		{[]string{doc.Zone, "failure-domain.beta.kubernetes.io/zone"}, []string{"TOPOLOGY.KUBERNETES.IO/ZONE", "FAILURE-DOMAIN.BETA.KUBERNETES.IO/ZONE"}},
 	}
 	for _, test := range tests {
-		if diff := cmp.Diff(test.want, doc.Heads(test.keys)); diff != "" {
+		if diff := cmp.Diff(test.want, doc.ColumnTitles(test.keys)); diff != "" {
 			t.Errorf("%v: %s", test.keys, diff)
 		}
 	}

@@ -70,8 +70,8 @@ func (f Formats[R]) Write(w io.Writer, r *R, name string, opts Options) error {
 	return fmt.Errorf("unknown output format %q; use one of %s", name, strings.Join(f.Names(), ", "))
 }
 
-// Rendered is a format that is rendered in memory before it is written.
-func Rendered[R any](name string, render func(r *R, opts Options) ([]byte, error)) Format[R] {
+// RenderedFormat is a format that is rendered in memory before it is written.
+func RenderedFormat[R any](name string, render func(r *R, opts Options) ([]byte, error)) Format[R] {
 	return Format[R]{name, func(w io.Writer, r *R, opts Options) error {
 		out, err := render(r, opts)
 		if err == nil {
@@ -81,8 +81,8 @@ func Rendered[R any](name string, render func(r *R, opts Options) ([]byte, error
 	}}
 }
 
-// Models are the formats json and yaml: the model itself, for other programs.
-func Models[R any]() []Format[R] {
+// ModelFormats are the formats json and yaml: the model itself, for other programs.
+func ModelFormats[R any]() []Format[R] {
 	return []Format[R]{
 		{"json", func(w io.Writer, r *R, _ Options) error { return writeJSON(w, r, jsontext.WithIndent("  ")) }},
 		{"yaml", func(w io.Writer, r *R, _ Options) error { return writeYAML(w, r) }},
@@ -110,7 +110,7 @@ func writeJSON(w io.Writer, model any, layout ...json.Options) error {
 	opts := json.JoinOptions(jsonv1.DefaultOptionsV1(), json.FormatNilSliceAsNull(false),
 		jsontext.EscapeForHTML(false), // scheduler messages stay legible
 		json.JoinOptions(layout...))
-	if err := json.MarshalWrite(manifest.Escaper(out), model, opts); err != nil {
+	if err := json.MarshalWrite(manifest.NewEscaper(out), model, opts); err != nil {
 		return err
 	}
 	if err := out.WriteByte('\n'); err != nil {

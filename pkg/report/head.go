@@ -103,8 +103,8 @@ type Ignored struct {
 	Source string `json:"source"`
 }
 
-// Named returns the scenario's name, or "" if the command line names files instead of a scenario.
-func (h Head) Named() string {
+// ScenarioName returns the scenario's name, or "" if the command line names files instead of a scenario.
+func (h Head) ScenarioName() string {
 	if h.Scenario == scenario.CommandLine {
 		return ""
 	}
@@ -112,7 +112,7 @@ func (h Head) Named() string {
 }
 
 // Title returns the scenario's name, or the names of the files that the command line names instead, if they are known.
-func (h Head) Title() string { return cmp.Or(h.Named(), h.Files) }
+func (h Head) Title() string { return cmp.Or(h.ScenarioName(), h.Files) }
 
 // NewHead returns the head of a report on a simulation. version is Faultline's version.
 func NewHead(result *simulation.Result, kind, version string) Head {
@@ -150,8 +150,8 @@ func NewHead(result *simulation.Result, kind, version string) Head {
 	return h
 }
 
-// SourceOf returns the place of a workload's object in a file, or nil if no file has it.
-func SourceOf(from *scenario.Scenario, step string, owner cluster.Ref) *manifest.Place {
+// FindSource returns the place of a workload's object in a file, or nil if no file has it.
+func FindSource(from *scenario.Scenario, step string, owner cluster.Ref) *manifest.Place {
 	source, found := from.Source(step, owner)
 	if !found {
 		return nil

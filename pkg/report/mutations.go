@@ -33,40 +33,40 @@ func mutationNotes(s *cluster.State) []string {
 	if s.Mutations == nil {
 		return nil
 	}
-	observed, inherited := gains{}, gains{}
+	observed, inherited := workloadsByChange{}, workloadsByChange{}
 	for _, of := range slices.SortedFunc(maps.Keys(s.Mutations.Workloads), cluster.Ref.Compare) {
-		observed.add(of, s.Mutations.Workloads[of])
+		observed.appendWorkload(of, s.Mutations.Workloads[of])
 	}
 	for _, obj := range s.Objects() {
 		of := cluster.RefTo(obj)
 		_, has := s.Mutations.Workloads[of]
-		if spec, _ := cluster.PodSpec(obj); spec == nil || has || metav1.GetControllerOfNoCopy(obj) != nil || cluster.Dumped(obj) && of.Kind == "Pod" {
+		if spec, _ := cluster.PodSpec(obj); spec == nil || has || metav1.GetControllerOfNoCopy(obj) != nil || cluster.FromDump(obj) && of.Kind == "Pod" {
 			continue
 		}
-		inherited.add(of, s.Mutations.Namespaces[of.Namespace])
+		inherited.appendWorkload(of, s.Mutations.Namespaces[of.Namespace])
 	}
 	var notes []string
 	if len(observed) > 0 {
-		notes = append(notes, "Like the running pods, and unlike their templates, new "+observed.words()+". --as-template leaves this out.")
+		notes = append(notes, "Like the running pods, and unlike their templates, new "+observed.describe()+". --as-template leaves this out.")
 	}
 	if len(inherited) > 0 {
-		notes = append(notes, "Like all other pods of the namespace, "+inherited.words()+". --as-template leaves this out.")
+		notes = append(notes, "Like all other pods of the namespace, "+inherited.describe()+". --as-template leaves this out.")
 	}
 	return notes
 }
 
-// gains maps the description of a change to the workloads whose pods get it.
-type gains map[string][]cluster.Ref
+// workloadsByChange maps the description of a change to the workloads whose pods get it.
+type workloadsByChange map[string][]cluster.Ref
 
-func (g gains) add(of cluster.Ref, m *cluster.Mutation) {
-	for _, what := range described(m) {
+func (g workloadsByChange) appendWorkload(of cluster.Ref, m *cluster.Mutation) {
+	for _, what := range describeMutation(m) {
 		g[what] = append(g[what], of)
 	}
 }
 
-// words returns a sentence that begins with the changes of most workloads: "pods of 31 workloads get a container proxy of 100m cpu; pods of
+// describe returns a sentence that begins with the changes of most workloads: "pods of 31 workloads get a container proxy of 100m cpu; pods of
 // deployment/web get tolerations".
-func (g gains) words() string {
+func (g workloadsByChange) describe() string {
 	all := slices.SortedFunc(maps.Keys(g), func(a, b string) int { return cmp.Or(cmp.Compare(len(g[b]), len(g[a])), cmp.Compare(a, b)) })
 	var parts []string
 	for i, what := range all {
@@ -86,17 +86,17 @@ func (g gains) words() string {
 // maxMutations is how many changes a note names.
 const maxMutations = 5
 
-// described returns descriptions of what the change adds and replaces.
-func described(m *cluster.Mutation) []string {
+// describeMutation returns descriptions of what the change adds and replaces.
+func describeMutation(m *cluster.Mutation) []string {
 	if m == nil {
 		return nil
 	}
 	var all []string
 	for _, added := range m.Containers {
-		all = append(all, "a container "+added.Name+requested(added.Resources.Requests))
+		all = append(all, "a container "+added.Name+formatRequests(added.Resources.Requests))
 	}
 	for _, added := range slices.Concat(m.FirstInitContainers, m.LastInitContainers) {
-		all = append(all, "an init container "+added.Name+requested(added.Resources.Requests))
+		all = append(all, "an init container "+added.Name+formatRequests(added.Resources.Requests))
 	}
 	for what, is := range map[string]bool{
 		"other requests": len(m.Resources) > 0 || m.PodResources != nil, "tolerations": len(m.Tolerations) > 0, "a node selector": len(m.NodeSelector) > 0,
@@ -111,8 +111,8 @@ func described(m *cluster.Mutation) []string {
 	return all
 }
 
-// requested returns the requests of a container as the end of a phrase: " of 100m cpu and 128Mi memory".
-func requested(requests v1.ResourceList) string {
+// formatRequests returns the requests of a container as the end of a phrase: " of 100m cpu and 128Mi memory".
+func formatRequests(requests v1.ResourceList) string {
 	var all []string
 	for _, name := range slices.Sorted(maps.Keys(requests)) {
 		quantity := requests[name]

@@ -14,17 +14,17 @@ import (
 // this result, since the pods of other namespaces take room, too.
 func InNamespace(r *simulation.Result, namespace string) *simulation.Result {
 	in := *r
-	in.Initial = stateIn(r.Initial, namespace)
+	in.Initial = stateInNamespace(r.Initial, namespace)
 	given := *r.Scenario
-	given.Workloads, given.Steps = objectsIn(given.Workloads, namespace), slices.Clone(given.Steps)
+	given.Workloads, given.Steps = objectsInNamespace(given.Workloads, namespace), slices.Clone(given.Steps)
 	for i := range given.Steps {
-		given.Steps[i].Objects = objectsIn(given.Steps[i].Objects, namespace)
+		given.Steps[i].Objects = objectsInNamespace(given.Steps[i].Objects, namespace)
 	}
 	in.Scenario = &given
 	in.Steps = slices.Clone(r.Steps)
 	for i := range in.Steps {
 		step := &in.Steps[i]
-		step.State = stateIn(step.State, namespace)
+		step.State = stateInNamespace(step.State, namespace)
 		step.Placed = list.Where(step.Placed, func(p placement.Placement) bool { return p.Pod.Namespace == namespace })
 		step.Pending = list.Where(step.Pending, func(p placement.Pending) bool { return p.Pod.Namespace == namespace })
 		step.Preempted = list.Where(step.Preempted, func(p placement.Preemption) bool {
@@ -36,15 +36,15 @@ func InNamespace(r *simulation.Result, namespace string) *simulation.Result {
 	return &in
 }
 
-func stateIn(state *cluster.State, namespace string) *cluster.State {
-	return state.Without(list.Without(state.Objects(), func(obj cluster.Object) bool { return isIn(obj, namespace) })...)
+func stateInNamespace(state *cluster.State, namespace string) *cluster.State {
+	return state.Without(list.Without(state.Objects(), func(obj cluster.Object) bool { return isInNamespace(obj, namespace) })...)
 }
 
-func objectsIn(objects []cluster.Object, namespace string) []cluster.Object {
-	return list.Where(objects, func(obj cluster.Object) bool { return isIn(obj, namespace) })
+func objectsInNamespace(objects []cluster.Object, namespace string) []cluster.Object {
+	return list.Where(objects, func(obj cluster.Object) bool { return isInNamespace(obj, namespace) })
 }
 
-// isIn reports whether the object is in the namespace or in none.
-func isIn(obj cluster.Object, namespace string) bool {
+// isInNamespace reports whether the object is in the namespace or in none.
+func isInNamespace(obj cluster.Object, namespace string) bool {
 	return obj.GetNamespace() == "" || obj.GetNamespace() == namespace
 }

@@ -26,11 +26,11 @@ type Node struct {
 	NotReady      bool `json:"notReady,omitempty"`
 }
 
-// maxValues is the largest number of values that a label may have by which nodes are grouped.
-const maxValues = 60
+// maxLabelValues is the largest number of values that a label may have by which nodes are grouped.
+const maxLabelValues = 60
 
-// LabelsOf returns for each node the labels by which nodes can be grouped: those with 2 to maxValues values in the cluster.
-func LabelsOf(nodes []*v1.Node) map[string]map[string]string {
+// GroupingLabels returns for each node the labels by which nodes can be grouped: those with 2 to maxValues values in the cluster.
+func GroupingLabels(nodes []*v1.Node) map[string]map[string]string {
 	values := map[string]map[string]bool{}
 	for _, node := range nodes {
 		for key, value := range node.Labels {
@@ -43,7 +43,7 @@ func LabelsOf(nodes []*v1.Node) map[string]map[string]string {
 	all := map[string]map[string]string{}
 	for _, node := range nodes {
 		labels := maps.Clone(node.Labels)
-		maps.DeleteFunc(labels, func(key, _ string) bool { return len(values[key]) < 2 || len(values[key]) > maxValues })
+		maps.DeleteFunc(labels, func(key, _ string) bool { return len(values[key]) < 2 || len(values[key]) > maxLabelValues })
 		if len(labels) > 0 {
 			all[node.Name] = labels
 		}
@@ -70,7 +70,7 @@ func NewNodes(nodes []*v1.Node, levels []string) []Node {
 				n.Topology[key] = value
 			}
 		}
-		n.Taints = list.Each(node.Spec.Taints, func(taint v1.Taint) string { return taint.ToString() })
+		n.Taints = list.Map(node.Spec.Taints, func(taint v1.Taint) string { return taint.ToString() })
 		n.NotReady = slices.ContainsFunc(node.Status.Conditions, func(c v1.NodeCondition) bool {
 			return c.Type == v1.NodeReady && c.Status != v1.ConditionTrue
 		})

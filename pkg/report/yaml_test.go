@@ -43,7 +43,7 @@ func TestYAMLPieces(t *testing.T) {
 				t.Fatal(err)
 			}
 			var got bytes.Buffer
-			if err := (report.Formats[any](report.Models[any]())).Write(&got, &model, "yaml", report.Options{}); err != nil {
+			if err := (report.Formats[any](report.ModelFormats[any]())).Write(&got, &model, "yaml", report.Options{}); err != nil {
 				t.Fatal(err)
 			}
 			if string(want) != got.String() {

@@ -10,8 +10,8 @@ import (
 	"github.com/faultline/faultline/pkg/topology"
 )
 
-// maxAdded is the largest number of nodes that one step adds.
-const maxAdded = 10000
+// maxAddedNodes is the largest number of nodes that one step adds.
+const maxAddedNodes = 10000
 
 // AddNodes adds nodes that are ready and have no pods. They have the labels, taints, resources and devices of a node that exists, or
 // existed. A label whose value is that node's name, such as kubernetes.io/hostname, gets the name of the new node as its value.
@@ -41,11 +41,11 @@ func (a *AddNodes) Type() *topology.NodeType {
 }
 
 // Startup returns how long the new nodes take to become ready.
-func (a *AddNodes) Startup() time.Duration { return duration(a.After) }
+func (a *AddNodes) Startup() time.Duration { return parseDuration(a.After) }
 
-func (a *AddNodes) validate(c *checks) {
-	if a.Count < 0 || a.Count > maxAdded {
-		c.Add(c.path.Child("count"), "%d is not from 0 to %d", a.Count, maxAdded)
+func (a *AddNodes) validate(c *actionChecks) {
+	if a.Count < 0 || a.Count > maxAddedNodes {
+		c.Add(c.path.Child("count"), "%d is not from 0 to %d", a.Count, maxAddedNodes)
 	}
 	if a.Like == "" {
 		c.Add(c.path.Child("like"), "is missing; give the name of the node that the new ones are like")
@@ -59,7 +59,7 @@ func (a *AddNodes) validate(c *checks) {
 	validateSize(c, a.CPU, a.Memory, a.Pods, "like the node of like")
 	_, invalid := a.Type().Size(c.path)
 	for _, err := range invalid {
-		c.AddAt(err)
+		c.addAt(err)
 	}
 	validateDuration(c.Problems, c.path.Child("after"), a.After)
 }

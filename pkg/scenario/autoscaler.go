@@ -99,7 +99,7 @@ const readyAfter = "2m"
 
 // Startup returns how long a new node takes to become ready.
 func (a *Autoscaler) Startup() time.Duration {
-	return duration(cmp.Or(a.ReadyAfter, readyAfter))
+	return parseDuration(cmp.Or(a.ReadyAfter, readyAfter))
 }
 
 // Options returns the autoscaler's options, and the errors of fields by the fields' paths below the autoscaler.
@@ -141,7 +141,7 @@ func (a *Autoscaler) Options() (autoscaler.Options, map[string]error) {
 			written[priority] = a.Priorities[key]
 		}
 		var err error
-		if options.Priorities, err = autoscaler.Priorities(written); err != nil {
+		if options.Priorities, err = autoscaler.CompilePriorities(written); err != nil {
 			problems["priorities"] = fmt.Errorf("%w; give regular expressions for names of groups", err)
 		}
 	}
@@ -163,7 +163,7 @@ func validateAutoscaler(p *Problems, path *field.Path, a *Autoscaler) {
 		if group.Min < 0 {
 			p.Add(path.Child("min"), "%d is less than 0; give the least number of nodes", group.Min)
 		}
-		if group.Max < max(group.Min, 1) && (group.Max != 0 || !a.byLabels()) {
+		if group.Max < max(group.Min, 1) && (group.Max != 0 || !a.groupsByLabel()) {
 			p.Add(path.Child("max"), "%d is less than %d; give the largest number of nodes", group.Max, max(group.Min, 1))
 		}
 		if key, _, found := strings.Cut(group.From, "="); group.From != "" && (!found || key == "") {
@@ -172,7 +172,7 @@ func validateAutoscaler(p *Problems, path *field.Path, a *Autoscaler) {
 		switch {
 		case a.GroupsBy != "" && group.From+group.Template != "":
 			p.Add(path, "has from or template, which groupsBy says already; leave out one of them")
-		case group.From == "" && group.Template == "" && !a.byLabels():
+		case group.From == "" && group.Template == "" && !a.groupsByLabel():
 			p.Add(path, "has neither from nor template; give the label of its nodes, or the name of a node that new ones are like")
 		}
 		if group.Price < 0 {

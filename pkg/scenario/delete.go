@@ -23,7 +23,7 @@ type Pods struct {
 	Nodes *Nodes `json:"nodes,omitempty"`
 }
 
-func (d *Delete) validate(c *checks) {
+func (d *Delete) validate(c *actionChecks) {
 	if len(d.Files) == 0 && len(d.Targets) == 0 && d.Pods == nil {
 		c.Add(c.path, "deletes nothing; give files, targets or pods")
 	}
@@ -32,7 +32,7 @@ func (d *Delete) validate(c *checks) {
 		if _, _, karmada := ParseKarmada(target); c.federated && (karmada || c.resources(Target{Target: target, Namespace: d.Namespace})) {
 			continue
 		}
-		if err != nil && (c.federated || !ofOtherKind(target)) { // the objects decide whether another kind exists
+		if err != nil && (c.federated || !isOtherKind(target)) { // the objects decide whether another kind exists
 			c.Add(c.path.Child("targets").Index(i), "%s", err)
 		}
 	}

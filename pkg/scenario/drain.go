@@ -17,12 +17,12 @@ type Drain struct {
 	Timeout string `json:"timeout,omitempty"`
 }
 
-// Within returns how long a drain may take; 0 means without a limit.
-func (d *Drain) Within() time.Duration { return duration(d.Timeout) }
+// TimeLimit returns how long a drain may take; 0 means without a limit.
+func (d *Drain) TimeLimit() time.Duration { return parseDuration(d.Timeout) }
 
 func (*Drain) instead() string { return "cordon the nodes, or make them fail" }
 
-func (d *Drain) validate(c *checks) {
+func (d *Drain) validate(c *actionChecks) {
 	d.Nodes.validate(c)
 	validateDuration(c.Problems, c.path.Child("timeout"), d.Timeout)
 }

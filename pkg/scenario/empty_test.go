@@ -36,7 +36,7 @@ func TestADumpGoesOnFromWhenItWasMade(t *testing.T) {
 		"pods before it":     {&scenario.Scenario{Cluster: []cluster.Object{node}, Workloads: []cluster.Object{pod}}, at(4)},
 		"one that is ending": {&scenario.Scenario{Steps: steps(ending, pod)}, at(28)},
 	} {
-		if got := test.scenario.Empty().Now; !got.Equal(&test.want) {
+		if got := test.scenario.EmptyState().Now; !got.Equal(&test.want) {
 			t.Errorf("%s: begins at %v, want %v", name, got, test.want)
 		}
 	}

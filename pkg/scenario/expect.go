@@ -96,8 +96,8 @@ type ExpectedBinding struct {
 	Message string `json:"message,omitempty"`
 }
 
-// Is reports whether the binding is that of the template.
-func (e *ExpectedBinding) Is(t *federation.Template) bool {
+// Matches reports whether the binding is that of the template.
+func (e *ExpectedBinding) Matches(t *federation.Template) bool {
 	word, name, _ := strings.Cut(e.Target, "/")
 	known, is := kinds[strings.ToLower(word)]
 	same := is && known == t.Kind || strings.EqualFold(word, t.Kind)
@@ -167,8 +167,8 @@ type FailureBounds struct {
 	QuorumLost *bool `json:"quorumLost,omitempty"`
 }
 
-// Replicated lists the kinds of workloads whose losses are counted.
-var Replicated = []string{"Deployment", "ReplicaSet", "StatefulSet", "ReplicationController", "Job", "CronJob"}
+// ReplicatedKinds lists the kinds of workloads whose losses are counted.
+var ReplicatedKinds = []string{"Deployment", "ReplicaSet", "StatefulSet", "ReplicationController", "Job", "CronJob"}
 
 // Covers reports whether the bounds are for this workload.
 func (f *FailureBounds) Covers(workload cluster.Ref) bool {
@@ -179,11 +179,11 @@ func (f *FailureBounds) Covers(workload cluster.Ref) bool {
 		return true
 	}
 	wanted, err := ParseWorkload(f.Workload)
-	return err == nil && IsWorkload(workload, wanted)
+	return err == nil && MatchesName(workload, wanted)
 }
 
-// Count returns the number of domains that fail together, with the scenario's own number as the default.
-func (f *FailureBounds) Count(of *Failures) int {
+// DomainCount returns the number of domains that fail together, with the scenario's own number as the default.
+func (f *FailureBounds) DomainCount(of *Failures) int {
 	switch {
 	case f.Simultaneous != nil:
 		return *f.Simultaneous
@@ -206,7 +206,7 @@ func validateExpect(p *Problems, path *field.Path, expect *Expect) {
 	if nothing {
 		p.Add(path, "expects nothing; give %s", words.Or(names))
 	}
-	validatePods(p, path, expect)
+	validatePodCounts(p, path, expect)
 	validateAtLeast(p, path.Child("pending"), expect.Pending, 0)
 	validateAtLeast(p, path.Child("pendingAtMost"), expect.PendingAtMost, 0)
 	validateAtLeast(p, path.Child("notCreated"), expect.NotCreated, 0)
@@ -236,8 +236,8 @@ func validateExpect(p *Problems, path *field.Path, expect *Expect) {
 	}
 }
 
-// ofDrain returns the name of a field that is only for drains and is given, or "" if there is none.
-func (e *Expect) ofDrain() string {
+// drainField returns the name of a field that is only for drains and is given, or "" if there is none.
+func (e *Expect) drainField() string {
 	switch {
 	case e.Drained != nil:
 		return "drained"
@@ -247,8 +247,8 @@ func (e *Expect) ofDrain() string {
 	return ""
 }
 
-// validatePods reports problems of the expectations about pods by workload, and about nodes.
-func validatePods(p *Problems, path *field.Path, expect *Expect) {
+// validatePodCounts reports problems of the expectations about pods by workload, and about nodes.
+func validatePodCounts(p *Problems, path *field.Path, expect *Expect) {
 	if newly := expect.NewlyPending; newly != nil {
 		path := path.Child("newlyPending")
 		if validateAtLeast(p, path.Child("atLeast"), newly.AtLeast, 1); newly.AtLeast != nil && len(newly.Pods) > 0 {
@@ -256,13 +256,13 @@ func validatePods(p *Problems, path *field.Path, expect *Expect) {
 		}
 		for _, name := range slices.Sorted(maps.Keys(newly.Pods)) {
 			n := newly.Pods[name]
-			validateName(p, path.Child("pods").Key(name), name)
+			validateWorkloadName(p, path.Child("pods").Key(name), name)
 			validateAtLeast(p, path.Child("pods").Key(name), &n, 1)
 		}
 	}
 	for i := range expect.Workloads {
 		of, path := &expect.Workloads[i], path.Child("workloads").Index(i)
-		validateName(p, path.Child("workload"), of.Workload)
+		validateWorkloadName(p, path.Child("workload"), of.Workload)
 		if of.Running == nil && of.AtLeast == nil && of.AtMost == nil && of.Pending == nil {
 			p.Add(path, "expects nothing; give running, atLeast, atMost or pending")
 		}
@@ -277,8 +277,8 @@ func validatePods(p *Problems, path *field.Path, expect *Expect) {
 	}
 }
 
-// validateName reports a name that cannot be that of a workload of any kind.
-func validateName(p *Problems, path *field.Path, name string) {
+// validateWorkloadName reports a name that cannot be that of a workload of any kind.
+func validateWorkloadName(p *Problems, path *field.Path, name string) {
 	if _, err := ParseWorkload(name); err != nil {
 		p.Add(path, "%s", err)
 	}
@@ -338,11 +338,11 @@ func validateFailureBounds(p *Problems, path *field.Path, f *FailureBounds) {
 	}
 	validateMode(p, path.Child("mode"), f.Mode)
 	if f.Workload != "" {
-		validateWorkload(p, path.Child("workload"), f.Workload, Replicated...)
+		validateWorkload(p, path.Child("workload"), f.Workload, ReplicatedKinds...)
 	}
 	// A kind that is unknown here may be that of an operator's resource, which may own pods, too.
-	if kind, known := kinds[strings.ToLower(f.Kind)]; known && !slices.Contains(Replicated, kind) {
-		p.Add(path.Child("kind"), "%q owns no replicas; give one of %s", f.Kind, words.Or(Replicated))
+	if kind, known := kinds[strings.ToLower(f.Kind)]; known && !slices.Contains(ReplicatedKinds, kind) {
+		p.Add(path.Child("kind"), "%q owns no replicas; give one of %s", f.Kind, words.Or(ReplicatedKinds))
 	}
 	validateAtLeast(p, path.Child("minReplicas"), f.MinReplicas, 1)
 	if f.Radius == nil && f.Lost == nil && f.Stranded == nil && f.Unreplaced == nil && f.QuorumLost == nil {

@@ -15,7 +15,7 @@ type Fail struct {
 	Mode string `json:"mode,omitempty" jsonschema:"enum=unreachable,enum=out-of-service,enum=deleted"`
 }
 
-func (f *Fail) validate(c *checks) {
+func (f *Fail) validate(c *actionChecks) {
 	f.Nodes.validate(c)
 	validateMode(c.Problems, c.path.Child("mode"), f.Mode)
 }

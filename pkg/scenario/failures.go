@@ -56,7 +56,7 @@ func validateFailures(p *Problems, f *Failures) {
 func validateWorkload(p *Problems, path *field.Path, target string, kinds ...string) {
 	if wanted, err := ParseWorkload(target); err != nil {
 		p.Add(path, "%s", err)
-	} else if !slices.Contains(kinds, wanted.Kind) && !ofOtherKind(wanted.String()) { // the objects decide whether another kind exists
+	} else if !slices.Contains(kinds, wanted.Kind) && !isOtherKind(wanted.String()) { // the objects decide whether another kind exists
 		p.Add(path, "%q is a %s; name a %s", target, wanted.Kind, words.Or(kinds))
 	}
 }

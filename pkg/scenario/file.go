@@ -103,8 +103,8 @@ type File struct {
 	Expect *Expect `json:"expect,omitempty"`
 }
 
-// mostMaxPods is the largest legal maxPods. Controllers could count far more pods.
-const mostMaxPods = 10_000_000
+// maxPodsLimit is the largest legal maxPods. Controllers could count far more pods.
+const maxPodsLimit = 10_000_000
 
 // ValidateFile reports problems of the file's fields that do not depend on objects, whether the values come from the file or from flags.
 func ValidateFile(p *Problems, f *File) {
@@ -116,12 +116,12 @@ func ValidateFile(p *Problems, f *File) {
 	validateEither(p, field.NewPath("unknownOwners"), f.UnknownOwners, "replace", "gone")
 	validateEither(p, field.NewPath("storage"), f.Storage, StorageAssumed, StorageNone)
 	for i, name := range f.APIServer.EnableAdmissionPlugins {
-		if !slices.Contains(admission.Optional(), name) {
-			p.Add(field.NewPath("apiServer", "enableAdmissionPlugins").Index(i), "%q cannot be switched on; %s", name, Choices(name, admission.Optional()))
+		if !slices.Contains(admission.OptionalPlugins(), name) {
+			p.Add(field.NewPath("apiServer", "enableAdmissionPlugins").Index(i), "%q cannot be switched on; %s", name, ListChoices(name, admission.OptionalPlugins()))
 		}
 	}
 	validateRange(p, field.NewPath("terminationSeconds"), ptr.Deref(f.TerminationSeconds, 0), 0, 3600)
-	validateRange(p, field.NewPath("maxPods"), ptr.Deref(f.MaxPods, 1), 1, mostMaxPods)
+	validateRange(p, field.NewPath("maxPods"), ptr.Deref(f.MaxPods, 1), 1, maxPodsLimit)
 	if f.Autoscaler != nil {
 		validateAutoscaler(p, field.NewPath("autoscaler"), f.Autoscaler)
 		if f.Clusters != nil {
@@ -158,7 +158,7 @@ type Source struct {
 }
 
 // validate reports nothing: the code that reads a source validates it.
-func (*Source) validate(*checks) {}
+func (*Source) validate(*actionChecks) {}
 
 // Scheduler configures the scheduler.
 type Scheduler struct {

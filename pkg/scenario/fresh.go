@@ -10,7 +10,7 @@ import (
 
 // Fresh returns the state without pods and without all objects that make pods, except the objects that the cluster itself came with.
 func (s *Scenario) Fresh(state *cluster.State) *cluster.State {
-	given := list.Set(s.Cluster, cluster.RefTo)
+	given := list.KeySet(s.Cluster, cluster.RefTo)
 	var gone []cluster.Object
 	for _, obj := range state.Objects() {
 		if _, unknown := obj.(*cluster.UnknownOwner); unknown && !given[cluster.RefTo(obj)] {
@@ -33,9 +33,9 @@ func (s *Scenario) Fresh(state *cluster.State) *cluster.State {
 	return admission.DeleteAndWait(state, gone...)
 }
 
-// Empty returns the cluster without any object. The clock of a dump starts when the dump was made, so that its objects are older than later
+// EmptyState returns the cluster without any object. The clock of a dump starts when the dump was made, so that its objects are older than later
 // ones; the dump's pods may be in the first step.
-func (s *Scenario) Empty() *cluster.State {
+func (s *Scenario) EmptyState() *cluster.State {
 	objects := slices.Concat(s.Cluster, s.Workloads, firstObjects(s))
 	now := cluster.Epoch
 	if latest := cluster.Latest(objects); now.Before(&latest) {
@@ -44,8 +44,8 @@ func (s *Scenario) Empty() *cluster.State {
 	return &cluster.State{Now: now, TerminationSeconds: s.TerminationSeconds, AsTemplate: s.AsTemplate, APIServer: s.APIServer, Unread: s.Unread}
 }
 
-// admitted is the state that results when the API server admits the objects of a cluster into an empty state.
-type admitted struct {
+// admittedCluster is the state that results when the API server admits the objects of a cluster into an empty state.
+type admittedCluster struct {
 	cluster []cluster.Object
 	empty   *cluster.State
 	state   *cluster.State
@@ -55,18 +55,18 @@ type admitted struct {
 // Admit lets the API server admit the cluster, and returns the state and the server's notes. After KeepAdmitted, it admits only the objects
 // that have changed since, if that is possible.
 func (s *Scenario) Admit() (*cluster.State, []string, error) {
-	empty := s.Empty()
-	if kept := s.admitted; kept != nil && kept.empty.Now.Equal(&empty.Now) && kept.empty.TerminationSeconds == empty.TerminationSeconds {
-		if state := kept.with(s.Cluster); state != nil {
+	empty := s.EmptyState()
+	if kept := s.admittedCluster; kept != nil && kept.empty.Now.Equal(&empty.Now) && kept.empty.TerminationSeconds == empty.TerminationSeconds {
+		if state := kept.withObjects(s.Cluster); state != nil {
 			return state, slices.Clone(kept.notes), nil
 		}
 	}
 	return admission.Admit(empty, s.Cluster...)
 }
 
-// with returns the state with the given objects, which must be the kept ones or other versions of them. It returns nil if the API server
+// withObjects returns the state with the given objects, which must be the kept ones or other versions of them. It returns nil if the API server
 // must admit all objects.
-func (a *admitted) with(objs []cluster.Object) *cluster.State {
+func (a *admittedCluster) withObjects(objs []cluster.Object) *cluster.State {
 	if len(objs) != len(a.cluster) {
 		return nil
 	}
@@ -90,6 +90,6 @@ func (a *admitted) with(objs []cluster.Object) *cluster.State {
 // cluster.
 func (s *Scenario) KeepAdmitted() {
 	if state, notes, err := s.Admit(); err == nil {
-		s.admitted = &admitted{cluster: s.Cluster, empty: s.Empty(), state: state, notes: notes}
+		s.admittedCluster = &admittedCluster{cluster: s.Cluster, empty: s.EmptyState(), state: state, notes: notes}
 	}
 }

@@ -31,8 +31,8 @@ func (e *LimitError) Error() string {
 	return fmt.Sprintf("the scenario has %d %s, and may have %d", e.Has, e.What, e.Most)
 }
 
-// Exceeds returns a LimitError if there is more than the limit allows, and nil otherwise.
-func Exceeds(what string, has, most int) error {
+// CheckLimit returns a LimitError if there is more than the limit allows, and nil otherwise.
+func CheckLimit(what string, has, most int) error {
 	if most == 0 || has <= most {
 		return nil
 	}
@@ -56,5 +56,5 @@ func (s *Scenario) CheckPods(state *cluster.State) error {
 	if err != nil {
 		return err
 	}
-	return Exceeds("pods", max(len(state.Pods), controller.Pods(state)), s.Limits.Pods)
+	return CheckLimit("pods", max(len(state.Pods), controller.CountPods(state)), s.Limits.Pods)
 }

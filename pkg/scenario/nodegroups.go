@@ -19,18 +19,18 @@ var groupLabels = []string{
 	"karpenter.sh/nodepool", "alpha.eksctl.io/nodegroup-name",
 }
 
-// UnknownMax is the assumed maximum of a group whose maximum is not known: the number of nodes that AKS and GKE allow in a node pool.
-const UnknownMax = 1000
+// AssumedMaxNodes is the assumed maximum of a group whose maximum is not known: the number of nodes that AKS and GKE allow in a node pool.
+const AssumedMaxNodes = 1000
 
-// byLabels reports whether labels of the nodes name the groups.
-func (a *Autoscaler) byLabels() bool {
+// groupsByLabel reports whether labels of the nodes name the groups.
+func (a *Autoscaler) groupsByLabel() bool {
 	return a.GroupsBy != "" || !slices.ContainsFunc(a.NodeGroups, func(g AutoscaledGroup) bool { return g.From+g.Template != "" })
 }
 
-// Grouped returns the autoscaler with the groups that labels of the nodes name, and a note that lists them. Groups that are written out
+// WithLabelGroups returns the autoscaler with the groups that labels of the nodes name, and a note that lists them. Groups that are written out
 // stay. It skips control plane nodes, which it recognizes by nodes and pods, since no autoscaler changes their number.
-func (a *Autoscaler) Grouped(nodes []*v1.Node, pods []*v1.Pod) (*Autoscaler, string, error) {
-	if !a.byLabels() {
+func (a *Autoscaler) WithLabelGroups(nodes []*v1.Node, pods []*v1.Pod) (*Autoscaler, string, error) {
+	if !a.groupsByLabel() {
 		return a, "", nil
 	}
 	labels := groupLabels
@@ -43,7 +43,7 @@ func (a *Autoscaler) Grouped(nodes []*v1.Node, pods []*v1.Pod) (*Autoscaler, str
 	members, without := map[string]int{}, 0
 	controlPlanes := cluster.ControlPlanes(nodes, pods)
 	for _, node := range nodes {
-		key := labelOf(node, labels)
+		key := firstLabelOf(node, labels)
 		if key == "" || controlPlanes[node.Name] {
 			without++
 			continue
@@ -68,12 +68,12 @@ func (a *Autoscaler) Grouped(nodes []*v1.Node, pods []*v1.Pod) (*Autoscaler, str
 		}
 	}
 	if len(names) == 0 {
-		return nil, "", noGroups(a, nodes)
+		return nil, "", noGroupsError(a, nodes)
 	}
 	var problems []error
 	for _, given := range a.NodeGroups {
 		if !slices.Contains(names, given.Name) {
-			problems = append(problems, fmt.Errorf("no node has the value %q of %s; %s", given.Name, words.Or(used), Choices(given.Name, names)))
+			problems = append(problems, fmt.Errorf("no node has the value %q of %s; %s", given.Name, words.Or(used), ListChoices(given.Name, names)))
 		}
 	}
 	var groups, unbounded []string
@@ -81,7 +81,7 @@ func (a *Autoscaler) Grouped(nodes []*v1.Node, pods []*v1.Pod) (*Autoscaler, str
 		group := &found.NodeGroups[i]
 		groups = append(groups, fmt.Sprintf("%s (%s)", group.Name, words.Count(members[group.From], "node")))
 		if group.Max == 0 {
-			group.Max = max(UnknownMax, members[group.From])
+			group.Max = max(AssumedMaxNodes, members[group.From])
 			unbounded = append(unbounded, group.Name)
 		}
 	}
@@ -90,13 +90,13 @@ func (a *Autoscaler) Grouped(nodes []*v1.Node, pods []*v1.Pod) (*Autoscaler, str
 		note += fmt.Sprintf("; %s in none", words.Is(without, "node"))
 	}
 	if len(unbounded) > 0 {
-		note += fmt.Sprintf(". No maximum of %s is known, so %d nodes are assumed; --node-group NAME=MIN:MAX gives one", words.Few(unbounded), UnknownMax)
+		note += fmt.Sprintf(". No maximum of %s is known, so %d nodes are assumed; --node-group NAME=MIN:MAX gives one", words.Few(unbounded), AssumedMaxNodes)
 	}
 	return &found, note + ".", errors.Join(problems...)
 }
 
-// labelOf returns the first of the labels that the node has, or "".
-func labelOf(node *v1.Node, labels []string) string {
+// firstLabelOf returns the first of the labels that the node has, or "".
+func firstLabelOf(node *v1.Node, labels []string) string {
 	for _, key := range labels {
 		if node.Labels[key] != "" {
 			return key
@@ -105,8 +105,8 @@ func labelOf(node *v1.Node, labels []string) string {
 	return ""
 }
 
-// noGroups returns the error that no node has a label that names its group.
-func noGroups(a *Autoscaler, nodes []*v1.Node) error {
+// noGroupsError returns the error that no node has a label that names its group.
+func noGroupsError(a *Autoscaler, nodes []*v1.Node) error {
 	if a.GroupsBy != "" {
 		return errors.New(LabelHint(a.GroupsBy, "node", NodeLabels(nodes)))
 	}
@@ -117,15 +117,15 @@ func noGroups(a *Autoscaler, nodes []*v1.Node) error {
 		}
 	}
 	return fmt.Errorf("no node has a label that names its node group (%s); name the one that does, with --groups-by or as autoscaler.groupsBy: %s",
-		strings.Join(groupLabels, ", "), Choices("pool", slices.Sorted(maps.Keys(keys))))
+		strings.Join(groupLabels, ", "), ListChoices("pool", slices.Sorted(maps.Keys(keys))))
 }
 
-// GroupNamed returns a selector, as KEY=VALUE, of the nodes of the group with that name. The key is a label that names groups, or else the
+// FindGroup returns a selector, as KEY=VALUE, of the nodes of the group with that name. The key is a label that names groups, or else the
 // one label of nodes with that value.
-func GroupNamed(nodes []*v1.Node, name string) (string, error) {
+func FindGroup(nodes []*v1.Node, name string) (string, error) {
 	values, keys := map[string]bool{}, map[string]bool{}
 	for _, node := range nodes {
-		if key := labelOf(node, groupLabels); key != "" {
+		if key := firstLabelOf(node, groupLabels); key != "" {
 			if values[node.Labels[key]] = true; node.Labels[key] == name {
 				return key + "=" + name, nil
 			}
@@ -146,7 +146,7 @@ func GroupNamed(nodes []*v1.Node, name string) (string, error) {
 	case len(selectors) > 1:
 		return "", fmt.Errorf("%q is a value of several labels; give one of %s", name, words.Or(selectors))
 	case len(known) > 0:
-		return "", fmt.Errorf("no node group is called %q; %s", name, Choices(name, known))
+		return "", fmt.Errorf("no node group is called %q; %s", name, ListChoices(name, known))
 	}
 	return "", fmt.Errorf("no node has a label with the value %q; give a label of the nodes as KEY=VALUE, such as pool=general", name)
 }

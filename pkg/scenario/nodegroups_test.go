@@ -51,7 +51,7 @@ func TestGrouped(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, note, err := tt.given.Grouped(nodes, nil)
+			got, note, err := tt.given.WithLabelGroups(nodes, nil)
 			if tt.problem != "" {
 				if err == nil || err.Error() != tt.problem {
 					t.Fatalf("got  %v\nwant %s", err, tt.problem)
@@ -85,7 +85,7 @@ func TestGroupNamed(t *testing.T) {
 		"web":     `"web" is a value of several labels; give one of role=web or tier=web`,
 		"gneral":  `no node group is called "gneral"; there are general, spot`,
 	} {
-		got, err := GroupNamed(nodes, name)
+		got, err := FindGroup(nodes, name)
 		if err != nil {
 			got = err.Error()
 		}
@@ -94,7 +94,7 @@ func TestGroupNamed(t *testing.T) {
 		}
 	}
 	const want = `no node has a label with the value "x"; give a label of the nodes as KEY=VALUE, such as pool=general`
-	if _, err := GroupNamed([]*v1.Node{labelled("c", nil)}, "x"); err == nil || err.Error() != want {
+	if _, err := FindGroup([]*v1.Node{labelled("c", nil)}, "x"); err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
 }

@@ -40,7 +40,7 @@ func (n Nodes) Select(among []*v1.Node) []*v1.Node {
 }
 
 // validate is the whole validation of actions that only select nodes.
-func (n *Nodes) validate(c *checks) { validateNodes(c.Problems, c.path, *n) }
+func (n *Nodes) validate(c *actionChecks) { validateNodes(c.Problems, c.path, *n) }
 
 func (n *Nodes) selected() *Nodes { return n }
 

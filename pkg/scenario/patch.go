@@ -31,7 +31,7 @@ type Patch struct {
 	Patch runtime.RawExtension `json:"patch" jsonschema:"oneof_type=object;array"`
 }
 
-func (p *Patch) validate(c *checks) {
+func (p *Patch) validate(c *actionChecks) {
 	ValidatePatch(c.Problems, c.path, p, func(target Target) bool {
 		kind, _, karmada := ParseKarmada(target.Target)
 		return c.resources(target) || c.federated && karmada && kind == federation.KindCluster
@@ -57,13 +57,13 @@ func ValidatePatch(p *Problems, path *field.Path, patch *Patch, resources func(T
 		p.Add(path.Child("type"), "%q is not a patch type; use strategic, merge or json", patch.Type)
 		return
 	}
-	if err := patch.Misshapen(); err != nil {
+	if err := patch.CheckShape(); err != nil {
 		p.Add(path.Child("patch"), "%s", err)
 	}
 }
 
-// Misshapen returns an error if the patch is not a list although its type is json, or not an object although its type is another.
-func (p *Patch) Misshapen() error {
+// CheckShape returns an error if the patch is not a list although its type is json, or not an object although its type is another.
+func (p *Patch) CheckShape() error {
 	switch of := string(p.Patch.Raw); {
 	case of == "":
 		return errors.New("is missing; give the part of the object that changes")
@@ -94,9 +94,9 @@ func (p *Patch) Apply(obj cluster.Object) (cluster.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	after, err := p.bytes(before, obj)
+	after, err := p.applyToJSON(before, obj)
 	if err != nil {
-		return nil, &misfit{cluster.RefTo(obj).Describe(), err}
+		return nil, &misfitError{cluster.RefTo(obj).Describe(), err}
 	}
 	patched, err := manifest.DecodeObject("patched", after)
 	if err != nil {
@@ -108,16 +108,16 @@ func (p *Patch) Apply(obj cluster.Object) (cluster.Object, error) {
 	return patched.Object, nil
 }
 
-// misfit is the error of a patch that does not fit an object.
-type misfit struct {
+// misfitError is the error of a patch that does not fit an object.
+type misfitError struct {
 	object string
 	err    error
 }
 
-func (m *misfit) Unwrap() error { return m.err }
+func (m *misfitError) Unwrap() error { return m.err }
 
 // Error has one line for each problem.
-func (m *misfit) Error() string {
+func (m *misfitError) Error() string {
 	var lines []string
 	for line := range strings.Lines(m.err.Error()) {
 		lines = append(lines, fmt.Sprintf("the patch does not fit %s: %s", m.object, strings.TrimSpace(line)))
@@ -128,12 +128,12 @@ func (m *misfit) Error() string {
 // goValues matches the parts of upstream's errors that are Go values, with the words before them.
 var goValues = regexp.MustCompile(` in map: map\[.*|map: map\[.*\] (does not)|: \[.*`)
 
-// withoutGo is upstream's error about a patch, without Go's types and values in its text.
-type withoutGo struct{ error }
+// plainPatchError is upstream's error about a patch, without Go's types and values in its text.
+type plainPatchError struct{ error }
 
-func (e withoutGo) Unwrap() error { return e.error }
+func (e plainPatchError) Unwrap() error { return e.error }
 
-func (e withoutGo) Error() string {
+func (e plainPatchError) Error() string {
 	return goValues.ReplaceAllStringFunc(e.error.Error(), func(match string) string {
 		if strings.HasPrefix(match, "map:") {
 			return "an element of a list does not"
@@ -145,9 +145,9 @@ func (e withoutGo) Error() string {
 // patchOperations are the operations of a patch of type json.
 var patchOperations = []string{"add", "remove", "replace", "move", "copy", "test"}
 
-// bytes returns the object after the patch, both as JSON. A strategic patch reads the schema from obj's Go type.
-func (p *Patch) bytes(before []byte, obj cluster.Object) ([]byte, error) {
-	if err := p.Misshapen(); err != nil {
+// applyToJSON returns the object after the patch, both as JSON. A strategic patch reads the schema from obj's Go type.
+func (p *Patch) applyToJSON(before []byte, obj cluster.Object) ([]byte, error) {
+	if err := p.CheckShape(); err != nil {
 		return nil, err
 	}
 	if p.Type == "json" {
@@ -172,13 +172,13 @@ func (p *Patch) bytes(before []byte, obj cluster.Object) ([]byte, error) {
 		}
 		after, err := operations.Apply(before)
 		if err != nil {
-			return nil, withoutGo{err}
+			return nil, plainPatchError{err}
 		}
 		return after, nil
 	}
 	// The patch must have the shape of the object; the error says where it does not.
 	if obj != nil {
-		if err := manifest.Fits(p.Patch.Raw, obj); err != nil {
+		if err := manifest.CheckPatchTypes(p.Patch.Raw, obj); err != nil {
 			return nil, err
 		}
 	}
@@ -190,16 +190,16 @@ func (p *Patch) bytes(before []byte, obj cluster.Object) ([]byte, error) {
 		after, err = strategicpatch.StrategicMergePatch(before, p.Patch.Raw, obj)
 	}
 	if err != nil {
-		return nil, withoutGo{err}
+		return nil, plainPatchError{err}
 	}
 	return after, nil
 }
 
 // ApplyToResource returns the custom resource after the patch.
 func (p *Patch) ApplyToResource(resource manifest.Ignored) (manifest.Ignored, error) {
-	after, err := p.bytes(resource.JSON, nil)
+	after, err := p.applyToJSON(resource.JSON, nil)
 	if err != nil {
-		return resource, &misfit{operator.Name(resource), err}
+		return resource, &misfitError{operator.ResourceKey(resource), err}
 	}
 	patched := resource
 	patched.JSON = after
@@ -211,7 +211,7 @@ func (p *Patch) ApplyToResource(resource manifest.Ignored) (manifest.Ignored, er
 		} `json:"metadata"`
 	}
 	if err := json.Unmarshal(after, &head); err != nil || head.Kind != resource.Kind || head.Metadata.Name != resource.Name || head.Metadata.Namespace != resource.Namespace {
-		return resource, fmt.Errorf("the patch changes the kind, namespace or name of %s, which cannot change", operator.Name(resource))
+		return resource, fmt.Errorf("the patch changes the kind, namespace or name of %s, which cannot change", operator.ResourceKey(resource))
 	}
 	return patched, nil
 }
@@ -222,9 +222,9 @@ func (p *Patch) ApplyToCluster(c *federation.Cluster) (*federation.Cluster, erro
 	if err != nil {
 		return nil, err
 	}
-	after, err := p.bytes(before, nil)
+	after, err := p.applyToJSON(before, nil)
 	if err != nil {
-		return nil, &misfit{"cluster " + c.Name, err}
+		return nil, &misfitError{"cluster " + c.Name, err}
 	}
 	patched := &federation.Cluster{}
 	unknown, err := manifest.DecodeResource(after, patched)
@@ -238,7 +238,7 @@ func (p *Patch) ApplyToCluster(c *federation.Cluster) (*federation.Cluster, erro
 	for _, warning := range unknown {
 		problems = append(problems, errors.New(strings.TrimSuffix(warning, "; the API server would leave it out")))
 	}
-	for _, err := range invalidCluster(patched.Labels, field.NewPath("metadata", "labels"), patched.Spec.Taints, field.NewPath("spec", "taints")) {
+	for _, err := range validateLabelsAndTaints(patched.Labels, field.NewPath("metadata", "labels"), patched.Spec.Taints, field.NewPath("spec", "taints")) {
 		problems = append(problems, err)
 	}
 	return patched, errors.Join(problems...)

@@ -17,7 +17,7 @@ type Problems struct {
 	File string
 	// Flags maps paths of fields to the flags that set them in place of the file. A problem of such a field is reported as the flag's.
 	Flags map[string]string
-	all   []error
+	errs  []error
 	// unread has the fields that could not be read. Add ignores problems of these, which may only say that the field is empty.
 	unread map[string]bool
 	// reported has the places at which problems were added.
@@ -43,11 +43,11 @@ func (p *Problems) Add(path *field.Path, format string, args ...any) {
 			where += ": " + path.String()
 		}
 	}
-	p.AddErrors(errors.New(manifest.Problem(where + ": " + fmt.Sprintf(format, args...))))
+	p.AddErrors(errors.New(manifest.RewordProblem(where + ": " + fmt.Sprintf(format, args...))))
 }
 
-// AddAt reports a problem with its own place.
-func (p *Problems) AddAt(err *field.Error) { p.Add(field.NewPath(err.Field), "%s", err.ErrorBody()) }
+// addAt reports a problem with its own place.
+func (p *Problems) addAt(err *field.Error) { p.Add(field.NewPath(err.Field), "%s", err.ErrorBody()) }
 
 // Reported reports whether a problem was added at exactly this place.
 func (p *Problems) Reported(path *field.Path) bool { return p.reported[path.String()] }
@@ -75,12 +75,12 @@ func (p *Problems) AddUnread(err error) {
 }
 
 // AddErrors reports problems that name their file themselves.
-func (p *Problems) AddErrors(errs ...error) { p.all = append(p.all, errs...) }
+func (p *Problems) AddErrors(errs ...error) { p.errs = append(p.errs, errs...) }
 
-// AddAll adds the problems of a scenario that is derived from this file, without the problems that the file itself has.
-func (p *Problems) AddAll(derived *Problems) {
-	own := list.Set(p.all, func(err error) string { return strings.TrimPrefix(err.Error(), p.File) })
-	for _, err := range derived.all {
+// AddDerived adds the problems of a scenario that is derived from this file, without the problems that the file itself has.
+func (p *Problems) AddDerived(derived *Problems) {
+	own := list.KeySet(p.errs, func(err error) string { return strings.TrimPrefix(err.Error(), p.File) })
+	for _, err := range derived.errs {
 		if !own[strings.TrimPrefix(err.Error(), derived.File)] {
 			p.AddErrors(err)
 		}
@@ -88,7 +88,7 @@ func (p *Problems) AddAll(derived *Problems) {
 }
 
 // Len returns the number of problems so far.
-func (p *Problems) Len() int { return len(p.all) }
+func (p *Problems) Len() int { return len(p.errs) }
 
 // maxProblems is the largest number of problems that Err lists.
 const maxProblems = 100
@@ -98,7 +98,7 @@ const maxProblems = 100
 func (p *Problems) Err() error {
 	seen := map[string]bool{}
 	var errs []error
-	for _, err := range p.all {
+	for _, err := range p.errs {
 		if !seen[err.Error()] {
 			seen[err.Error()] = true
 			errs = append(errs, err)

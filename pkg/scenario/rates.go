@@ -60,17 +60,17 @@ func (r Rates) Validate(path *field.Path) field.ErrorList {
 			errs = append(errs, field.Forbidden(path, fmt.Sprintf("is the same level as %s; give one of the two", key)))
 		}
 		if _, err := r[name].PerHour(); err != nil {
-			errs = append(errs, complaint(path.Child("rate"), r[name].Rate, err))
+			errs = append(errs, fieldError(path.Child("rate"), r[name].Rate, err))
 		}
 		if _, err := r[name].Hours(); err != nil {
-			errs = append(errs, complaint(path.Child("recovery"), r[name].Recovery, err))
+			errs = append(errs, fieldError(path.Child("recovery"), r[name].Recovery, err))
 		}
 	}
 	return errs
 }
 
-// complaint returns the error for a field that is missing or invalid.
-func complaint(path *field.Path, value string, err error) *field.Error {
+// fieldError returns the error for a field that is missing or invalid.
+func fieldError(path *field.Path, value string, err error) *field.Error {
 	if value == "" {
 		return field.Required(path, err.Error())
 	}

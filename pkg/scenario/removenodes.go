@@ -11,7 +11,7 @@ type RemoveNodes struct {
 
 func (*RemoveNodes) instead() string { return "make the nodes fail, with mode: deleted" }
 
-func (r *RemoveNodes) validate(c *checks) {
+func (r *RemoveNodes) validate(c *actionChecks) {
 	switch {
 	case r.Count < 0:
 		c.Add(c.path.Child("count"), "%d is negative; give 1 or more", r.Count)

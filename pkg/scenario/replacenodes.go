@@ -32,23 +32,23 @@ func (*ReplaceNodes) instead() string {
 	return "give the new nodes of a member in clusters, and make the old ones fail, with mode: deleted"
 }
 
-func (r *ReplaceNodes) validate(c *checks) {
+func (r *ReplaceNodes) validate(c *actionChecks) {
 	r.Nodes.validate(c)
 	if key, value, _ := strings.Cut(r.Label, "="); key == "" || value == "" {
 		c.Add(c.path.Child("label"), "%q is not KEY=VALUE; give the label of the new nodes, such as node.kubernetes.io/instance-type=m5.4xlarge", r.Label)
 	}
-	if r.Count < 0 || r.Count > maxAdded {
-		c.Add(c.path.Child("count"), "%d is not from 1 to %d", r.Count, maxAdded)
+	if r.Count < 0 || r.Count > maxAddedNodes {
+		c.Add(c.path.Child("count"), "%d is not from 1 to %d", r.Count, maxAddedNodes)
 	}
 	validateSize(c, r.CPU, r.Memory, r.Pods, "like one that has the label")
 	_, invalid := r.Type().Size(c.path)
 	for _, err := range invalid {
-		c.AddAt(err)
+		c.addAt(err)
 	}
 }
 
 // validateSize reports a size of new nodes that lacks a part. Without a size, the new nodes are like another node.
-func validateSize(c *checks, cpu, memory, pods topology.Quantity, like string) {
+func validateSize(c *actionChecks, cpu, memory, pods topology.Quantity, like string) {
 	if (cpu == "") != (memory == "") || cpu == "" && pods != "" {
 		c.Add(c.path, "cpu and memory go together, and pods with both; give cpu and memory, or neither for nodes %s", like)
 	}

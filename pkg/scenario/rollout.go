@@ -1,7 +1,7 @@
 package scenario
 
-// Rolled lists the kinds of workloads that have rollouts.
-var Rolled = []string{"Deployment", "StatefulSet", "DaemonSet"}
+// RolloutKinds lists the kinds of workloads that have rollouts.
+var RolloutKinds = []string{"Deployment", "StatefulSet", "DaemonSet"}
 
 // Rollout starts a rollout of a Deployment, StatefulSet or DaemonSet. Give either restart or images.
 type Rollout struct {
@@ -12,8 +12,8 @@ type Rollout struct {
 	Images map[string]string `json:"images,omitempty"`
 }
 
-func (r *Rollout) validate(c *checks) {
-	validateTarget(c.Problems, c.path, r.Target, !c.federated, Rolled...)
+func (r *Rollout) validate(c *actionChecks) {
+	validateTarget(c.Problems, c.path, r.Target, !c.federated, RolloutKinds...)
 	if r.Restart == (len(r.Images) > 0) {
 		c.Add(c.path, "give either restart: true or images")
 	}

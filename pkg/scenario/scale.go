@@ -7,7 +7,7 @@ type Scale struct {
 	Replicas int32 `json:"replicas" jsonschema:"minimum=0"`
 }
 
-func (s *Scale) validate(c *checks) {
-	validateTarget(c.Problems, c.path, s.Target, !c.federated, Scalable...)
+func (s *Scale) validate(c *actionChecks) {
+	validateTarget(c.Problems, c.path, s.Target, !c.federated, ScalableKinds...)
 	validateNotNegative(c.Problems, c.path.Child("replicas"), int(s.Replicas))
 }

@@ -17,11 +17,11 @@ type ScaleBy struct {
 
 func (*ScaleBy) instead() string { return "scale the workloads one by one" }
 
-func (s *ScaleBy) validate(c *checks) {
+func (s *ScaleBy) validate(c *actionChecks) {
 	if !(s.Factor > 0) || s.Factor > maxFactor {
 		c.Add(c.path.Child("factor"), "%v is not above 0 and at most %d; give a factor such as 1.2 for 20 %% more", s.Factor, maxFactor)
 	}
 	for i, workload := range s.Workloads {
-		validateWorkload(c.Problems, c.path.Child("workloads").Index(i), workload, Scalable...)
+		validateWorkload(c.Problems, c.path.Child("workloads").Index(i), workload, ScalableKinds...)
 	}
 }

@@ -72,7 +72,7 @@ type Scenario struct {
 	Failures Failures
 	// Expect is what must hold after every step; nil means nothing. Expects has its lines in the file.
 	Expect  *Expect
-	Expects Places
+	Expects ExpectLines
 	// Sources has the places of the objects that make pods, and of their budgets, by the step that applies them; "" stands for the cluster.
 	Sources map[string]map[cluster.Ref]manifest.Source `json:"-"`
 	// Files has the names of the files of a command line, without their folders.
@@ -90,18 +90,18 @@ type Scenario struct {
 	// LevelKeys are the label keys of additional levels of synthetic clusters, such as rack.
 	LevelKeys []string
 
-	admitted *admitted
+	admittedCluster *admittedCluster
 }
 
-// Places are the lines of an expectation in its file. They are empty if no file has the expectation.
-type Places struct {
+// ExpectLines are the lines of an expectation in its file. They are empty if no file has the expectation.
+type ExpectLines struct {
 	File  string
 	Lines map[string]int // by path; see manifest.Lines
 }
 
 // Source returns a function that finds the line of a field of the expectation, or of the nearest field above it. It returns nil if no file
 // has the expectation.
-func (p Places) Source() func(field ...any) manifest.Source {
+func (p ExpectLines) Source() func(field ...any) manifest.Source {
 	if p.File == "" {
 		return nil
 	}
@@ -132,13 +132,13 @@ func (s *Scenario) Source(step string, owner cluster.Ref) (manifest.Source, bool
 }
 
 // Nodes returns every node that the scenario has at any step.
-func (s *Scenario) Nodes() []*v1.Node { return ofType[*v1.Node](s.Objects()) }
+func (s *Scenario) Nodes() []*v1.Node { return objectsOfType[*v1.Node](s.Objects()) }
 
 // Pods returns every pod that the scenario has as an object of its own at any step.
-func (s *Scenario) Pods() []*v1.Pod { return ofType[*v1.Pod](s.Objects()) }
+func (s *Scenario) Pods() []*v1.Pod { return objectsOfType[*v1.Pod](s.Objects()) }
 
-// ofType returns the objects of one type.
-func ofType[T cluster.Object](objects []cluster.Object) []T {
+// objectsOfType returns the objects of one type.
+func objectsOfType[T cluster.Object](objects []cluster.Object) []T {
 	var all []T
 	for _, obj := range objects {
 		if typed, is := obj.(T); is {
@@ -155,59 +155,59 @@ func (s *Scenario) Objects() []cluster.Object {
 	for _, member := range s.AllMembers() {
 		all = append(all, member.Shown...)
 	}
-	all = append(append(all, s.Workloads...), s.Karmada.made()...)
+	all = append(append(all, s.Workloads...), s.Karmada.operatorObjects()...)
 	for _, step := range s.Steps {
 		if step.Apply != nil {
-			all = append(append(all, step.Objects...), step.Karmada.made()...)
+			all = append(append(all, step.Objects...), step.Karmada.operatorObjects()...)
 		}
 	}
 	return all
 }
 
-// Until returns the scenario without the steps after the named one. The workloads before the first step are a step, too, named
+// CutAfter returns the scenario without the steps after the named one. The workloads before the first step are a step, too, named
 // WorkloadsStep. For that name, and for an unknown name, no step is left.
-func (s *Scenario) Until(step string) *Scenario {
+func (s *Scenario) CutAfter(step string) *Scenario {
 	next := *s
-	next.Steps = slices.Clip(s.Steps[:s.Index(step)+1])
+	next.Steps = slices.Clip(s.Steps[:s.StepIndex(step)+1])
 	return &next
 }
 
-// Then returns the scenario with the step added at its end.
-func (s *Scenario) Then(step Step) *Scenario {
+// AppendStep returns the scenario with the step added at its end.
+func (s *Scenario) AppendStep(step Step) *Scenario {
 	next := *s
 	next.Steps = append(slices.Clip(s.Steps), LoadedStep{Step: step})
 	return &next
 }
 
-// Ask returns the scenario with the steps added at its end. They make up the question: the report begins with their outcome.
-func (s *Scenario) Ask(steps ...Step) *Scenario {
-	if len(s.Steps) == 0 && !s.Begins() { // the report needs the cluster as it is before the question
-		s = s.Then(Step{Name: WorkloadsStep})
+// AppendQuestion returns the scenario with the steps added at its end. They make up the question: the report begins with their outcome.
+func (s *Scenario) AppendQuestion(steps ...Step) *Scenario {
+	if len(s.Steps) == 0 && !s.AppliesWorkloads() { // the report needs the cluster as it is before the question
+		s = s.AppendStep(Step{Name: WorkloadsStep})
 	}
 	for _, step := range steps {
-		s = s.Then(step)
+		s = s.AppendStep(step)
 	}
 	next := *s
 	next.Asked += len(steps)
 	return &next
 }
 
-// AskedAfter returns the scenario in which the steps of the question follow the named step.
-func (s *Scenario) AskedAfter(step string) *Scenario {
-	next := s.Until(step)
+// QuestionAfter returns the scenario in which the steps of the question follow the named step.
+func (s *Scenario) QuestionAfter(step string) *Scenario {
+	next := s.CutAfter(step)
 	next.Steps = append(next.Steps, s.Steps[len(s.Steps)-s.Asked:]...)
 	return next
 }
 
-// With returns the scenario with the objects added to its cluster.
-func (s *Scenario) With(objects ...cluster.Object) *Scenario {
+// WithObjects returns the scenario with the objects added to its cluster.
+func (s *Scenario) WithObjects(objects ...cluster.Object) *Scenario {
 	next := *s
 	next.Cluster = slices.Concat(s.Cluster, objects)
 	return &next
 }
 
-// Index returns the index of the step, or -1 for the workloads before the first step.
-func (s *Scenario) Index(step string) int {
+// StepIndex returns the index of the step, or -1 for the workloads before the first step.
+func (s *Scenario) StepIndex(step string) int {
 	return slices.IndexFunc(s.Steps, func(loaded LoadedStep) bool { return loaded.Name == step })
 }
 

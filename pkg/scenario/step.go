@@ -72,11 +72,11 @@ type LoadedStep struct {
 	// Edits are further changes to the object that the step patches. Only a derived scenario has them.
 	Edits []*PatchEdit `json:"-"`
 	// Expects has the lines of the step's expectations in the file.
-	Expects Places
+	Expects ExpectLines
 }
 
-// Named returns the target of the step's action, if it is a patch, a scale, a rollout or a trigger.
-func (s *Step) Named() []Target {
+// Targets returns the target of the step's action, if it is a patch, a scale, a rollout or a trigger.
+func (s *Step) Targets() []Target {
 	switch {
 	case s.Patch != nil:
 		return []Target{s.Patch.Target}
@@ -95,8 +95,8 @@ type PatchEdit struct {
 	Edit func(cluster.Object) (cluster.Object, error)
 }
 
-// Patched returns the object after the step's patch and edits.
-func (s *LoadedStep) Patched(obj cluster.Object) (cluster.Object, error) {
+// ApplyPatch returns the object after the step's patch and edits.
+func (s *LoadedStep) ApplyPatch(obj cluster.Object) (cluster.Object, error) {
 	patched, err := s.Patch.Apply(obj)
 	for i := 0; i < len(s.Edits) && err == nil; i++ {
 		patched, err = s.Edits[i].Edit(patched)
@@ -107,17 +107,17 @@ func (s *LoadedStep) Patched(obj cluster.Object) (cluster.Object, error) {
 // Action is a kind of step: a field of Step whose type knows what is legal. Package world has its effects.
 type Action interface {
 	// validate reports problems that do not depend on objects.
-	validate(c *checks)
+	validate(c *actionChecks)
 }
 
-// single is an action that a federation does not take.
-type single interface {
+// singleCluster is an action that a federation does not take.
+type singleCluster interface {
 	// instead says what to do in a federation.
 	instead() string
 }
 
-// checks has what the validation of an action needs besides the action.
-type checks struct {
+// actionChecks has what the validation of an action needs besides the action.
+type actionChecks struct {
 	*Problems
 	path      *field.Path // of the action
 	federated bool
@@ -132,11 +132,11 @@ type NamedAction struct {
 
 // Actions returns the actions of the step, in the order of the fields: at most one if the step is valid.
 func (s *Step) Actions() []NamedAction {
-	return slices.DeleteFunc(s.fields(), func(a NamedAction) bool { return reflect.ValueOf(a.Action).IsNil() })
+	return slices.DeleteFunc(s.allActions(), func(a NamedAction) bool { return reflect.ValueOf(a.Action).IsNil() })
 }
 
-// fields returns all kinds of actions, in the order of the fields. Actions that the step does not have are nil pointers.
-func (s *Step) fields() []NamedAction {
+// allActions returns all kinds of actions, in the order of the fields. Actions that the step does not have are nil pointers.
+func (s *Step) allActions() []NamedAction {
 	var all []NamedAction
 	for field, value := range reflect.ValueOf(*s).Fields() {
 		if action, is := value.Interface().(Action); is {
@@ -147,8 +147,8 @@ func (s *Step) fields() []NamedAction {
 	return all
 }
 
-// Selected returns the nodes that the actions of the step select.
-func (s *Step) Selected() []*Nodes {
+// SelectedNodes returns the nodes that the actions of the step select.
+func (s *Step) SelectedNodes() []*Nodes {
 	var all []*Nodes
 	for _, action := range s.Actions() {
 		if on, is := action.Action.(interface{ selected() *Nodes }); is && on.selected() != nil {
@@ -161,8 +161,8 @@ func (s *Step) Selected() []*Nodes {
 // ActionNames returns the names of the actions that a federation takes, or that a single cluster takes.
 func ActionNames(federated bool) []string {
 	var names []string
-	for _, action := range new(Step).fields() {
-		_, single := action.Action.(single)
+	for _, action := range new(Step).allActions() {
+		_, single := action.Action.(singleCluster)
 		_, join := action.Action.(*Cluster)
 		if federated && !single || !federated && !join {
 			names = append(names, action.Name)
@@ -178,15 +178,15 @@ func ValidateSteps(p *Problems, s *Scenario, resources func(Target) bool) {
 	validateFailures(p, &s.Failures)
 	if s.Expect != nil {
 		validateExpect(p, field.NewPath("expect"), s.Expect)
-		if name := s.Expect.ofDrain(); name != "" && !slices.ContainsFunc(s.Steps, func(step LoadedStep) bool { return step.Drain != nil }) {
+		if name := s.Expect.drainField(); name != "" && !slices.ContainsFunc(s.Steps, func(step LoadedStep) bool { return step.Drain != nil }) {
 			p.Add(field.NewPath("expect", name), "no step drains a node; give a step a drain, or leave %s out", name)
 		}
 	}
 	validateSteps(p, s, 0, resources)
 }
 
-// ValidateAsked reports problems of the steps of the question, as ValidateSteps does. These steps have no files.
-func ValidateAsked(p *Problems, s *Scenario) {
+// ValidateQuestionSteps reports problems of the steps of the question, as ValidateSteps does. These steps have no files.
+func ValidateQuestionSteps(p *Problems, s *Scenario) {
 	first := len(s.Steps) - s.Asked
 	for i := first; i < len(s.Steps); i++ {
 		step, path := &s.Steps[i], s.StepPath(i)
@@ -217,7 +217,7 @@ func validateSteps(p *Problems, s *Scenario, from int, resources func(Target) bo
 			p.Add(path.Child("name"), "is missing; the report shows a step by its name")
 		case names[step.Name]:
 			p.Add(path.Child("name"), "%q is already the name of another step; give every step its own name", step.Name)
-		case step.Name == WorkloadsStep && s.Begins():
+		case step.Name == WorkloadsStep && s.AppliesWorkloads():
 			p.Add(path.Child("name"), "%q is what the report calls the workloads before the first step; choose another name", step.Name)
 		}
 		names[step.Name] = true
@@ -238,7 +238,7 @@ func validateSteps(p *Problems, s *Scenario, from int, resources func(Target) bo
 		validateActions(p, path, &step.Step, s.Federated(), resources)
 		if step.Expect != nil {
 			validateExpect(p, path.Child("expect"), step.Expect)
-			if name := step.Expect.ofDrain(); name != "" && step.Drain == nil {
+			if name := step.Expect.drainField(); name != "" && step.Drain == nil {
 				p.Add(path.Child("expect", name), "the step drains no node; give drain, or leave %s out", name)
 			}
 			if newly := step.Expect.NewlyPending; newly != nil && newly.Since != "" && newly.Since != WorkloadsStep && !names[newly.Since] || newly != nil && newly.Since == step.Name {
@@ -256,8 +256,8 @@ func validateActions(p *Problems, path *field.Path, step *Step, federated bool, 
 		p.Add(path.Child("fresh"), "is for a single cluster; delete what shall go")
 	}
 	for _, action := range step.Actions() {
-		c := &checks{p, path.Child(action.Name), federated, resources}
-		if single, is := action.Action.(single); is && federated {
+		c := &actionChecks{p, path.Child(action.Name), federated, resources}
+		if single, is := action.Action.(singleCluster); is && federated {
 			p.Add(c.path, "is for a single cluster; %s", single.instead())
 		}
 		action.validate(c)

@@ -117,8 +117,8 @@ func ValidateSweep(p *Problems, sweep *Sweep) {
 		validateParameterName(p, path.Child("name"), parameter.Name)
 		if (len(parameter.Values) > 0) == (parameter.Range != nil) {
 			p.Add(path, "give either values or range")
-		} else if r := parameter.Range; r != nil && r.len() == 0 {
-			p.Add(path.Child("range"), "from %d to %d in steps of %d has no values; give a larger to, and a step of 1 or more", r.From, r.To, r.step())
+		} else if r := parameter.Range; r != nil && r.countValues() == 0 {
+			p.Add(path.Child("range"), "from %d to %d in steps of %d has no values; give a larger to, and a step of 1 or more", r.From, r.To, r.stepSize())
 		}
 		listed := map[Scalar]bool{}
 		for j, value := range parameter.Values {
@@ -127,7 +127,7 @@ func ValidateSweep(p *Problems, sweep *Sweep) {
 			}
 			listed[value] = true
 		}
-		if points *= max(1, parameter.len()); points > MaxPoints {
+		if points *= max(1, parameter.countValues()); points > MaxPoints {
 			p.Add(path, "makes more than %d points; give fewer values", MaxPoints)
 			break
 		}
@@ -152,32 +152,32 @@ func validateParameterName(p *Problems, path *field.Path, name string) {
 	}
 }
 
-// len returns the number of values.
-func (p *Parameter) len() int {
+// countValues returns the number of values.
+func (p *Parameter) countValues() int {
 	if p.Range == nil {
 		return len(p.Values)
 	}
-	return p.Range.len()
+	return p.Range.countValues()
 }
 
-// len returns the number of numbers, or MaxPoints + 1 if there are more; 0 if the range is empty.
-func (r *Range) len() int {
-	if r.To < r.From || r.step() < 1 {
+// countValues returns the number of numbers, or MaxPoints + 1 if there are more; 0 if the range is empty.
+func (r *Range) countValues() int {
+	if r.To < r.From || r.stepSize() < 1 {
 		return 0
 	}
 	// The difference of two ints always fits into a uint64, but not into an int.
-	return int(min((uint64(r.To)-uint64(r.From))/uint64(r.step()), MaxPoints)) + 1
+	return int(min((uint64(r.To)-uint64(r.From))/uint64(r.stepSize()), MaxPoints)) + 1
 }
 
-func (r *Range) step() int { return ptr.Deref(r.Step, 1) }
+func (r *Range) stepSize() int { return ptr.Deref(r.Step, 1) }
 
-func (p *Parameter) values() []Scalar {
+func (p *Parameter) listValues() []Scalar {
 	if p.Range == nil {
 		return p.Values
 	}
 	var all []Scalar
-	for i := range p.Range.len() {
-		all = append(all, Scalar{json.Number(fmt.Sprint(p.Range.From + i*p.Range.step()))})
+	for i := range p.Range.countValues() {
+		all = append(all, Scalar{json.Number(fmt.Sprint(p.Range.From + i*p.Range.stepSize()))})
 	}
 	return all
 }
@@ -187,7 +187,7 @@ func (s *Sweep) Grid() (names []string, points [][]Scalar) {
 	if len(s.Points) > 0 {
 		names = slices.Sorted(maps.Keys(s.Points[0]))
 		for _, point := range s.Points {
-			values := list.Each(names, func(name string) Scalar { return point[name] })
+			values := list.Map(names, func(name string) Scalar { return point[name] })
 			points = append(points, values)
 		}
 		return names, points
@@ -197,7 +197,7 @@ func (s *Sweep) Grid() (names []string, points [][]Scalar) {
 		names = append(names, s.Parameters[i].Name)
 		var longer [][]Scalar
 		for _, point := range points {
-			for _, value := range s.Parameters[i].values() {
+			for _, value := range s.Parameters[i].listValues() {
 				longer = append(longer, append(slices.Clip(point), value))
 			}
 		}

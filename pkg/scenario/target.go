@@ -24,7 +24,7 @@ type Target struct {
 }
 
 // Argument returns the target as an argument of kubectl.
-func (t Target) Argument() string { return cluster.Argument(t.Namespace, t.Target) }
+func (t Target) Argument() string { return cluster.KubectlArgument(t.Namespace, t.Target) }
 
 // kinds maps every name that kubectl knows for a kind to the kind, for all kinds that a target can name.
 var kinds = map[string]string{}
@@ -61,13 +61,13 @@ func ParseTarget(target string) (kind, name string, err error) {
 	case !found || slices.Contains(strings.Split(name, "/"), "") || strings.Count(name, "/") > 1:
 		return "", "", fmt.Errorf("%q does not name an object; give kind/name, such as deployment/web", target)
 	case kind == "":
-		return "", "", otherKind(target)
+		return "", "", unknownKindError(target)
 	}
 	return kind, name, nil
 }
 
-// otherKind returns the error for a target whose kind is not known.
-func otherKind(target string) error {
+// unknownKindError returns the error for a target whose kind is not known.
+func unknownKindError(target string) error {
 	return fmt.Errorf("%q has a kind that takes no part in scheduling, or whose template only its operator knows; give an object such as deployment/web or node/worker-1", target)
 }
 
@@ -84,8 +84,8 @@ func (t *Target) Ref() (cluster.Ref, error) {
 	return ref, nil
 }
 
-// Of returns the name of the object, which must have one of the kinds. Without kinds, any kind is legal.
-func (t *Target) Of(kinds ...string) (cluster.Ref, error) {
+// RefOfKind returns the name of the object, which must have one of the kinds. Without kinds, any kind is legal.
+func (t *Target) RefOfKind(kinds ...string) (cluster.Ref, error) {
 	if t.Target == "" {
 		return cluster.Ref{}, errors.New("is missing; give kind/name, such as deployment/web")
 	}
@@ -99,7 +99,7 @@ func (t *Target) Of(kinds ...string) (cluster.Ref, error) {
 // validateTarget reports a target that does not name an object of one of the kinds. If others is true, any other kind is legal, too, since
 // only the objects can decide.
 func validateTarget(p *Problems, path *field.Path, target Target, others bool, kinds ...string) {
-	if _, err := target.Of(kinds...); err != nil && !(others && ofOtherKind(target.Target)) {
+	if _, err := target.RefOfKind(kinds...); err != nil && !(others && isOtherKind(target.Target)) {
 		p.Add(path.Child("target"), "%s", err)
 	}
 }
@@ -113,7 +113,7 @@ func ParseWorkload(text string) (cluster.Ref, error) {
 		ref.Namespace, target, _ = strings.Cut(text, "/")
 	}
 	var err error
-	if ref.Kind, ref.Name, err = ParseTarget(target); err != nil && ofOtherKind(target) {
+	if ref.Kind, ref.Name, err = ParseTarget(target); err != nil && isOtherKind(target) {
 		ref.Kind, ref.Name, _ = strings.Cut(target, "/")
 		err = nil
 	}
@@ -123,14 +123,14 @@ func ParseWorkload(text string) (cluster.Ref, error) {
 	return ref, nil
 }
 
-// IsWorkload reports whether the object has a name that ParseWorkload returned.
-func IsWorkload(object, name cluster.Ref) bool {
+// MatchesName reports whether the object has a name that ParseWorkload returned.
+func MatchesName(object, name cluster.Ref) bool {
 	return strings.EqualFold(object.Kind, name.Kind) && object.Name == name.Name && (name.Namespace == "" || object.Namespace == name.Namespace)
 }
 
-// ofOtherKind reports whether a target is kind/name with a kind that is not Kubernetes' own. A controller of such a kind may be among the
+// isOtherKind reports whether a target is kind/name with a kind that is not Kubernetes' own. A controller of such a kind may be among the
 // objects, if the input has its pods.
-func ofOtherKind(target string) bool {
+func isOtherKind(target string) bool {
 	kind, name, _ := strings.Cut(target, "/")
 	return kind != "" && name != "" && !strings.Contains(name, "/") && kinds[strings.ToLower(kind)] == ""
 }

@@ -18,7 +18,9 @@ type Trigger struct {
 
 func (*Trigger) instead() string { return "apply a Job" }
 
-func (t *Trigger) validate(c *checks) { validateTarget(c.Problems, c.path, t.Target, false, "CronJob") }
+func (t *Trigger) validate(c *actionChecks) {
+	validateTarget(c.Problems, c.path, t.Target, false, "CronJob")
+}
 
 // CronJobs returns the CronJobs that a flag names as NAME, cronjob/NAME or namespace/cronjob/NAME, each once. The name "all" stands for
 // every CronJob of the scenario.
@@ -55,20 +57,20 @@ func (s *Scenario) CronJobs(flag string, names []string) ([]cluster.Ref, error) 
 	return found, errors.Join(problems...)
 }
 
-// Triggered returns the scenario with a step added for each CronJob, which runs it.
-func (s *Scenario) Triggered(cronJobs ...cluster.Ref) *Scenario {
+// AppendTriggers returns the scenario with a step added for each CronJob, which runs it.
+func (s *Scenario) AppendTriggers(cronJobs ...cluster.Ref) *Scenario {
 	for _, ref := range cronJobs {
-		s = s.Then(Step{Name: "trigger " + ref.Qualified(), Trigger: &Trigger{Target{Target: ref.String(), Namespace: ref.Namespace}}})
+		s = s.AppendStep(Step{Name: "trigger " + ref.Qualified(), Trigger: &Trigger{Target{Target: ref.String(), Namespace: ref.Namespace}}})
 	}
 	return s
 }
 
-// Running returns the scenario with steps added, after which a run of each CronJob has pods that do not complete.
-func (s *Scenario) Running(cronJobs ...cluster.Ref) *Scenario {
+// AppendRuns returns the scenario with steps added, after which a run of each CronJob has pods that do not complete.
+func (s *Scenario) AppendRuns(cronJobs ...cluster.Ref) *Scenario {
 	runsOn := runtime.RawExtension{Raw: []byte(`{"spec":{"jobTemplate":{"spec":{"template":{"metadata":{"annotations":{"` + cluster.CompletesAfterAnnotation + `":null}}}}}}}`)}
 	for _, ref := range cronJobs {
 		target := Target{Target: ref.String(), Namespace: ref.Namespace}
-		s = s.Then(Step{Name: "patch " + ref.Qualified(), Patch: &Patch{Target: target, Type: "merge", Patch: runsOn}})
+		s = s.AppendStep(Step{Name: "patch " + ref.Qualified(), Patch: &Patch{Target: target, Type: "merge", Patch: runsOn}})
 	}
-	return s.Triggered(cronJobs...)
+	return s.AppendTriggers(cronJobs...)
 }

@@ -57,8 +57,8 @@ func validateDuration(p *Problems, path *field.Path, text string) {
 	}
 }
 
-// duration returns a validated duration, or 0 if it is left out.
-func duration(text string) time.Duration {
+// parseDuration returns a validated duration, or 0 if it is left out.
+func parseDuration(text string) time.Duration {
 	d, _ := time.ParseDuration(cmp.Or(text, "0s"))
 	return d
 }

@@ -131,7 +131,7 @@ func ValidateVariant(p *Problems, path *field.Path, v *Variant, resources func(T
 	}
 	for _, target := range slices.Sorted(maps.Keys(v.Replicas)) {
 		path := path.Child("replicas").Key(target)
-		validateWorkload(p, path, target, Scalable...)
+		validateWorkload(p, path, target, ScalableKinds...)
 		validateNotNegative(p, path, int(v.Replicas[target]))
 	}
 	for i := range v.Rules {
@@ -145,15 +145,15 @@ func ValidateVariant(p *Problems, path *field.Path, v *Variant, resources func(T
 	}
 }
 
-// Scalable lists the kinds of workloads that can be scaled, and Apart the kinds whose pods can be kept apart.
+// ScalableKinds lists the kinds of workloads that can be scaled, and Apart the kinds whose pods can be kept apart.
 var (
-	Scalable = []string{"Deployment", "ReplicaSet", "StatefulSet", "ReplicationController"}
-	Apart    = []string{"Deployment", "ReplicaSet", "StatefulSet", "ReplicationController", "Job"}
+	ScalableKinds  = []string{"Deployment", "ReplicaSet", "StatefulSet", "ReplicationController"}
+	SeparableKinds = []string{"Deployment", "ReplicaSet", "StatefulSet", "ReplicationController", "Job"}
 )
 
 func validateNodesLike(p *Problems, path *field.Path, nodes *NodesLike) {
-	if nodes.Count < 0 || nodes.Count > maxAdded {
-		p.Add(path.Child("count"), "%d is not from 0 to %d", nodes.Count, maxAdded)
+	if nodes.Count < 0 || nodes.Count > maxAddedNodes {
+		p.Add(path.Child("count"), "%d is not from 0 to %d", nodes.Count, maxAddedNodes)
 	}
 	if len(nodes.Like) == 0 {
 		p.Add(path.Child("like"), "is missing; give names of nodes that the new ones are like")
@@ -161,14 +161,14 @@ func validateNodesLike(p *Problems, path *field.Path, nodes *NodesLike) {
 	if nodes.Type != nil {
 		_, invalid := nodes.Type.Size(path.Child("type"))
 		for _, err := range invalid {
-			p.AddAt(err)
+			p.addAt(err)
 		}
 	}
 }
 
 func validateRule(p *Problems, path *field.Path, change *RuleChange) {
 	if change.Workload != "" {
-		validateWorkload(p, path.Child("workload"), change.Workload, Apart...)
+		validateWorkload(p, path.Child("workload"), change.Workload, SeparableKinds...)
 	}
 	if !slices.Contains(rule.Separations, rule.Separation(change.Rule)) {
 		p.Add(path.Child("rule"), "%q is not a rule; use none, soft, hard or spread", change.Rule)
@@ -209,35 +209,35 @@ func NewVariant(base *Scenario, v *Variant) *LoadedVariant {
 	return &LoadedVariant{Name: v.Name, Description: strings.TrimSpace(v.Description), Scenario: &s}
 }
 
-// HowChanged says how the changes of the scenario reach running pods: by a rollout, or because all pods are placed anew. It says nothing
+// DescribeChanges says how the changes of the scenario reach running pods: by a rollout, or because all pods are placed anew. It says nothing
 // about workloads without running pods, which have their new rules from the start.
-func (s *Scenario) HowChanged() []string {
+func (s *Scenario) DescribeChanges() []string {
 	var said []string
 	if n := len(s.RolledOut); n > 0 {
-		said = append(said, fmt.Sprintf("the change of %s is a rollout, as after kubectl apply; --fresh places all pods anew", manyOf(s.RolledOut)))
+		said = append(said, fmt.Sprintf("the change of %s is a rollout, as after kubectl apply; --fresh places all pods anew", summarizeWorkloads(s.RolledOut)))
 	}
 	if n := len(s.PlacedAnew); n > 0 {
 		why := "with --fresh"
 		if !s.PlaceAnew {
 			why = "as nothing rolls it out"
 		}
-		said = append(said, fmt.Sprintf("the pods of %s are placed anew, %s", manyOf(s.PlacedAnew), why))
+		said = append(said, fmt.Sprintf("the pods of %s are placed anew, %s", summarizeWorkloads(s.PlacedAnew), why))
 	}
 	return said
 }
 
-// manyOf returns the names of up to three workloads, or the number of more.
-func manyOf(owners []cluster.Ref) string {
+// summarizeWorkloads returns the names of up to three workloads, or the number of more.
+func summarizeWorkloads(owners []cluster.Ref) string {
 	if len(owners) > 3 {
 		return words.Count(len(owners), "workload")
 	}
-	names := list.Each(owners, cluster.Ref.Qualified)
+	names := list.Map(owners, cluster.Ref.Qualified)
 	return words.And(names)
 }
 
-// About adds a workload that the change names, if it is of a kind in [Apart].
-func (v *LoadedVariant) About(owner cluster.Ref) {
-	if slices.Contains(Apart, owner.Kind) && !slices.Contains(v.Workloads, owner) {
+// AddWorkload adds a workload that the change names, if it is of a kind in [SeparableKinds].
+func (v *LoadedVariant) AddWorkload(owner cluster.Ref) {
+	if slices.Contains(SeparableKinds, owner.Kind) && !slices.Contains(v.Workloads, owner) {
 		v.Workloads = append(v.Workloads, owner)
 	}
 }

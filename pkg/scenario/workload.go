@@ -31,7 +31,7 @@ func (s *Scenario) FindWorkload(p *Problems, path *field.Path, target string) (c
 	}
 	var found []cluster.Ref
 	for _, obj := range s.Objects() {
-		if ref := cluster.RefTo(obj); IsWorkload(ref, wanted) && !slices.Contains(found, ref) {
+		if ref := cluster.RefTo(obj); MatchesName(ref, wanted) && !slices.Contains(found, ref) {
 			found = append(found, ref)
 		}
 	}
@@ -53,14 +53,14 @@ func (s *Scenario) FindWorkload(p *Problems, path *field.Path, target string) (c
 func (s *Scenario) FindObject(p *Problems, path *field.Path, target Target) (cluster.Ref, bool) {
 	wanted, err := target.Ref()
 	if err != nil {
-		if !ofOtherKind(target.Target) {
+		if !isOtherKind(target.Target) {
 			return cluster.Ref{}, false // validateTarget has reported it
 		}
 		wanted.Namespace = cmp.Or(target.Namespace, v1.NamespaceDefault)
 		wanted.Kind, wanted.Name, _ = strings.Cut(target.Target, "/")
 	}
 	for _, obj := range s.Objects() {
-		if ref := cluster.RefTo(obj); IsWorkload(ref, wanted) {
+		if ref := cluster.RefTo(obj); MatchesName(ref, wanted) {
 			return ref, true
 		}
 	}
@@ -70,8 +70,8 @@ func (s *Scenario) FindObject(p *Problems, path *field.Path, target Target) (clu
 
 // NotFound reports that the scenario never has the object. It lists the objects of the same kind, with the namespace if it is another.
 func (s *Scenario) NotFound(p *Problems, path *field.Path, wanted cluster.Ref) {
-	if ofOtherKind(wanted.String()) {
-		p.Add(path, "%s", otherKind(cluster.Qualify(wanted.Namespace, wanted.String())))
+	if isOtherKind(wanted.String()) {
+		p.Add(path, "%s", unknownKindError(cluster.Qualify(wanted.Namespace, wanted.String())))
 		return
 	}
 	if wanted.Namespace == "" && cluster.Namespaced(wanted.Kind) {
@@ -91,5 +91,5 @@ func (s *Scenario) NotFound(p *Problems, path *field.Path, wanted cluster.Ref) {
 			names = append(names, ref.Name)
 		}
 	}
-	p.Add(path, "there is no %s in the scenario; %s", wanted.Describe(), Choices(wanted.Name, names))
+	p.Add(path, "there is no %s in the scenario; %s", wanted.Describe(), ListChoices(wanted.Name, names))
 }

@@ -8,9 +8,9 @@ import (
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
-// arriving returns the step with the objects of an apply in their order of arrival. With random arrivals the workloads come in an order
+// orderArrivals returns the step with the objects of an apply in their order of arrival. With random arrivals the workloads come in an order
 // that derives only from the seed and the step's name, so that earlier draws do not change it.
-func (r *run) arriving(spec *scenario.LoadedStep) *scenario.LoadedStep {
+func (r *run) orderArrivals(spec *scenario.LoadedStep) *scenario.LoadedStep {
 	if !r.scenario.Ties.Arrivals || spec.Apply == nil {
 		return spec
 	}

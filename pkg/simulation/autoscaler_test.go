@@ -55,8 +55,8 @@ func loadPools(t *testing.T, autoscaler, budget, steps string) *scenario.Scenari
 	return s
 }
 
-// ending describes the cluster after the last step: its nodes, the pods without one, and how long the step took.
-func ending(r *Result) string {
+// summarizeEnd describes the cluster after the last step: its nodes, the pods without one, and how long the step took.
+func summarizeEnd(r *Result) string {
 	last := &r.Steps[len(r.Steps)-1]
 	var nodes []string
 	for _, node := range last.State.Nodes {
@@ -130,11 +130,11 @@ func TestAutoscaler(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(test.want, ending(whole)); diff != "" {
+			if diff := cmp.Diff(test.want, summarizeEnd(whole)); diff != "" {
 				t.Errorf("nodes, pending pods, duration (-want +got):\n%s", diff)
 			}
 			// A run that continues from a step ends as a complete run does.
-			first, err := Run(t.Context(), s.Until(scenario.WorkloadsStep), Options{})
+			first, err := Run(t.Context(), s.CutAfter(scenario.WorkloadsStep), Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -142,7 +142,7 @@ func TestAutoscaler(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(ending(whole), ending(rest)); diff != "" {
+			if diff := cmp.Diff(summarizeEnd(whole), summarizeEnd(rest)); diff != "" {
 				t.Errorf("a run in two parts (-whole +parts):\n%s", diff)
 			}
 		})
@@ -212,7 +212,7 @@ workloads:
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff("batch plain plain-new-1; 0 pending; 2m0s", ending(runCase(t, s))); diff != "" {
+	if diff := cmp.Diff("batch plain plain-new-1; 0 pending; 2m0s", summarizeEnd(runCase(t, s))); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

@@ -15,15 +15,15 @@ type Course struct {
 	// Did are the steps after the scenario's own.
 	Did []scenario.Step
 
-	run   *run
-	known int // number of the scenario's own steps
+	run        *run
+	knownSteps int // number of the scenario's own steps
 }
 
-// GoOn continues a run in a world that was built for its scenario. It leaves the known result as it is. Of the options, Progress, Record
+// Continue continues a run in a world that was built for its scenario. It leaves the known result as it is. Of the options, Progress, Record
 // and Moved take effect.
-func GoOn(w world.World, known *Result, opts Options) (*Course, error) {
-	c := &Course{Result: *known, run: &run{World: w, scenario: known.Scenario, opts: opts, brief: true}, known: len(known.Steps)}
-	return c, c.Back(0)
+func Continue(w world.World, known *Result, opts Options) (*Course, error) {
+	c := &Course{Result: *known, run: &run{World: w, scenario: known.Scenario, opts: opts, brief: true}, knownSteps: len(known.Steps)}
+	return c, c.Rewind(0)
 }
 
 // State returns the cluster after the last step.
@@ -41,16 +41,16 @@ func (c *Course) Do(ctx context.Context, step scenario.Step) (*Step, error) {
 
 // DoLoaded does what Do does, for a step with the objects that it applies.
 func (c *Course) DoLoaded(ctx context.Context, step scenario.LoadedStep) (*Step, error) {
-	if _, err := c.run.step(ctx, c.State(), &step, &c.Result); err != nil {
+	if _, err := c.run.runStep(ctx, c.State(), &step, &c.Result); err != nil {
 		return nil, err
 	}
 	c.Did = append(c.Did, step.Step)
 	return &c.Steps[len(c.Steps)-1], nil
 }
 
-// Back takes the course back to its first did steps after the scenario's own.
-func (c *Course) Back(did int) error {
-	n := c.known + did
+// Rewind takes the course back to its first did steps after the scenario's own.
+func (c *Course) Rewind(did int) error {
+	n := c.knownSteps + did
 	c.Did, c.Steps = c.Did[:did:did], c.Steps[:n:n]
 	after := c.initial
 	if n > 0 {

@@ -36,8 +36,8 @@ type failureStep struct {
 		Pending     map[string]int
 		Placements  []distribution
 		Messages    []string
-		Terminating []counted
-		NotReady    []counted
+		Terminating []recordedCounts
+		NotReady    []recordedCounts
 		Jobs        []struct {
 			Value map[string]jobStatus
 		}
@@ -50,8 +50,8 @@ type failureStep struct {
 	}
 }
 
-// counted holds numbers of pods by app and node.
-type counted struct {
+// recordedCounts holds numbers of pods by app and node.
+type recordedCounts struct {
 	Value map[string]map[string]int
 	Seen  int
 }
@@ -180,11 +180,11 @@ func placedOn(state *cluster.State) map[string]int {
 	return placed
 }
 
-// alike formats the pods per node so that equal nodes of a zone can stand for each other: n-a1 and n-a2 are n-a.
-func alike(nodes map[string]int) string { return fmt.Sprint(byZone(nodes)) }
+// formatByZone formats the pods per node so that equal nodes of a zone can stand for each other: n-a1 and n-a2 are n-a.
+func formatByZone(nodes map[string]int) string { return fmt.Sprint(byZone(nodes)) }
 
-// alikeZones is like alike, but for zones as well.
-func alikeZones(nodes map[string]int) string {
+// formatZones is like alike, but for zones as well.
+func formatZones(nodes map[string]int) string {
 	return fmt.Sprint(slices.SortedFunc(maps.Values(byZone(nodes)), slices.Compare))
 }
 
@@ -203,7 +203,7 @@ func byZone(nodes map[string]int) map[string][]int {
 func alikeApps(apps map[string]map[string]int) string {
 	all := map[string]string{}
 	for app, nodes := range apps {
-		all[app] = alike(nodes)
+		all[app] = formatByZone(nodes)
 	}
 	return fmt.Sprint(all)
 }
@@ -237,15 +237,15 @@ func compareFailure(t *testing.T, step *Step, recorded *failureStep) {
 		t.Errorf("%s: messages\n got %q\nwant %q", step.Name, got, want.Messages)
 	}
 	placed := placedOn(step.State)
-	look := alike
+	look := formatByZone
 	if len(recorded.Do) > 0 && recorded.Do[0]["rollout_restart"] != nil {
-		look = alikeZones // chance decides which of equal pods goes first, and so which of equal zones gets the last new one
+		look = formatZones // chance decides which of equal pods goes first, and so which of equal zones gets the last new one
 	}
 	if !slices.ContainsFunc(want.Placements, func(d distribution) bool { return look(d.Nodes) == look(placed) }) {
 		t.Errorf("%s: placement %v was never seen; seen were %v", step.Name, placed, want.Placements)
 	}
 	ending := byAppAndNode(step.State, func(p *v1.Pod) bool { return p.DeletionTimestamp != nil })
-	if !sawOne(want.Terminating, ending) {
+	if !wasRecorded(want.Terminating, ending) {
 		t.Errorf("%s: Terminating %v was never seen; seen were %v", step.Name, ending, want.Terminating)
 	}
 	unready := byAppAndNode(step.State, func(p *v1.Pod) bool {
@@ -253,7 +253,7 @@ func compareFailure(t *testing.T, step *Step, recorded *failureStep) {
 			return c.Type == v1.PodReady && c.Status == v1.ConditionTrue
 		})
 	})
-	if !sawOne(want.NotReady, unready) {
+	if !wasRecorded(want.NotReady, unready) {
 		t.Errorf("%s: not ready %v was never seen; seen were %v", step.Name, unready, want.NotReady)
 	}
 	for _, jobs := range want.Jobs {
@@ -277,12 +277,12 @@ func compareFailure(t *testing.T, step *Step, recorded *failureStep) {
 	}
 }
 
-// sawOne reports whether got was recorded, or nothing was recorded and got is empty.
-func sawOne(seen []counted, got map[string]map[string]int) bool {
+// wasRecorded reports whether got was recorded, or nothing was recorded and got is empty.
+func wasRecorded(seen []recordedCounts, got map[string]map[string]int) bool {
 	if len(seen) == 0 {
 		return len(got) == 0
 	}
-	return slices.ContainsFunc(seen, func(c counted) bool { return alikeApps(c.Value) == alikeApps(got) })
+	return slices.ContainsFunc(seen, func(c recordedCounts) bool { return alikeApps(c.Value) == alikeApps(got) })
 }
 
 // A thousand seeds reach every placement that was recorded while nodes fail and come back.
@@ -302,13 +302,13 @@ func TestRandomTiesReachEveryFailure(t *testing.T) {
 					if strings.HasPrefix(filepath.Base(dir), "f09") && step.Do != nil && seen.Seen == 1 {
 						continue
 					}
-					wanted = append(wanted, outcomeSeen{i, step.Name, alike(seen.Nodes), seen.Seen})
+					wanted = append(wanted, outcomeSeen{i, step.Name, formatByZone(seen.Nodes), seen.Seen})
 				}
 			}
 			reachAll(t, wanted, func(seed uint64) []string {
 				var outcomes []string
 				for _, step := range runCase(t, failureScenario(t, dir, c, "random", seed)).Steps {
-					outcomes = append(outcomes, alike(placedOn(step.State)))
+					outcomes = append(outcomes, formatByZone(placedOn(step.State)))
 				}
 				return outcomes
 			})

@@ -45,12 +45,12 @@ type distribution struct {
 	Seen  int
 }
 
-func load(t *testing.T, name string) *recorded {
+func loadCase(t *testing.T, name string) *recorded {
 	t.Helper()
-	return read(t, filepath.Join("testdata", "groundtruth", name, "case.json"))
+	return readCase(t, filepath.Join("testdata", "groundtruth", name, "case.json"))
 }
 
-func read(t *testing.T, path string) *recorded {
+func readCase(t *testing.T, path string) *recorded {
 	t.Helper()
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -151,7 +151,7 @@ func decidedByChance(kubernetes, name, step string) bool {
 // also as an earlier release, recorded on a control plane of that release from the same inputs.
 func TestUpstreamTiesGiveTheMostFrequentOutcome(t *testing.T) {
 	for _, name := range cases {
-		t.Run(name, func(t *testing.T) { mostFrequent(t, "", name, load(t, name)) })
+		t.Run(name, func(t *testing.T) { mostFrequent(t, "", name, loadCase(t, name)) })
 	}
 	earlier, err := filepath.Glob(filepath.Join("testdata", "groundtruth", "versions", "*", "*.json"))
 	if err != nil || len(earlier) == 0 {
@@ -159,7 +159,7 @@ func TestUpstreamTiesGiveTheMostFrequentOutcome(t *testing.T) {
 	}
 	for _, path := range earlier {
 		kubernetes, name := filepath.Base(filepath.Dir(path)), strings.TrimSuffix(filepath.Base(path), ".json")
-		t.Run(kubernetes+" "+name, func(t *testing.T) { mostFrequent(t, kubernetes, name, read(t, path)) })
+		t.Run(kubernetes+" "+name, func(t *testing.T) { mostFrequent(t, kubernetes, name, readCase(t, path)) })
 	}
 }
 
@@ -209,7 +209,7 @@ func TestRandomTiesReachEveryOutcome(t *testing.T) {
 	for _, name := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := load(t, name)
+			c := loadCase(t, name)
 			var wanted []outcomeSeen
 			for i, step := range c.Steps {
 				for _, seen := range append(step.Expect.Placements, step.Expect.PlacementsWithRandomTies...) {

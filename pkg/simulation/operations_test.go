@@ -33,8 +33,8 @@ type operation struct {
 	Seeds  uint64
 }
 
-// operated has the pods before and after an operation, by namespace and name, and the zones of the nodes.
-type operated struct {
+// operationPods has the pods before and after an operation, by namespace and name, and the zones of the nodes.
+type operationPods struct {
 	Before, After map[string]operatedPod
 	Zone          map[string]string
 }
@@ -62,7 +62,7 @@ func TestOperationsComeOutAsInReality(t *testing.T) {
 		t.Run(filepath.Base(dir), func(t *testing.T) {
 			t.Parallel()
 			var op operation
-			var happened operated
+			var happened operationPods
 			decodeFile(t, file, &op)
 			decodeFile(t, filepath.Join(dir, "real.json.gz"), &happened)
 			s, err := loader.Load(filepath.Join(dir, "scenario.yaml"), loader.Options{})
@@ -110,7 +110,7 @@ func decodeFile(t *testing.T, path string, into any) {
 }
 
 // diff runs the scenario of an operation, and returns how its figures differ from the recorded ones.
-func (op *operation) diff(t *testing.T, happened *operated, s *scenario.Scenario, w world.World) string {
+func (op *operation) diff(t *testing.T, happened *operationPods, s *scenario.Scenario, w world.World) string {
 	t.Helper()
 	result, err := Run(t.Context(), s, Options{World: w})
 	if err != nil {
@@ -142,7 +142,7 @@ func podsAfter(step *Step) map[string]operatedPod {
 	}
 	pods, owner := map[string]operatedPod{}, step.State.Owners()
 	for _, pod := range step.State.Pods {
-		if cluster.Terminal(pod) {
+		if cluster.IsTerminal(pod) {
 			continue
 		}
 		of := owner(pod)

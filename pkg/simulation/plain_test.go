@@ -38,7 +38,7 @@ func TestPlainRunsAreTheSame(t *testing.T) {
 			continue // too large for plain walks
 		}
 		for i, ties := range []string{"upstream", "random"} {
-			samePlain(t, name+" "+ties, scenarioOf(t, name, load(t, name), ties, uint64(i)))
+			samePlain(t, name+" "+ties, scenarioOf(t, name, loadCase(t, name), ties, uint64(i)))
 		}
 	}
 	dirs, err := filepath.Glob(filepath.Join("testdata", "groundtruth", "failures", "f*"))

@@ -72,7 +72,7 @@ func TestStepsFollowTheClusterAsItIs(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		other := base.Then(scenario.Step{Name: "restart", Rollout: &scenario.Rollout{
+		other := base.AppendStep(scenario.Step{Name: "restart", Rollout: &scenario.Rollout{
 			Target: scenario.Target{Target: "deployment/svc-01", Namespace: "shop"}, Restart: true,
 		}})
 		fresh, shared := runTwice(t, other, first)

@@ -14,17 +14,17 @@ import (
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
-// everything records everything about every cycle.
-func everything(string, cluster.Ref, *v1.Pod) *placement.Depth { return &placement.Depth{} }
+// recordEverything records everything about every cycle.
+func recordEverything(string, cluster.Ref, *v1.Pod) *placement.Depth { return &placement.Depth{} }
 
 // On every recorded step, the parts of each score add up to the plugin's own score, for every node and every pod, and keeping them changes
 // no decision.
 func TestPartsAddUpToThePluginsScores(t *testing.T) {
 	plugins := map[string]int{}
 	for _, name := range cases {
-		c := load(t, name)
+		c := loadCase(t, name)
 		plain := runCase(t, scenarioOf(t, name, c, "upstream", 1))
-		result, err := Run(context.Background(), scenarioOf(t, name, c, "upstream", 1), Options{Record: everything})
+		result, err := Run(context.Background(), scenarioOf(t, name, c, "upstream", 1), Options{Record: recordEverything})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -57,8 +57,8 @@ func TestPointsAreThoseOfTheCandidates(t *testing.T) {
 	points := func(string, cluster.Ref, *v1.Pod) *placement.Depth { return &placement.Depth{Points: true} }
 	scored := 0
 	for _, name := range cases {
-		c := load(t, name)
-		want := recordOf(t, scenarioOf(t, name, c, "upstream", 1), everything)
+		c := loadCase(t, name)
+		want := recordOf(t, scenarioOf(t, name, c, "upstream", 1), recordEverything)
 		for pod, got := range recordOf(t, scenarioOf(t, name, c, "upstream", 1), points) {
 			if len(want[pod].Candidates) != len(got.Points.Nodes) {
 				t.Fatalf("%s: %s: %d nodes have points, and there are %d candidates", name, pod, len(got.Points.Nodes), len(want[pod].Candidates))
@@ -70,8 +70,8 @@ func TestPointsAreThoseOfTheCandidates(t *testing.T) {
 				}
 				for i, score := range candidate.Scores {
 					scored++
-					if got.Points.Plugins[i] != score.Plugin || got.Points.Of(at)[i] != score.Weighted {
-						t.Errorf("%s: %s: %s gives %s %d, not %d", name, pod, score.Plugin, candidate.Node, score.Weighted, got.Points.Of(at)[i])
+					if got.Points.Plugins[i] != score.Plugin || got.Points.OfNode(at)[i] != score.Weighted {
+						t.Errorf("%s: %s: %s gives %s %d, not %d", name, pod, score.Plugin, candidate.Node, score.Weighted, got.Points.OfNode(at)[i])
 					}
 				}
 			}
@@ -137,7 +137,7 @@ func checkParts(t *testing.T, where string, cycle *placement.Cycle, plugins map[
 func TestPartsAddUpInGeneratedWorlds(t *testing.T) {
 	plugins := map[string]int{}
 	for seed := range uint64(60) {
-		result, err := Run(context.Background(), generated(t, seed), Options{Record: everything})
+		result, err := Run(context.Background(), generated(t, seed), Options{Record: recordEverything})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -156,7 +156,7 @@ func TestPartsAddUpInGeneratedWorlds(t *testing.T) {
 
 // A record names only as many nodes as Depth asks for: the best ones, the chosen one, and those in Named.
 func TestRecordKeepsWhatIsAskedFor(t *testing.T) {
-	c := load(t, "b-soft-hetero")
+	c := loadCase(t, "b-soft-hetero")
 	for _, nodes := range []int{1, 2} {
 		result, err := Run(context.Background(), scenarioOf(t, "b-soft-hetero", c, "random", 3), Options{
 			Record: func(string, cluster.Ref, *v1.Pod) *placement.Depth { return &placement.Depth{Nodes: nodes} },
@@ -164,7 +164,7 @@ func TestRecordKeepsWhatIsAskedFor(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		all, err := Run(context.Background(), scenarioOf(t, "b-soft-hetero", c, "random", 3), Options{Record: everything})
+		all, err := Run(context.Background(), scenarioOf(t, "b-soft-hetero", c, "random", 3), Options{Record: recordEverything})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -104,7 +104,7 @@ func NewWorld(s *scenario.Scenario) (world.World, error) {
 func NewCluster(s *scenario.Scenario) (*world.Cluster, error) {
 	one, err := world.NewCluster(s.Config, s.Ties)
 	if err == nil {
-		err = one.Autoscale(s.Autoscaler)
+		err = one.SetAutoscaler(s.Autoscaler)
 	}
 	return one, err
 }
@@ -122,8 +122,8 @@ func Run(ctx context.Context, s *scenario.Scenario, opts Options) (*Result, erro
 	if err := w.ResetTo(s.Ties); err != nil {
 		return nil, err
 	}
-	w.Hook(world.Hooks{})
-	defer w.Hook(world.Hooks{})
+	w.SetHooks(world.Hooks{})
+	defer w.SetHooks(world.Hooks{})
 	before := w.Cycles()
 	r := &run{World: w, scenario: s, opts: opts}
 	result, state, err := r.begin(ctx)
@@ -132,7 +132,7 @@ func Run(ctx context.Context, s *scenario.Scenario, opts Options) (*Result, erro
 	}
 	steps := StepsOf(s)
 	for i := len(result.Steps); i < len(steps); i++ {
-		if state, err = r.step(ctx, state, &steps[i], result); err != nil {
+		if state, err = r.runStep(ctx, state, &steps[i], result); err != nil {
 			if ctx.Err() == nil || i == 0 {
 				return nil, err
 			}
@@ -168,7 +168,7 @@ func Next(ctx context.Context, w world.World, known *Result) (*Result, error) {
 	}
 	result := *known
 	result.Steps = slices.Clip(known.Steps)
-	if _, err := r.step(ctx, state, &StepsOf(known.Scenario)[len(known.Steps)], &result); err != nil {
+	if _, err := r.runStep(ctx, state, &StepsOf(known.Scenario)[len(known.Steps)], &result); err != nil {
 		return nil, err
 	}
 	return &result, nil
@@ -179,7 +179,7 @@ func (r *run) begin(ctx context.Context) (*Result, *cluster.State, error) {
 	s, known := r.scenario, r.opts.Prefix
 	if known != nil {
 		if common, ok := scenario.CommonSteps(s, known.Scenario); ok {
-			return r.proceed(known, common)
+			return r.reuseSteps(known, common)
 		}
 		if scenario.Continues(s, known.Scenario) && s.Autoscaler == nil { // an autoscaler would add notes
 			settled := &known.Steps[0]
@@ -190,17 +190,17 @@ func (r *run) begin(ctx context.Context) (*Result, *cluster.State, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	if !s.Begins() && len(s.Steps) > 0 {
+	if !s.AppliesWorkloads() && len(s.Steps) > 0 {
 		first := &world.Record{}
 		if state, err = r.Settle(ctx, state, first); err != nil {
 			return nil, nil, err
 		}
 		if did := first.Autoscaling; did != nil && did.Changed() {
-			notes = append(notes, fmt.Sprintf("Before the first step the autoscaler acts: %s.", did.Words()))
+			notes = append(notes, fmt.Sprintf("Before the first step the autoscaler acts: %s.", did.DescribeSizes()))
 		}
 	}
 	if !s.Federated() { // whose members are asked again
-		state = r.Renew(state)
+		state = r.DropUserRefusals(state)
 	}
 	if s.Ties.Arrivals {
 		notes = append(notes, "Workloads that are applied together, evictions of a drain and pods that wait come in an order that is drawn from the seed.")
@@ -209,9 +209,9 @@ func (r *run) begin(ctx context.Context) (*Result, *cluster.State, error) {
 	return &Result{Scenario: s, Initial: state, Notes: slices.Concat(s.Notes, notes), initial: r.Mark()}, state, nil
 }
 
-// proceed returns a result that begins with the common steps of the known one.
-func (r *run) proceed(known *Result, common int) (*Result, *cluster.State, error) {
-	if r.scenario.Begins() || len(r.scenario.Steps) == 0 {
+// reuseSteps returns a result that begins with the common steps of the known one.
+func (r *run) reuseSteps(known *Result, common int) (*Result, *cluster.State, error) {
+	if r.scenario.AppliesWorkloads() || len(r.scenario.Steps) == 0 {
 		common++ // the workloads are a step of the result
 	}
 	result := &Result{Scenario: r.scenario, Initial: known.Initial, Notes: known.Notes, Steps: slices.Clip(known.Steps[:common]), initial: known.initial}
@@ -224,11 +224,11 @@ func (r *run) proceed(known *Result, common int) (*Result, *cluster.State, error
 
 // StepsOf returns the steps of a run of the scenario. The first one creates the workloads, if there are workloads or no other steps.
 func StepsOf(s *scenario.Scenario) []scenario.LoadedStep {
-	if !s.Begins() && len(s.Steps) > 0 {
+	if !s.AppliesWorkloads() && len(s.Steps) > 0 {
 		return s.Steps
 	}
 	first := scenario.LoadedStep{Step: scenario.Step{Name: scenario.WorkloadsStep}, Objects: s.Workloads, Karmada: s.Karmada}
-	if s.Begins() {
+	if s.AppliesWorkloads() {
 		first.Apply = &scenario.Source{}
 	}
 	return slices.Insert(slices.Clone(s.Steps), 0, first)
@@ -242,16 +242,16 @@ type run struct {
 	brief    bool // skip the world's Conclude
 }
 
-// step carries out a step, lets the world settle, and appends the step to the result.
-func (r *run) step(ctx context.Context, state *cluster.State, spec *scenario.LoadedStep, result *Result) (*cluster.State, error) {
+// runStep carries out a step, lets the world settle, and appends the step to the result.
+func (r *run) runStep(ctx context.Context, state *cluster.State, spec *scenario.LoadedStep, result *Result) (*cluster.State, error) {
 	step := Step{Name: spec.Name}
-	r.Hook(r.hooks(spec.Name))
+	r.SetHooks(r.hooks(spec.Name))
 	if n := len(result.Steps); n > 0 {
 		step.Said = result.Steps[n-1].Pending
-		state = r.Renew(state)
+		state = r.DropUserRefusals(state)
 	}
 	before := state
-	state, err := r.act(ctx, state, spec, &step)
+	state, err := r.doStep(ctx, state, spec, &step)
 	if err == nil {
 		err = r.scenario.CheckPods(state)
 	}
@@ -267,9 +267,9 @@ func (r *run) step(ctx context.Context, state *cluster.State, spec *scenario.Loa
 	if !r.brief {
 		r.Conclude(state, spec, &step.Record)
 	}
-	step.Notes = slices.Concat(step.Notes, controller.FinishedJobs(before, state), unclaimed(state.Refused), deferredResizes(before, state))
+	step.Notes = slices.Concat(step.Notes, controller.FinishedJobs(before, state), refusedClaimNotes(state.Refused), deferredResizeNotes(before, state))
 	step.State, step.Refused = state, list.Without(state.Refused, cluster.Refusal.OfVolume)
-	step.Placed = world.StillThere(step.Placed, state)
+	step.Placed = world.SurvivingPlacements(step.Placed, state)
 	step.after = r.Mark()
 	result.Steps = append(result.Steps, step)
 	return state, nil
@@ -287,14 +287,14 @@ func (r *run) hooks(step string) world.Hooks {
 	return hooks
 }
 
-// act carries out the step, and describes it as a kubectl command.
-func (r *run) act(ctx context.Context, state *cluster.State, spec *scenario.LoadedStep, step *Step) (*cluster.State, error) {
+// doStep carries out the step, and describes it as a kubectl command.
+func (r *run) doStep(ctx context.Context, state *cluster.State, spec *scenario.LoadedStep, step *Step) (*cluster.State, error) {
 	var words []string
 	if spec.Fresh {
 		state = r.scenario.Fresh(state)
 		words = append(words, "delete all workloads")
 	}
-	state, action, err := r.Do(ctx, state, r.arriving(spec), &step.Record)
+	state, action, err := r.Do(ctx, state, r.orderArrivals(spec), &step.Record)
 	if err != nil {
 		return nil, err
 	}
@@ -305,9 +305,9 @@ func (r *run) act(ctx context.Context, state *cluster.State, spec *scenario.Load
 	return state, nil
 }
 
-// unclaimed returns a note for each reason why the API server refuses claims of ephemeral volumes. Their pods exist and wait, and the
+// refusedClaimNotes returns a note for each reason why the API server refuses claims of ephemeral volumes. Their pods exist and wait, and the
 // scheduler's message does not say why.
-func unclaimed(refused []cluster.Refusal) []string {
+func refusedClaimNotes(refused []cluster.Refusal) []string {
 	var notes []string
 	claims, first := map[string]int{}, map[string]string{}
 	var reasons []string
@@ -329,8 +329,8 @@ func unclaimed(refused []cluster.Refusal) []string {
 	return notes
 }
 
-// deferredResizes returns a note for each running pod whose resize has become Deferred: the node lacks room for the new resources.
-func deferredResizes(before, after *cluster.State) []string {
+// deferredResizeNotes returns a note for each running pod whose resize has become Deferred: the node lacks room for the new resources.
+func deferredResizeNotes(before, after *cluster.State) []string {
 	waited := map[types.UID]bool{}
 	for _, pod := range before.Pods {
 		waited[pod.UID] = resourcehelper.IsPodResizeDeferred(pod)

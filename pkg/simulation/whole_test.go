@@ -83,8 +83,8 @@ func (c counts) totals() map[string]int {
 // values are the values that were seen in the repetitions of a recording.
 type values[T any] []struct{ Value T }
 
-// had reports whether one of the values looks like got. Without values, got must look like the zero value.
-func had[T, U any](seen values[T], got T, look func(T) U) bool {
+// recordingHas reports whether one of the values looks like got. Without values, got must look like the zero value.
+func recordingHas[T, U any](seen values[T], got T, look func(T) U) bool {
 	if len(seen) == 0 {
 		var nothing T
 		return cmp.Equal(look(nothing), look(got), cmpopts.EquateEmpty())
@@ -92,7 +92,7 @@ func had[T, U any](seen values[T], got T, look func(T) U) bool {
 	return slices.ContainsFunc(seen, func(one struct{ Value T }) bool { return cmp.Equal(look(one.Value), look(got), cmpopts.EquateEmpty()) })
 }
 
-func same[T any](value T) T { return value }
+func identity[T any](value T) T { return value }
 
 // differing lists by case and step what differs from the recordings; step "" is the whole case. Remove an entry once it agrees.
 var differing = map[string]map[string]string{
@@ -198,7 +198,7 @@ type whole struct {
 	load func(ties string, seed uint64) (*scenario.Scenario, error)
 	// ends has the index of the scenario's step with which each step of the case ends.
 	ends []int
-	// looks describe nodes by name (see [whole.know]). apps has the app of each bare pod.
+	// looks describe nodes by name (see [whole.learnAppsAndLooks]). apps has the app of each bare pod.
 	looks, apps map[string]string
 	// refused has the requests that were refused up to each step: a real controller tries again after up to 16 minutes.
 	refused []map[string]bool
@@ -234,7 +234,7 @@ func newWhole(t *testing.T, dir string, c *wholeCase) *whole {
 		for _, all := range []values[[]string]{step.Expect.FailedCreate, step.Expect.RefusedObjects} {
 			for _, one := range all {
 				for _, message := range one.Value {
-					refused[unnamed(quoted.ReplaceAllString(message, ""))] = true
+					refused[withoutGeneratedNames(quoted.ReplaceAllString(message, ""))] = true
 				}
 			}
 		}
@@ -288,7 +288,7 @@ func (w *whole) run(ties string, seed uint64) ([]*wholeState, error) {
 	if err != nil {
 		return nil, err
 	}
-	w.know(s)
+	w.learnAppsAndLooks(s)
 	result, err := simulation.Run(context.Background(), s, simulation.Options{})
 	if err != nil {
 		return nil, err
@@ -300,7 +300,7 @@ func (w *whole) run(ties string, seed uint64) ([]*wholeState, error) {
 		state := w.state(&r.Steps[end-1])
 		for _, step := range r.Steps[begin:end] {
 			for _, refused := range step.Refused {
-				state.refused = append(state.refused, unnamed(refused.Message))
+				state.refused = append(state.refused, withoutGeneratedNames(refused.Message))
 			}
 		}
 		states = append(states, state)
@@ -309,9 +309,9 @@ func (w *whole) run(ties string, seed uint64) ([]*wholeState, error) {
 	return states, nil
 }
 
-// know notes the app of each bare pod and the look of each node in the scenario. A node's look is its labels, size, taints and devices, and
+// learnAppsAndLooks notes the app of each bare pod and the look of each node in the scenario. A node's look is its labels, size, taints and devices, and
 // the objects that name it.
-func (w *whole) know(s *scenario.Scenario) {
+func (w *whole) learnAppsAndLooks(s *scenario.Scenario) {
 	objects := slices.Clone(s.Cluster)
 	for _, step := range s.Steps {
 		objects = append(objects, step.Objects...)
@@ -333,12 +333,12 @@ func (w *whole) know(s *scenario.Scenario) {
 			}
 			switch kind := cluster.KindOf(other); kind {
 			case "CSINode", "CSIStorageCapacity", "PersistentVolume":
-				if strings.Contains(alike.Text(other), node.Name) {
+				if strings.Contains(alike.EncodeJSON(other), node.Name) {
 					look = append(look, other)
 				}
 			}
 		}
-		w.looks[node.Name] = strings.NewReplacer(`"`+node.Name+`"`, `"*"`, "-"+node.Name, "-*", node.Name+"-", "*-").Replace(alike.Text(look))
+		w.looks[node.Name] = strings.NewReplacer(`"`+node.Name+`"`, `"*"`, "-"+node.Name, "-*", node.Name+"-", "*-").Replace(alike.EncodeJSON(look))
 	}
 }
 
@@ -364,7 +364,7 @@ func (w *whole) state(step *run.Step) *wholeState {
 			continue
 		case pod.Node == "":
 			s.pending++
-			s.placed.add(app, waits)
+			s.placed.add(app, pendingNode)
 			s.messages.add(app, pod.Message)
 			continue
 		}
@@ -402,8 +402,8 @@ func (w *whole) state(step *run.Step) *wholeState {
 	return s
 }
 
-// waits stands for the node of a pod without a node.
-const waits = "(pending)"
+// pendingNode stands for the node of a pod without a node.
+const pendingNode = "(pending)"
 
 // compare returns how the state differs from the recorded step.
 func (w *whole) compare(i int, got *wholeState) map[string]string {
@@ -414,21 +414,21 @@ func (w *whole) compare(i int, got *wholeState) map[string]string {
 		}
 	}
 	hold(want.Pending[fmt.Sprint(got.pending)] > 0, "pending", want.Pending, got.pending)
-	hold(had(want.MessagesByApp, got.messages, said), "messages", want.MessagesByApp, got.messages)
+	hold(recordingHas(want.MessagesByApp, got.messages, withoutRandomParts), "messages", want.MessagesByApp, got.messages)
 	hold(slices.ContainsFunc(want.ByApp, func(seen struct{ Apps counts }) bool { return w.placed(seen.Apps) == w.placed(got.placed) }), "placements", want.ByApp, got.placed)
-	hold(had(want.Terminating, got.terminating, counts.totals), "terminating", want.Terminating, got.terminating)
-	hold(had(want.NotReady, got.unready, counts.totals), "notReady", want.NotReady, got.unready)
+	hold(recordingHas(want.Terminating, got.terminating, counts.totals), "terminating", want.Terminating, got.terminating)
+	hold(recordingHas(want.NotReady, got.unready, counts.totals), "notReady", want.NotReady, got.unready)
 	if want.Devices != nil && differs["placements"] == "" {
-		hold(had(want.Devices, got.devices, w.devices), "devices", want.Devices, got.devices)
+		hold(recordingHas(want.Devices, got.devices, w.devices), "devices", want.Devices, got.devices)
 	}
 	for _, refused := range got.refused {
 		hold(w.refused[i][refused], "refused", slices.Sorted(maps.Keys(w.refused[i])), refused)
 	}
 	hold(want.RefusedObjects == nil || len(got.refused) > 0, "refused", want.RefusedObjects, "nothing")
-	hold(had(want.Groups, got.groups, same), "groups", want.Groups, got.groups)
-	hold(had(want.QuotaUsed, got.used, same), "quotaUsed", want.QuotaUsed, got.used)
-	hold(want.Capacities == nil || had(want.Capacities, got.left, same), "capacities", want.Capacities, got.left)
-	hold(had(want.Nominated, got.nominated, same), "nominated", want.Nominated, got.nominated)
+	hold(recordingHas(want.Groups, got.groups, identity), "groups", want.Groups, got.groups)
+	hold(recordingHas(want.QuotaUsed, got.used, identity), "quotaUsed", want.QuotaUsed, got.used)
+	hold(want.Capacities == nil || recordingHas(want.Capacities, got.left, identity), "capacities", want.Capacities, got.left)
+	hold(recordingHas(want.Nominated, got.nominated, identity), "nominated", want.Nominated, got.nominated)
 	return differs
 }
 
@@ -437,7 +437,7 @@ func (w *whole) placed(apps counts) string {
 	nodes, pending := map[string]map[string]int{}, map[string]int{}
 	for app, pods := range apps {
 		for node, n := range pods {
-			if node == waits {
+			if node == pendingNode {
 				pending[app] = n
 				continue
 			}
@@ -449,7 +449,7 @@ func (w *whole) placed(apps counts) string {
 	}
 	var all []string
 	for node, on := range nodes {
-		all = append(all, fmt.Sprint(w.look(node), on))
+		all = append(all, fmt.Sprint(w.firstLookalike(node), on))
 	}
 	slices.Sort(all)
 	return fmt.Sprint(all, pending)
@@ -463,7 +463,7 @@ func (w *whole) devices(apps map[string][]string) map[string][]string {
 			var on []string
 			for device := range strings.FieldsSeq(devices) {
 				pool, _, _ := strings.Cut(device, "/")
-				on = append(on, w.look(pool))
+				on = append(on, w.firstLookalike(pool))
 			}
 			slices.Sort(on)
 			all[app] = append(all[app], strings.Join(on, " "))
@@ -473,8 +473,8 @@ func (w *whole) devices(apps map[string][]string) map[string][]string {
 	return all
 }
 
-// look returns the first node that looks like the given one.
-func (w *whole) look(node string) string {
+// firstLookalike returns the first node that looks like the given one.
+func (w *whole) firstLookalike(node string) string {
 	first := node
 	for other, look := range w.looks {
 		if look == w.looks[node] {
@@ -494,14 +494,14 @@ var (
 	deviceTried  = regexp.MustCompile(`on device \S+: CEL`)
 )
 
-// unnamed returns a refusal's message without its random parts.
-func unnamed(message string) string {
+// withoutGeneratedNames returns a refusal's message without its random parts.
+func withoutGeneratedNames(message string) string {
 	message = generatedFor.ReplaceAllString(message, `resourceclaims.resource.k8s.io "$1-POD-$2-"`)
 	return hashed.ReplaceAllString(generated.ReplaceAllString(message, `$1 "$2"`), `"${1}HASH-"`)
 }
 
-// said returns messages of pods without their random parts.
-func said(messages counts) counts {
+// withoutRandomParts returns messages of pods without their random parts.
+func withoutRandomParts(messages counts) counts {
 	all := counts{}
 	for app, of := range messages {
 		all[app] = map[string]int{}

@@ -21,26 +21,26 @@ import (
 // a group share their resource lists, taints and conditions, which must not be changed in place. The error lists every problem, as Validate
 // does.
 func Build(spec Spec) ([]*v1.Node, error) {
-	b, errs := build(&spec, nil, MaxNodes)
+	b, errs := build(&spec, nil, maxNodes)
 	if len(errs) > 0 {
 		return nil, errs.ToAggregate()
 	}
 	return b.nodes, nil
 }
 
-// Planned returns how many nodes and devices Make would create, if the spec is valid. It stops counting soon after the nodes exceed most.
-func (s *Spec) Planned(most int) (nodes, devices int) {
-	b := newBuilder(MaxNodes)
-	b.enough = most
-	b.declarations(s, nil)
-	b.regions(s, nil)
-	return max(b.planned, len(b.innermost)), b.plannedDevices
+// CountPlanned returns how many nodes and devices Make would create, if the spec is valid. It stops counting soon after the nodes exceed most.
+func (s *Spec) CountPlanned(most int) (nodes, devices int) {
+	b := newBuilder(maxNodes)
+	b.countLimit = most
+	b.checkSpec(s, nil)
+	b.addRegions(s, nil)
+	return max(b.plannedNodes, len(b.innermost)), b.plannedDevices
 }
 
 // Validate returns all problems of the spec. The path is the spec's path in its file, or nil if the spec is the whole file. Each field is
 // reported once, with its first problem.
 func (s *Spec) Validate(path *field.Path) field.ErrorList {
-	_, errs := build(s, path, MaxNodes)
+	_, errs := build(s, path, maxNodes)
 	return errs
 }
 
@@ -48,9 +48,9 @@ func (s *Spec) Validate(path *field.Path) field.ErrorList {
 // share of a total depends on the number of domains.
 func build(spec *Spec, path *field.Path, limit int) (*builder, field.ErrorList) {
 	b := newBuilder(limit)
-	b.declarations(spec, path)
-	b.regions(spec, path)
-	b.groups()
+	b.checkSpec(spec, path)
+	b.addRegions(spec, path)
+	b.createNodes()
 	if len(b.errs) > 0 {
 		return nil, b.errs
 	}
@@ -60,42 +60,42 @@ func build(spec *Spec, path *field.Path, limit int) (*builder, field.ErrorList) 
 // newBuilder returns a builder that creates at most limit nodes.
 func newBuilder(limit int) *builder {
 	return &builder{
-		limit:     limit,
-		enough:    limit,
-		failed:    map[string]bool{},
-		prototype: map[*NodeGroup]*v1.Node{},
-		devices:   map[*Devices]resourcev1.Device{},
-		domains:   map[*NodeGroup]int{},
-		used:      map[name]bool{},
-		next:      map[name]int{},
+		limit:        limit,
+		countLimit:   limit,
+		failed:       map[string]bool{},
+		prototypes:   map[*NodeGroup]*v1.Node{},
+		devices:      map[*Devices]resourcev1.Device{},
+		domainCounts: map[*NodeGroup]int{},
+		used:         map[labelValue]bool{},
+		lastIndexes:  map[labelValue]int{},
 	}
 }
 
 // builder checks a spec and creates its nodes. It collects the problems in errs.
 type builder struct {
-	limit     int
-	enough    int // the number at which counting stops
-	errs      field.ErrorList
-	failed    map[string]bool // fields that already have an error
-	full      bool            // the limit was reached: stop adding
-	prototype map[*NodeGroup]*v1.Node
-	devices   map[*Devices]resourcev1.Device // a prototype of each entry
-	innermost []place
-	domains   map[*NodeGroup]int // number of innermost domains that have the group
-	planned   int                // number of nodes to create
+	limit        int
+	countLimit   int // the number at which counting stops
+	errs         field.ErrorList
+	failed       map[string]bool // fields that already have an error
+	limitReached bool            // the limit was reached: stop adding
+	prototypes   map[*NodeGroup]*v1.Node
+	devices      map[*Devices]resourcev1.Device // a prototype of each entry
+	innermost    []domainDraft
+	domainCounts map[*NodeGroup]int // number of innermost domains that have the group
+	plannedNodes int                // number of nodes to create
 	// plannedDevices is the number of devices of these nodes.
 	plannedDevices int
-	used           map[name]bool
-	next           map[name]int // the last index used in each pattern
+	used           map[labelValue]bool
+	lastIndexes    map[labelValue]int // the last index used in each pattern
 	nodes          []*v1.Node
 	slices         []*resourcev1.ResourceSlice
 }
 
-// name is the value of a label, or the name of a node under the key kubernetes.io/hostname.
-type name struct{ key, value string }
+// labelValue is the value of a label, or the name of a node under the key kubernetes.io/hostname.
+type labelValue struct{ key, value string }
 
-// place is a failure domain that is being built. The whole cluster is the outermost one.
-type place struct {
+// domainDraft is a failure domain that is being built. The whole cluster is the outermost one.
+type domainDraft struct {
 	path   *field.Path // path of the entry that declares it
 	names  []string    // placeholders and their values, alternating, outermost first: {region}, eu, {zone}, eu-1
 	labels map[string]string
@@ -112,16 +112,16 @@ type declared[T any] struct {
 	items []T
 }
 
-// or returns the inner list if it has items, otherwise the outer one.
-func (outer declared[T]) or(path *field.Path, inner []T) declared[T] {
+// orInner returns the inner list if it has items, otherwise the outer one.
+func (outer declared[T]) orInner(path *field.Path, inner []T) declared[T] {
 	if len(inner) == 0 {
 		return outer
 	}
 	return declared[T]{path, inner}
 }
 
-// inner returns the domain with that name inside p.
-func (p place) inner(path *field.Path, n name, placeholder string, labels map[string]string) place {
+// newInner returns the domain with that name inside p.
+func (p domainDraft) newInner(path *field.Path, n labelValue, placeholder string, labels map[string]string) domainDraft {
 	p.path = path
 	p.names = append(slices.Clip(p.names), placeholder, n.value)
 	p.labels = maps.Clone(p.labels)
@@ -130,17 +130,17 @@ func (p place) inner(path *field.Path, n name, placeholder string, labels map[st
 	return p
 }
 
-// nested returns a pattern for names that begin with the name of the domain.
-func (p place) nested(rest string) string {
+// prefixPattern returns a pattern for names that begin with the name of the domain.
+func (p domainDraft) prefixPattern(rest string) string {
 	if len(p.names) == 0 {
 		return rest
 	}
 	return p.names[len(p.names)-2] + "-" + rest
 }
 
-// regions creates the domains of the regions, and all domains inside them.
-func (b *builder) regions(spec *Spec, path *field.Path) {
-	cluster := place{
+// addRegions creates the domains of the regions, and all domains inside them.
+func (b *builder) addRegions(spec *Spec, path *field.Path) {
+	cluster := domainDraft{
 		path:       path,
 		labels:     map[string]string{v1.LabelOSStable: "linux", v1.LabelArchStable: "amd64"},
 		zones:      declared[Zone]{path.Child("zones"), spec.Zones},
@@ -149,24 +149,24 @@ func (b *builder) regions(spec *Spec, path *field.Path) {
 	}
 	maps.Copy(cluster.labels, spec.Labels)
 	if len(spec.Regions) == 0 {
-		b.zones(cluster)
+		b.addZones(cluster)
 	}
 	for i := range spec.Regions {
 		r, path := &spec.Regions[i], path.Child("regions").Index(i)
-		for _, n := range b.names(cluster, v1.LabelTopologyRegion, cmp.Or(r.Name, "region-{index}"), r.Count, path) {
-			region := cluster.inner(path, n, "{region}", r.Labels)
-			region.zones = region.zones.or(path.Child("zones"), r.Zones)
-			region.levels = region.levels.or(path.Child("levels"), r.Levels)
-			region.nodeGroups = region.nodeGroups.or(path.Child("nodeGroups"), r.NodeGroups)
-			b.zones(region)
+		for _, n := range b.declareNames(cluster, v1.LabelTopologyRegion, cmp.Or(r.Name, "region-{index}"), r.Count, path) {
+			region := cluster.newInner(path, n, "{region}", r.Labels)
+			region.zones = region.zones.orInner(path.Child("zones"), r.Zones)
+			region.levels = region.levels.orInner(path.Child("levels"), r.Levels)
+			region.nodeGroups = region.nodeGroups.orInner(path.Child("nodeGroups"), r.NodeGroups)
+			b.addZones(region)
 		}
 	}
 }
 
-// zones creates the domains of the zones in the outer domain, and all domains inside them.
-func (b *builder) zones(outer place) {
+// addZones creates the domains of the zones in the outer domain, and all domains inside them.
+func (b *builder) addZones(outer domainDraft) {
 	if len(outer.zones.items) == 0 {
-		b.levels(outer, 0)
+		b.addLevels(outer, 0)
 	}
 	pattern := "zone-{index}"
 	if len(outer.names) > 0 {
@@ -174,76 +174,76 @@ func (b *builder) zones(outer place) {
 	}
 	for i := range outer.zones.items {
 		z, path := &outer.zones.items[i], outer.zones.path.Index(i)
-		for _, n := range b.names(outer, v1.LabelTopologyZone, cmp.Or(z.Name, pattern), z.Count, path) {
-			zone := outer.inner(path, n, "{zone}", z.Labels)
-			zone.levels = zone.levels.or(path.Child("levels"), z.Levels)
-			zone.nodeGroups = zone.nodeGroups.or(path.Child("nodeGroups"), z.NodeGroups)
-			b.levels(zone, 0)
+		for _, n := range b.declareNames(outer, v1.LabelTopologyZone, cmp.Or(z.Name, pattern), z.Count, path) {
+			zone := outer.newInner(path, n, "{zone}", z.Labels)
+			zone.levels = zone.levels.orInner(path.Child("levels"), z.Levels)
+			zone.nodeGroups = zone.nodeGroups.orInner(path.Child("nodeGroups"), z.NodeGroups)
+			b.addLevels(zone, 0)
 		}
 	}
 }
 
-// levels creates the domains of the additional levels, from the given depth inwards.
-func (b *builder) levels(outer place, depth int) {
+// addLevels creates the domains of the additional levels, from the given depth inwards.
+func (b *builder) addLevels(outer domainDraft, depth int) {
 	if depth < len(outer.levels.items) {
 		l, path := &outer.levels.items[depth], outer.levels.path.Index(depth)
 		if b.failed[path.Child("key").String()] {
-			b.levels(outer, depth+1)
+			b.addLevels(outer, depth+1)
 			return
 		}
-		pattern := cmp.Or(l.Name, outer.nested(l.short()+"-{index}"))
-		for _, n := range b.names(outer, l.Key, pattern, l.Count, path) {
-			b.levels(outer.inner(path, n, "{"+l.short()+"}", nil), depth+1)
+		pattern := cmp.Or(l.Name, outer.prefixPattern(l.placeholder()+"-{index}"))
+		for _, n := range b.declareNames(outer, l.Key, pattern, l.Count, path) {
+			b.addLevels(outer.newInner(path, n, "{"+l.placeholder()+"}", nil), depth+1)
 		}
 		return
 	}
 	if len(outer.nodeGroups.items) == 0 {
-		b.fail(field.Required(outer.path.Child("nodeGroups"), "no nodes here; list node groups here or further out"))
+		b.reportError(field.Required(outer.path.Child("nodeGroups"), "no nodes here; list node groups here or further out"))
 	}
 	for i := range outer.nodeGroups.items {
 		g := &outer.nodeGroups.items[i]
-		b.domains[g]++
+		b.domainCounts[g]++
 		more := 0
 		if g.Total == nil {
-			more = times(g.Count, b.limit)
-		} else if b.domains[g] == 1 {
-			more = times(g.Total, b.limit)
+			more = validCount(g.Count, b.limit)
+		} else if b.domainCounts[g] == 1 {
+			more = validCount(g.Total, b.limit)
 		}
-		b.planned += more
+		b.plannedNodes += more
 		for i := range g.Devices {
-			b.plannedDevices += more * times(g.Devices[i].Count, maxDevices)
+			b.plannedDevices += more * validCount(g.Devices[i].Count, maxDevices)
 		}
-		if b.planned > b.limit {
-			b.overflow(outer.nodeGroups.path.Index(i), "nodes")
+		if b.plannedNodes > b.limit {
+			b.reportOverflow(outer.nodeGroups.path.Index(i), "nodes")
 		}
 	}
 	b.innermost = append(b.innermost, outer)
 	if len(b.innermost) > b.limit {
-		b.overflow(outer.path, "innermost domains")
+		b.reportOverflow(outer.path, "innermost domains")
 	}
-	b.full = b.full || max(b.planned, len(b.innermost)) > b.enough
+	b.limitReached = b.limitReached || max(b.plannedNodes, len(b.innermost)) > b.countLimit
 }
 
-// names returns the names of the domains that an entry declares. It stops at the first invalid name, which it reports.
-func (b *builder) names(outer place, key, pattern string, count *int, path *field.Path) []name {
+// declareNames returns the names of the domains that an entry declares. It stops at the first invalid name, which it reports.
+func (b *builder) declareNames(outer domainDraft, key, pattern string, count *int, path *field.Path) []labelValue {
 	path = path.Child("name")
-	pattern, err := expand(pattern, outer.names)
+	pattern, err := expandPattern(pattern, outer.names)
 	if err != nil {
-		b.fail(field.Invalid(path, pattern, err.Error()))
+		b.reportError(field.Invalid(path, pattern, err.Error()))
 		return nil
 	}
-	var names []name
-	for range times(count, b.limit) {
-		if b.full {
+	var names []labelValue
+	for range validCount(count, b.limit) {
+		if b.limitReached {
 			return nil
 		}
-		n := b.number(name{key, pattern})
+		n := b.nextName(labelValue{key, pattern})
 		if problems := validation.IsValidLabelValue(n.value); len(problems) > 0 {
-			b.fail(field.Invalid(path, n.value, "must be a label value: "+strings.Join(problems, "; ")))
+			b.reportError(field.Invalid(path, n.value, "must be a label value: "+strings.Join(problems, "; ")))
 			return names
 		}
 		if b.used[n] {
-			b.fail(duplicate(path, n.value))
+			b.reportError(duplicateNameError(path, n.value))
 			return names
 		}
 		b.used[n] = true
@@ -252,53 +252,53 @@ func (b *builder) names(outer place, key, pattern string, count *int, path *fiel
 	return names
 }
 
-// groups creates the nodes of all innermost domains.
-func (b *builder) groups() {
-	if b.full {
+// createNodes creates the nodes of all innermost domains.
+func (b *builder) createNodes() {
+	if b.limitReached {
 		return
 	}
 	done := map[*NodeGroup]int{}
 	for _, p := range b.innermost {
 		for i := range p.nodeGroups.items {
 			g := &p.nodeGroups.items[i]
-			count := times(g.Count, b.limit)
+			count := validCount(g.Count, b.limit)
 			if g.Total != nil {
 				// The group gets total/n nodes per domain, rounded. The differences of a running sum that is rounded up are even at every
 				// level, not only over all domains: 7 nodes over 4 domains make the sums 2, 4, 6 and 7, so the domains get 2, 2, 2 and 1.
-				total, n := times(g.Total, b.limit), b.domains[g]
+				total, n := validCount(g.Total, b.limit), b.domainCounts[g]
 				count = (total*(done[g]+1)+n-1)/n - (total*done[g]+n-1)/n
 			}
 			done[g]++
-			b.group(p, g, count, p.nodeGroups.path.Index(i))
+			b.createGroup(p, g, count, p.nodeGroups.path.Index(i))
 		}
 	}
 }
 
-// group creates the nodes of one group in one innermost domain.
-func (b *builder) group(p place, g *NodeGroup, count int, path *field.Path) {
+// createGroup creates the nodes of one group in one innermost domain.
+func (b *builder) createGroup(p domainDraft, g *NodeGroup, count int, path *field.Path) {
 	groupName := cmp.Or(g.Name, "node")
 	path = path.Child("namePattern")
-	pattern, err := expand(cmp.Or(g.NamePattern, p.nested("{group}-{index}")), append(slices.Clip(p.names), "{group}", groupName))
+	pattern, err := expandPattern(cmp.Or(g.NamePattern, p.prefixPattern("{group}-{index}")), append(slices.Clip(p.names), "{group}", groupName))
 	if err != nil {
-		b.fail(field.Invalid(path, pattern, err.Error()))
+		b.reportError(field.Invalid(path, pattern, err.Error()))
 		return
 	}
 	labels := maps.Clone(p.labels)
 	maps.Copy(labels, g.Labels)
 	for range count {
-		n := b.number(name{v1.LabelHostname, strings.ToLower(pattern)})
+		n := b.nextName(labelValue{v1.LabelHostname, strings.ToLower(pattern)})
 		// A node name may be longer, but it is also the value of the hostname label.
 		problems := append(validation.IsDNS1123Subdomain(n.value), validation.IsValidLabelValue(n.value)...)
 		if len(problems) > 0 {
-			b.fail(field.Invalid(path, n.value, "must be a node name and a label value: "+strings.Join(problems, "; ")))
+			b.reportError(field.Invalid(path, n.value, "must be a node name and a label value: "+strings.Join(problems, "; ")))
 			return
 		}
 		if b.used[n] {
-			b.fail(duplicate(path, n.value))
+			b.reportError(duplicateNameError(path, n.value))
 			return
 		}
 		b.used[n] = true
-		node := *b.prototype[g]
+		node := *b.prototypes[g]
 		node.Name = n.value
 		node.Labels = maps.Clone(labels)
 		node.Labels[v1.LabelHostname] = n.value
@@ -307,30 +307,30 @@ func (b *builder) group(p place, g *NodeGroup, count int, path *field.Path) {
 		}
 		node.Status.NodeInfo = v1.NodeSystemInfo{OperatingSystem: labels[v1.LabelOSStable], Architecture: labels[v1.LabelArchStable]}
 		b.nodes = append(b.nodes, &node)
-		b.publish(g, &node)
+		b.addSlices(g, &node)
 	}
 }
 
-// number puts the next index into the pattern. It counts separately for each pattern, so names are unique even if domains and groups share
+// nextName puts the next index into the pattern. It counts separately for each pattern, so names are unique even if domains and groups share
 // a pattern.
-func (b *builder) number(pattern name) name {
+func (b *builder) nextName(pattern labelValue) labelValue {
 	if !strings.Contains(pattern.value, "{index}") {
 		return pattern
 	}
-	b.next[pattern]++
-	return name{pattern.key, strings.ReplaceAll(pattern.value, "{index}", strconv.Itoa(b.next[pattern]))}
+	b.lastIndexes[pattern]++
+	return labelValue{pattern.key, strings.ReplaceAll(pattern.value, "{index}", strconv.Itoa(b.lastIndexes[pattern]))}
 }
 
-// overflow reports that the cluster has too many nodes or domains, once.
-func (b *builder) overflow(path *field.Path, what string) {
-	if !b.full {
+// reportOverflow reports that the cluster has too many nodes or domains, once.
+func (b *builder) reportOverflow(path *field.Path, what string) {
+	if !b.limitReached {
 		b.errs = append(b.errs, field.Forbidden(path, fmt.Sprintf("the cluster has more than %d %s; reduce the counts", b.limit, what)))
 	}
-	b.full = true
+	b.limitReached = true
 }
 
-// fail reports an error, if it is the first one of its field.
-func (b *builder) fail(err *field.Error) {
+// reportError reports an error, if it is the first one of its field.
+func (b *builder) reportError(err *field.Error) {
 	if !b.failed[err.Field] {
 		b.failed[err.Field] = true
 		b.errs = append(b.errs, err)
@@ -339,8 +339,8 @@ func (b *builder) fail(err *field.Error) {
 
 var placeholders = regexp.MustCompile(`\{[^{}]*\}`)
 
-// expand replaces the placeholders of a pattern by their values, and leaves {index} in place. Names alternates placeholders and values.
-func expand(pattern string, names []string) (string, error) {
+// expandPattern replaces the placeholders of a pattern by their values, and leaves {index} in place. Names alternates placeholders and values.
+func expandPattern(pattern string, names []string) (string, error) {
 	var unknown string
 	expanded := placeholders.ReplaceAllStringFunc(pattern, func(placeholder string) string {
 		for i := 0; i < len(names); i += 2 {
@@ -363,15 +363,15 @@ func expand(pattern string, names []string) (string, error) {
 	return pattern, fmt.Errorf("unknown placeholder %s: use %s", unknown, strings.Join(append(legal, "{index}"), ", "))
 }
 
-// duplicate returns the error that a name is already taken.
-func duplicate(path *field.Path, value string) *field.Error {
+// duplicateNameError returns the error that a name is already taken.
+func duplicateNameError(path *field.Path, value string) *field.Error {
 	err := field.Duplicate(path, value)
 	err.Detail = "the name is already taken; add {index} or the name of an outer domain, such as {region}"
 	return err
 }
 
-// times returns a count or total, or 1 if it is missing or invalid. An invalid one is reported by [builder.declarations].
-func times(count *int, limit int) int {
+// validCount returns a count or total, or 1 if it is missing or invalid. An invalid one is reported by [builder.checkSpec].
+func validCount(count *int, limit int) int {
 	if count == nil || *count < 1 || *count > limit {
 		return 1
 	}

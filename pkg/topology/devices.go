@@ -33,34 +33,34 @@ type Attribute any
 // maxDevices bounds the number of devices in a group on a node. No known driver has that many.
 const maxDevices = 1024
 
-// Made is a synthetic cluster: its nodes, a device class for each driver, and the ResourceSlices that the drivers publish. Each node and
+// SyntheticCluster is a synthetic cluster: its nodes, a device class for each driver, and the ResourceSlices that the drivers publish. Each node and
 // driver has one pool, named after the node, in as many slices as necessary. The name of a device is the first part of its driver's name,
 // and a number from 0.
-type Made struct {
+type SyntheticCluster struct {
 	Nodes   []*v1.Node
 	Classes []*resourcev1.DeviceClass
 	Slices  []*resourcev1.ResourceSlice
 }
 
-// Make builds the whole cluster, or returns all problems of the spec. The path is the spec's path in its file.
-func Make(spec *Spec, path *field.Path) (*Made, field.ErrorList) {
-	b, errs := build(spec, path, MaxNodes)
+// BuildCluster builds the whole cluster, or returns all problems of the spec. The path is the spec's path in its file.
+func BuildCluster(spec *Spec, path *field.Path) (*SyntheticCluster, field.ErrorList) {
+	b, errs := build(spec, path, maxNodes)
 	if len(errs) > 0 {
 		return nil, errs
 	}
-	made := &Made{Nodes: b.nodes, Slices: b.slices}
+	made := &SyntheticCluster{Nodes: b.nodes, Slices: b.slices}
 	known := map[string]bool{}
 	for _, slice := range b.slices {
 		if driver := slice.Spec.Driver; !known[driver] {
 			known[driver] = true
-			made.Classes = append(made.Classes, classOf(driver))
+			made.Classes = append(made.Classes, newDeviceClass(driver))
 		}
 	}
 	return made, nil
 }
 
-// classOf returns the class of all devices of the driver.
-func classOf(driver string) *resourcev1.DeviceClass {
+// newDeviceClass returns the class of all devices of the driver.
+func newDeviceClass(driver string) *resourcev1.DeviceClass {
 	return &resourcev1.DeviceClass{
 		TypeMeta:   metav1.TypeMeta{APIVersion: resourcev1.SchemeGroupVersion.String(), Kind: "DeviceClass"},
 		ObjectMeta: metav1.ObjectMeta{Name: driver},
@@ -70,8 +70,8 @@ func classOf(driver string) *resourcev1.DeviceClass {
 	}
 }
 
-// publish adds the slices of the group's devices on a node.
-func (b *builder) publish(g *NodeGroup, node *v1.Node) {
+// addSlices adds the slices of the group's devices on a node.
+func (b *builder) addSlices(g *NodeGroup, node *v1.Node) {
 	var drivers []string
 	pools := map[string][]resourcev1.Device{}
 	for i := range g.Devices {
@@ -80,7 +80,7 @@ func (b *builder) publish(g *NodeGroup, node *v1.Node) {
 			drivers = append(drivers, d.Class)
 		}
 		kind, _, _ := strings.Cut(d.Class, ".")
-		for range times(d.Count, maxDevices) {
+		for range validCount(d.Count, maxDevices) {
 			device := b.devices[d]
 			device.Name = fmt.Sprintf("%s-%d", kind, len(pools[d.Class]))
 			pools[d.Class] = append(pools[d.Class], device)
@@ -107,41 +107,41 @@ func (b *builder) publish(g *NodeGroup, node *v1.Node) {
 	}
 }
 
-// deviceDeclarations checks the devices of a group, and prepares one of each kind.
-func (b *builder) deviceDeclarations(all []Devices, path *field.Path) {
+// checkDevices checks the devices of a group, and prepares one of each kind.
+func (b *builder) checkDevices(all []Devices, path *field.Path) {
 	for i := range all {
 		d, path := &all[i], path.Index(i)
 		switch problems := validation.IsDNS1123Subdomain(d.Class); {
 		case d.Class == "":
-			b.fail(field.Required(path.Child("class"), "the name of their driver and class, such as gpu.example.com"))
+			b.reportError(field.Required(path.Child("class"), "the name of their driver and class, such as gpu.example.com"))
 		case len(problems) > 0:
-			b.fail(field.Invalid(path.Child("class"), d.Class, strings.Join(problems, "; ")))
+			b.reportError(field.Invalid(path.Child("class"), d.Class, strings.Join(problems, "; ")))
 		case len(d.Class) > resourcev1.DriverNameMaxLength:
-			b.fail(field.TooLong(path.Child("class"), d.Class, resourcev1.DriverNameMaxLength))
+			b.reportError(field.TooLong(path.Child("class"), d.Class, resourcev1.DriverNameMaxLength))
 		}
 		if d.Count != nil && (*d.Count < 1 || *d.Count > maxDevices) {
-			b.fail(field.Invalid(path.Child("count"), *d.Count, fmt.Sprintf("must be from 1 to %d", maxDevices)))
+			b.reportError(field.Invalid(path.Child("count"), *d.Count, fmt.Sprintf("must be from 1 to %d", maxDevices)))
 		}
 		if n := len(d.Attributes) + len(d.Capacity); n > resourcev1.ResourceSliceMaxAttributesAndCapacitiesPerDevice {
-			b.fail(field.TooMany(path, n, resourcev1.ResourceSliceMaxAttributesAndCapacitiesPerDevice))
+			b.reportError(field.TooMany(path, n, resourcev1.ResourceSliceMaxAttributesAndCapacitiesPerDevice))
 		}
 		b.devices[d] = resourcev1.Device{
-			Attributes: b.attributes(d.Attributes, path.Child("attributes")),
-			Capacity:   b.capacity(d.Capacity, path.Child("capacity")),
+			Attributes: b.parseAttributes(d.Attributes, path.Child("attributes")),
+			Capacity:   b.parseCapacity(d.Capacity, path.Child("capacity")),
 		}
 	}
 }
 
-func (b *builder) attributes(given map[string]Attribute, path *field.Path) map[resourcev1.QualifiedName]resourcev1.DeviceAttribute {
+func (b *builder) parseAttributes(given map[string]Attribute, path *field.Path) map[resourcev1.QualifiedName]resourcev1.DeviceAttribute {
 	made := make(map[resourcev1.QualifiedName]resourcev1.DeviceAttribute, len(given))
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		path := path.Key(name)
-		b.deviceKey(name, path)
+		b.checkDeviceKey(name, path)
 		var attribute resourcev1.DeviceAttribute
 		switch value := given[name].(type) {
 		case string:
 			if len(value) > resourcev1.DeviceAttributeMaxValueLength {
-				b.fail(field.TooLong(path, value, resourcev1.DeviceAttributeMaxValueLength))
+				b.reportError(field.TooLong(path, value, resourcev1.DeviceAttributeMaxValueLength))
 			}
 			attribute.StringValue = &value
 		case bool:
@@ -151,38 +151,38 @@ func (b *builder) attributes(given map[string]Attribute, path *field.Path) map[r
 		case float64:
 			whole := int64(value)
 			if float64(whole) != value {
-				b.fail(field.Invalid(path, value, "must be a string, a whole number, true or false"))
+				b.reportError(field.Invalid(path, value, "must be a string, a whole number, true or false"))
 			}
 			attribute.IntValue = &whole
 		default:
-			b.fail(field.Invalid(path, value, "must be a string, a whole number, true or false"))
+			b.reportError(field.Invalid(path, value, "must be a string, a whole number, true or false"))
 		}
 		made[resourcev1.QualifiedName(name)] = attribute
 	}
 	return made
 }
 
-func (b *builder) capacity(given map[string]Quantity, path *field.Path) map[resourcev1.QualifiedName]resourcev1.DeviceCapacity {
+func (b *builder) parseCapacity(given map[string]Quantity, path *field.Path) map[resourcev1.QualifiedName]resourcev1.DeviceCapacity {
 	made := make(map[resourcev1.QualifiedName]resourcev1.DeviceCapacity, len(given))
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		path := path.Key(name)
-		b.deviceKey(name, path)
+		b.checkDeviceKey(name, path)
 		if astronomic.MatchString(string(given[name])) {
-			b.fail(field.Invalid(path, string(given[name]), "is out of range"))
+			b.reportError(field.Invalid(path, string(given[name]), "is out of range"))
 			continue
 		}
 		value, err := resource.ParseQuantity(string(given[name]))
 		if err != nil {
-			b.fail(field.Invalid(path, string(given[name]), "must be a quantity such as 4, 500m or 16Gi"))
+			b.reportError(field.Invalid(path, string(given[name]), "must be a quantity such as 4, 500m or 16Gi"))
 		}
 		made[resourcev1.QualifiedName(name)] = resourcev1.DeviceCapacity{Value: value}
 	}
 	return made
 }
 
-// deviceKey checks the name of an attribute or a capacity, as validateQualifiedName does in
+// checkDeviceKey checks the name of an attribute or a capacity, as validateQualifiedName does in
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/apis/resource/validation/validation.go.
-func (b *builder) deviceKey(name string, path *field.Path) {
+func (b *builder) checkDeviceKey(name string, path *field.Path) {
 	domain, id, qualified := strings.Cut(name, "/")
 	if !qualified {
 		domain, id = "", name
@@ -193,10 +193,10 @@ func (b *builder) deviceKey(name string, path *field.Path) {
 	}
 	switch {
 	case len(problems) > 0:
-		b.fail(field.Invalid(path, name, "must be a name such as memory, or with a domain, example.com/memory: "+strings.Join(problems, "; ")))
+		b.reportError(field.Invalid(path, name, "must be a name such as memory, or with a domain, example.com/memory: "+strings.Join(problems, "; ")))
 	case len(id) > resourcev1.DeviceMaxIDLength:
-		b.fail(field.TooLong(path, id, resourcev1.DeviceMaxIDLength))
+		b.reportError(field.TooLong(path, id, resourcev1.DeviceMaxIDLength))
 	case len(domain) > resourcev1.DeviceMaxDomainLength:
-		b.fail(field.TooLong(path, domain, resourcev1.DeviceMaxDomainLength))
+		b.reportError(field.TooLong(path, domain, resourcev1.DeviceMaxDomainLength))
 	}
 }

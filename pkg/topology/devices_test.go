@@ -20,7 +20,7 @@ nodeGroups:
 `), &spec); err != nil {
 		t.Fatal(err)
 	}
-	made, errs := Make(&spec, nil)
+	made, errs := BuildCluster(&spec, nil)
 	if len(errs) > 0 {
 		t.Fatal(errs)
 	}

@@ -25,8 +25,8 @@ type Domain struct {
 // LabelCluster is the label of a federation's nodes that names their cluster.
 const LabelCluster = "faultline.dev/cluster"
 
-// words maps short names to the well-known topology keys.
-var words = map[string]string{
+// keysByWord maps short names to the well-known topology keys.
+var keysByWord = map[string]string{
 	"cluster":  LabelCluster,
 	"region":   v1.LabelTopologyRegion,
 	"zone":     v1.LabelTopologyZone,
@@ -37,41 +37,41 @@ var words = map[string]string{
 // A key of several labels, such as zone+rack, has one domain for each combination of values. A key with a value, such as
 // capacity-type=spot, has only the nodes with that value. No label key contains these characters.
 const (
-	together = "+"
-	with     = "="
+	keySeparator   = "+"
+	valueSeparator = "="
 )
 
 // Key returns the topology key that a short name stands for: cluster, region, zone, node or hostname. Any other word is already a key.
 // Several keys are joined by +, as in zone+rack, and a key is restricted to one value by =, as in capacity-type=spot+zone.
 func Key(word string) string {
-	parts := strings.Split(word, together)
+	parts := strings.Split(word, keySeparator)
 	for i, part := range parts {
-		key, value, chosen := strings.Cut(part, with)
-		if parts[i] = cmp.Or(words[key], key); chosen {
-			parts[i] += with + value
+		key, value, chosen := strings.Cut(part, valueSeparator)
+		if parts[i] = cmp.Or(keysByWord[key], key); chosen {
+			parts[i] += valueSeparator + value
 		}
 	}
-	return strings.Join(parts, together)
+	return strings.Join(parts, keySeparator)
 }
 
 // ShortKey returns the short name for a topology key, or the key itself if it has none.
 func ShortKey(key string) string {
 	for _, word := range []string{"cluster", "region", "zone", "node"} {
-		if words[word] == key {
+		if keysByWord[word] == key {
 			return word
 		}
 	}
 	return key
 }
 
-// KeyAmong returns the topology key that a word stands for among the nodes. It does as Key does, and also finds the one label key that has
+// ResolveKey returns the topology key that a word stands for among the nodes. It does as Key does, and also finds the one label key that has
 // the word after its domain, such as node.kubernetes.io/instance-type for instance-type. For zone and region, it returns the older label if
 // no node has the new one.
-func KeyAmong(nodes []*v1.Node, word string) string {
-	parts := strings.Split(Key(word), together)
-	for i, short := range strings.Split(word, together) {
-		part, value, chosen := strings.Cut(parts[i], with)
-		if before := keyOn(nodes, part); !strings.HasPrefix(short, part) {
+func ResolveKey(nodes []*v1.Node, word string) string {
+	parts := strings.Split(Key(word), keySeparator)
+	for i, short := range strings.Split(word, keySeparator) {
+		part, value, chosen := strings.Cut(parts[i], valueSeparator)
+		if before := presentKey(nodes, part); !strings.HasPrefix(short, part) {
 			part = before
 		}
 		found := map[string]bool{}
@@ -85,38 +85,38 @@ func KeyAmong(nodes []*v1.Node, word string) string {
 		if len(found) == 1 {
 			for key := range found {
 				if parts[i] = key; chosen {
-					parts[i] += with + value
+					parts[i] += valueSeparator + value
 				}
 			}
 		}
 	}
-	return strings.Join(parts, together)
+	return strings.Join(parts, keySeparator)
 }
 
 // Value returns the value of the key among a node's labels. For several keys, it returns their values, joined by +. It reports false if a
 // label is missing, or does not have the value that the key requires.
 func Value(labels map[string]string, key string) (string, bool) {
-	first, rest, several := strings.Cut(key, together)
-	first, wanted, chosen := strings.Cut(first, with)
+	first, rest, several := strings.Cut(key, keySeparator)
+	first, wanted, chosen := strings.Cut(first, valueSeparator)
 	value, labelled := labels[first]
 	labelled = labelled && (!chosen || value == wanted)
 	if !labelled || !several {
 		return value, labelled
 	}
 	more, labelled := Value(labels, rest)
-	return value + together + more, labelled
+	return value + keySeparator + more, labelled
 }
 
-// Chosen splits a level such as zone=b, which is one domain of the level zone, into key and value. It reports false for other levels.
-func Chosen(level string) (key, value string, is bool) {
-	if strings.Contains(level, together) {
+// SplitValue splits a level such as zone=b, which is one domain of the level zone, into key and value. It reports false for other levels.
+func SplitValue(level string) (key, value string, is bool) {
+	if strings.Contains(level, keySeparator) {
 		return "", "", false
 	}
-	return strings.Cut(level, with)
+	return strings.Cut(level, valueSeparator)
 }
 
-// IsPlace reports whether a label says where a node is, such as topology.kubernetes.io/zone and topology.ebs.csi.aws.com/zone.
-func IsPlace(key string) bool {
+// IsTopologyLabel reports whether a label says where a node is, such as topology.kubernetes.io/zone and topology.ebs.csi.aws.com/zone.
+func IsTopologyLabel(key string) bool {
 	return strings.Contains(key, "topology.") || strings.HasPrefix(key, "failure-domain.")
 }
 
@@ -145,7 +145,7 @@ func Domains(nodes []*v1.Node, key string) (domains []Domain, unlabelled []*v1.N
 // Levels returns the topology keys that at least one node has, the widest first: cluster, region, zone, the further keys in the given order
 // (see Spec.LevelKeys), hostname. Further keys must be named, because a label alone does not show whether its nodes fail together.
 func Levels(nodes []*v1.Node, further ...string) []string {
-	keys := slices.Concat([]string{LabelCluster, keyOn(nodes, v1.LabelTopologyRegion), ZoneKey(nodes)}, further, []string{v1.LabelHostname})
+	keys := slices.Concat([]string{LabelCluster, presentKey(nodes, v1.LabelTopologyRegion), ZoneKey(nodes)}, further, []string{v1.LabelHostname})
 	var levels []string
 	for _, key := range keys {
 		carried := func(node *v1.Node) bool { _, found := Value(node.Labels, key); return found }
@@ -156,8 +156,8 @@ func Levels(nodes []*v1.Node, further ...string) []string {
 	return levels
 }
 
-// LevelsOfSeveral returns the levels that have more than one domain, so that the failure of one leaves nodes.
-func LevelsOfSeveral(nodes []*v1.Node, further ...string) (keys []string) {
+// MultiDomainLevels returns the levels that have more than one domain, so that the failure of one leaves nodes.
+func MultiDomainLevels(nodes []*v1.Node, further ...string) (keys []string) {
 	for _, key := range Levels(nodes, further...) {
 		if domains, _ := Domains(nodes, key); len(domains) > 1 {
 			keys = append(keys, key)

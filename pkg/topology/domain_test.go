@@ -126,7 +126,7 @@ func TestDomainsOfSeveralLabels(t *testing.T) {
 		labelled("c", map[string]string{"example.com/kind": "spot", v1.LabelTopologyZone: "west"}),
 		labelled("d", map[string]string{v1.LabelTopologyZone: "west"}),
 	}
-	domains, unlabelled := Domains(nodes, KeyAmong(nodes, "kind+zone"))
+	domains, unlabelled := Domains(nodes, ResolveKey(nodes, "kind+zone"))
 	got := map[string][]string{"": names(unlabelled)}
 	for _, d := range domains {
 		got[d.Value] = names(d.Nodes)
@@ -144,7 +144,7 @@ func TestKeyAmong(t *testing.T) {
 	for word, want := range map[string]string{
 		"instance-type": "node.kubernetes.io/instance-type", "zone": v1.LabelTopologyZone, "rack": "rack", "pool": "pool", "none": "none",
 	} {
-		if got := KeyAmong(nodes, word); got != want {
+		if got := ResolveKey(nodes, word); got != want {
 			t.Errorf("KeyAmong(%q) = %q, want %q", word, got, want)
 		}
 	}

@@ -24,10 +24,10 @@ import (
 // The resources of a node of a kind cluster. In reality each node reports the resources of the whole machine; fixed values make results the
 // same on every machine.
 const (
-	KindCPU              = "8"
-	KindMemory           = "16Gi"
-	KindPods             = "110"
-	KindEphemeralStorage = "100Gi"
+	kindCPU              = "8"
+	kindMemory           = "16Gi"
+	kindPods             = "110"
+	kindEphemeralStorage = "100Gi"
 )
 
 // controlPlane is the label key and taint key that kubeadm gives control-plane nodes.
@@ -122,7 +122,7 @@ func kindNodes(cluster *v1alpha4.Cluster) ([]*v1.Node, field.ErrorList) {
 			continue
 		}
 		nth := len(byRole[config.Role]) + 1
-		r, problems := register(cluster, config, nth, path)
+		r, problems := registerNode(cluster, config, nth, path)
 		errs = append(errs, problems...)
 		r.name = cmp.Or(r.name, containerName(cluster.Name, config.Role, nth))
 		if problems := validation.IsDNS1123Subdomain(r.name); len(problems) > 0 {
@@ -184,10 +184,10 @@ func kindNode(r registration, role v1alpha4.NodeRole, single bool) *v1.Node {
 		taints = r.taints
 	}
 	node := newNode(v1.ResourceList{
-		v1.ResourceCPU:              resource.MustParse(KindCPU),
-		v1.ResourceMemory:           resource.MustParse(KindMemory),
-		v1.ResourcePods:             resource.MustParse(KindPods),
-		v1.ResourceEphemeralStorage: resource.MustParse(KindEphemeralStorage),
+		v1.ResourceCPU:              resource.MustParse(kindCPU),
+		v1.ResourceMemory:           resource.MustParse(kindMemory),
+		v1.ResourcePods:             resource.MustParse(kindPods),
+		v1.ResourceEphemeralStorage: resource.MustParse(kindEphemeralStorage),
 	}, taints)
 	node.Name = r.name
 	node.Labels = labels

@@ -84,8 +84,8 @@ status:
 
 const header = "kind: Cluster\napiVersion: kind.x-k8s.io/v1alpha4\n"
 
-// own returns a node's labels and taints without those that all kind nodes have.
-func own(node *v1.Node) string {
+// describeKindNode returns a node's labels and taints without those that all kind nodes have.
+func describeKindNode(node *v1.Node) string {
 	labels := map[string]string{}
 	for key, value := range node.Labels {
 		if !strings.HasPrefix(key, "beta.") && key != v1.LabelOSStable && key != v1.LabelArchStable && value != node.Name {
@@ -219,7 +219,7 @@ nodes: [{extraPortMappings: [{containerPort: 80, hostPort: 80, protocol: tcp}], 
 			}
 			var got []string
 			for _, node := range nodes {
-				got = append(got, own(node))
+				got = append(got, describeKindNode(node))
 			}
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)

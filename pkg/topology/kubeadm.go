@@ -27,10 +27,10 @@ type registration struct {
 	kubeletTaints []v1.Taint        // the kubelet's --register-with-taints
 }
 
-// register returns the registration of the nth node of its role. It applies the node's labels, then the cluster's patches, then the node's
+// registerNode returns the registration of the nth node of its role. It applies the node's labels, then the cluster's patches, then the node's
 // patches, as kind does in https://github.com/kubernetes-sigs/kind/blob/v0.33.0/pkg/cluster/internal/create/actions/config/config.go. kind
 // passes labels in --node-labels, so a patch that sets this flag replaces them.
-func register(cluster *v1alpha4.Cluster, node *v1alpha4.Node, nth int, path *field.Path) (registration, field.ErrorList) {
+func registerNode(cluster *v1alpha4.Cluster, node *v1alpha4.Node, nth int, path *field.Path) (registration, field.ErrorList) {
 	kind := "JoinConfiguration"
 	if node.Role == v1alpha4.ControlPlaneRole && nth == 1 {
 		kind = "InitConfiguration"
@@ -46,7 +46,7 @@ func register(cluster *v1alpha4.Cluster, node *v1alpha4.Node, nth int, path *fie
 		{path, node.KubeadmConfigPatches, node.KubeadmConfigPatchesJSON6902},
 	} {
 		for i, text := range from.merge {
-			errs = append(errs, r.patch(kind, text, from.path.Child("kubeadmConfigPatches").Index(i))...)
+			errs = append(errs, r.applyPatch(kind, text, from.path.Child("kubeadmConfigPatches").Index(i))...)
 		}
 		for i, p := range from.json6902 {
 			// The operations address a form of the configuration that differs between versions of kubeadm.
@@ -59,10 +59,10 @@ func register(cluster *v1alpha4.Cluster, node *v1alpha4.Node, nth int, path *fie
 	return r, errs
 }
 
-// patch applies the documents of a merge patch for this kind of kubeadm configuration. The apiVersion that kind generates depends on its
+// applyPatch applies the documents of a merge patch for this kind of kubeadm configuration. The apiVersion that kind generates depends on its
 // release and the node image, so patches for every version of kubeadm are applied; kubelet flags merge by name in all of them, as in
 // https://github.com/kubernetes-sigs/kind/blob/v0.33.0/pkg/internal/patch/kubeadm_merge.go.
-func (r *registration) patch(kind, text string, path *field.Path) field.ErrorList {
+func (r *registration) applyPatch(kind, text string, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	fail := func(err error) { errs = append(errs, field.Invalid(path, field.OmitValueType{}, oneLine(err).Error())) }
 	documents := utilyaml.NewYAMLReader(bufio.NewReader(strings.NewReader(text)))
@@ -105,12 +105,12 @@ func (r *registration) patch(kind, text string, path *field.Path) field.ErrorLis
 			}
 			errs = append(errs, validateTaints(r.taints, path.Child("taints"))...)
 		}
-		errs = append(errs, r.flags(patch.NodeRegistration.KubeletExtraArgs, path.Child("kubeletExtraArgs"))...)
+		errs = append(errs, r.applyFlags(patch.NodeRegistration.KubeletExtraArgs, path.Child("kubeletExtraArgs"))...)
 	}
 }
 
-// flags applies the kubelet flags that describe the node; a flag without a value is removed.
-func (r *registration) flags(args kubeletArgs, path *field.Path) field.ErrorList {
+// applyFlags applies the kubelet flags that describe the node; a flag without a value is removed.
+func (r *registration) applyFlags(args kubeletArgs, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if value, given := args["node-labels"]; given {
 		labels := cliflag.ConfigurationMap{}

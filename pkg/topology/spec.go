@@ -10,8 +10,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// MaxNodes is the largest number of nodes that Build creates. Kubernetes itself is tested up to 5,000.
-const MaxNodes = 100_000
+// maxNodes is the largest number of nodes that Build creates. Kubernetes itself is tested up to 5,000.
+const maxNodes = 100_000
 
 // PriceAnnotation on a node is its price per hour, a decimal number of at least 0 in any currency.
 const PriceAnnotation = "faultline.dev/price-per-hour"

@@ -16,52 +16,52 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// declarations checks every entry of the spec on its own, used or not, and prepares the node groups.
-func (b *builder) declarations(spec *Spec, path *field.Path) {
+// checkSpec checks every entry of the spec on its own, used or not, and prepares the node groups.
+func (b *builder) checkSpec(spec *Spec, path *field.Path) {
 	for i := range spec.Regions {
 		r, path := &spec.Regions[i], path.Child("regions").Index(i)
-		b.count(r.Count, path.Child("count"))
-		b.zoneDeclarations(r.Zones, path.Child("zones"))
-		b.levelDeclarations(r.Levels, path.Child("levels"))
-		b.groupDeclarations(r.NodeGroups, path.Child("nodeGroups"))
-		b.labels(r.Labels, path.Child("labels"))
+		b.checkCount(r.Count, path.Child("count"))
+		b.checkZones(r.Zones, path.Child("zones"))
+		b.checkLevels(r.Levels, path.Child("levels"))
+		b.checkGroups(r.NodeGroups, path.Child("nodeGroups"))
+		b.checkLabels(r.Labels, path.Child("labels"))
 	}
-	b.zoneDeclarations(spec.Zones, path.Child("zones"))
-	b.levelDeclarations(spec.Levels, path.Child("levels"))
-	b.groupDeclarations(spec.NodeGroups, path.Child("nodeGroups"))
-	b.labels(spec.Labels, path.Child("labels"))
+	b.checkZones(spec.Zones, path.Child("zones"))
+	b.checkLevels(spec.Levels, path.Child("levels"))
+	b.checkGroups(spec.NodeGroups, path.Child("nodeGroups"))
+	b.checkLabels(spec.Labels, path.Child("labels"))
 }
 
-// zoneDeclarations checks the entries of a list of zones.
-func (b *builder) zoneDeclarations(zones []Zone, path *field.Path) {
+// checkZones checks the entries of a list of zones.
+func (b *builder) checkZones(zones []Zone, path *field.Path) {
 	for i := range zones {
 		z, path := &zones[i], path.Index(i)
-		b.count(z.Count, path.Child("count"))
-		b.levelDeclarations(z.Levels, path.Child("levels"))
-		b.groupDeclarations(z.NodeGroups, path.Child("nodeGroups"))
-		b.labels(z.Labels, path.Child("labels"))
+		b.checkCount(z.Count, path.Child("count"))
+		b.checkLevels(z.Levels, path.Child("levels"))
+		b.checkGroups(z.NodeGroups, path.Child("nodeGroups"))
+		b.checkLabels(z.Labels, path.Child("labels"))
 	}
 }
 
-// levelDeclarations checks the entries of a list of additional levels.
-func (b *builder) levelDeclarations(levels []Level, path *field.Path) {
+// checkLevels checks the entries of a list of additional levels.
+func (b *builder) checkLevels(levels []Level, path *field.Path) {
 	taken := []string{"region", "zone", "group", "index"}
 	for i, l := range levels {
 		path := path.Index(i)
-		b.count(l.Count, path.Child("count"))
+		b.checkCount(l.Count, path.Child("count"))
 		if problems := validation.IsQualifiedName(l.Key); l.Key == "" {
-			b.fail(field.Required(path.Child("key"), "the label key of the level, such as rack"))
+			b.reportError(field.Required(path.Child("key"), "the label key of the level, such as rack"))
 		} else if len(problems) > 0 {
-			b.fail(field.Invalid(path.Child("key"), l.Key, "must be a label key: "+strings.Join(problems, "; ")))
-		} else if l.Key == v1.LabelHostname || slices.Contains(taken, l.short()) {
-			b.fail(field.Invalid(path.Child("key"), l.Key, fmt.Sprintf("{%s} already has a meaning; choose another key", l.short())))
+			b.reportError(field.Invalid(path.Child("key"), l.Key, "must be a label key: "+strings.Join(problems, "; ")))
+		} else if l.Key == v1.LabelHostname || slices.Contains(taken, l.placeholder()) {
+			b.reportError(field.Invalid(path.Child("key"), l.Key, fmt.Sprintf("{%s} already has a meaning; choose another key", l.placeholder())))
 		}
-		taken = append(taken, l.short())
+		taken = append(taken, l.placeholder())
 	}
 }
 
-// short returns the name of the level's placeholder: the key without its prefix.
-func (l *Level) short() string {
+// placeholder returns the name of the level's placeholder: the key without its prefix.
+func (l *Level) placeholder() string {
 	return l.Key[strings.LastIndex(l.Key, "/")+1:]
 }
 
@@ -73,66 +73,66 @@ const (
 	defaultEphemeralStorage = "100Gi"
 )
 
-// groupDeclarations checks the entries of a list of node groups, and prepares a node of each.
-func (b *builder) groupDeclarations(groups []NodeGroup, path *field.Path) {
+// checkGroups checks the entries of a list of node groups, and prepares a node of each.
+func (b *builder) checkGroups(groups []NodeGroup, path *field.Path) {
 	var taken []string
 	for i := range groups {
 		g, path := &groups[i], path.Index(i)
 		if name := cmp.Or(g.Name, "node"); slices.Contains(taken, name) {
-			b.fail(field.Duplicate(path.Child("name"), name))
+			b.reportError(field.Duplicate(path.Child("name"), name))
 		} else {
 			taken = append(taken, name)
 		}
 		switch {
 		case g.Count == nil && g.Total == nil:
-			b.fail(field.Required(path.Child("count"), "give the number of nodes: count in each innermost domain, or total over all of them"))
+			b.reportError(field.Required(path.Child("count"), "give the number of nodes: count in each innermost domain, or total over all of them"))
 		case g.Count != nil && g.Total != nil:
-			b.fail(field.Forbidden(path.Child("total"), "give either count or total"))
+			b.reportError(field.Forbidden(path.Child("total"), "give either count or total"))
 		}
-		b.count(g.Count, path.Child("count"))
-		b.count(g.Total, path.Child("total"))
-		b.labels(g.Labels, path.Child("labels"))
+		b.checkCount(g.Count, path.Child("count"))
+		b.checkCount(g.Total, path.Child("total"))
+		b.checkLabels(g.Labels, path.Child("labels"))
 		for j, key := range g.WithoutLabels {
 			if problems := validation.IsQualifiedName(key); len(problems) > 0 {
-				b.fail(field.Invalid(path.Child("withoutLabels").Index(j), key, "must be a label key: "+strings.Join(problems, "; ")))
+				b.reportError(field.Invalid(path.Child("withoutLabels").Index(j), key, "must be a label key: "+strings.Join(problems, "; ")))
 			}
 		}
 		for _, err := range validateTaints(g.Taints, path.Child("taints")) {
-			b.fail(err)
+			b.reportError(err)
 		}
-		b.deviceDeclarations(g.Devices, path.Child("devices"))
-		node := newNode(b.resources(g, path), g.Taints)
+		b.checkDevices(g.Devices, path.Child("devices"))
+		node := newNode(b.parseResources(g, path), g.Taints)
 		if g.PricePerHour != nil {
 			if *g.PricePerHour < 0 {
-				b.fail(field.Invalid(path.Child("pricePerHour"), *g.PricePerHour, "must be at least 0"))
+				b.reportError(field.Invalid(path.Child("pricePerHour"), *g.PricePerHour, "must be at least 0"))
 			}
 			node.Annotations = map[string]string{PriceAnnotation: strconv.FormatFloat(*g.PricePerHour, 'f', -1, 64)}
 		}
-		b.prototype[g] = node
+		b.prototypes[g] = node
 	}
 }
 
 // astronomic matches exponents that resource.Quantity takes minutes to print.
 var astronomic = regexp.MustCompile(`[eE][+-]?[0-9]{3,}$`)
 
-// resources returns the resources of a node of the group, without the invalid ones, which it reports.
-func (b *builder) resources(g *NodeGroup, path *field.Path) v1.ResourceList {
+// parseResources returns the resources of a node of the group, without the invalid ones, which it reports.
+func (b *builder) parseResources(g *NodeGroup, path *field.Path) v1.ResourceList {
 	list := v1.ResourceList{}
 	set := func(name v1.ResourceName, q Quantity, path *field.Path) {
 		if astronomic.MatchString(string(q)) {
-			b.fail(field.Invalid(path, string(q), "is out of range"))
+			b.reportError(field.Invalid(path, string(q), "is out of range"))
 			return
 		}
 		value, err := resource.ParseQuantity(string(q))
 		switch {
 		case err != nil:
-			b.fail(field.Invalid(path, string(q), "must be a quantity such as 4, 500m or 16Gi"))
+			b.reportError(field.Invalid(path, string(q), "must be a quantity such as 4, 500m or 16Gi"))
 		case value.Sign() <= 0:
-			b.fail(field.Invalid(path, string(q), "must be more than 0"))
+			b.reportError(field.Invalid(path, string(q), "must be more than 0"))
 		case value.CmpInt64(math.MaxInt64/1000) > 0: // the scheduler counts in thousandths
-			b.fail(field.Invalid(path, string(q), "is out of range"))
+			b.reportError(field.Invalid(path, string(q), "is out of range"))
 		case name != v1.ResourceCPU && value.Cmp(*resource.NewQuantity(value.Value(), value.Format)) != 0:
-			b.fail(field.Invalid(path, string(q), "must be a whole number: only cpu can be divided"))
+			b.reportError(field.Invalid(path, string(q), "must be a whole number: only cpu can be divided"))
 		default:
 			list[name] = value
 		}
@@ -144,9 +144,9 @@ func (b *builder) resources(g *NodeGroup, path *field.Path) v1.ResourceList {
 	for _, key := range slices.Sorted(maps.Keys(g.Resources)) {
 		path := path.Child("resources").Key(key)
 		if problems := validation.IsQualifiedName(key); len(problems) > 0 {
-			b.fail(field.Invalid(path, key, "must be a resource name: "+strings.Join(problems, "; ")))
+			b.reportError(field.Invalid(path, key, "must be a resource name: "+strings.Join(problems, "; ")))
 		} else if !strings.Contains(key, "/") && !strings.HasPrefix(key, v1.ResourceHugePagesPrefix) {
-			b.fail(field.Invalid(path, key, "must have a domain, such as nvidia.com/gpu, or begin with hugepages-; "+
+			b.reportError(field.Invalid(path, key, "must have a domain, such as nvidia.com/gpu, or begin with hugepages-; "+
 				"cpu, memory, pods and ephemeralStorage are fields of the node group"))
 		}
 		set(v1.ResourceName(key), g.Resources[key], path)
@@ -154,22 +154,22 @@ func (b *builder) resources(g *NodeGroup, path *field.Path) v1.ResourceList {
 	return list
 }
 
-// count checks a count or total, which may be missing.
-func (b *builder) count(count *int, path *field.Path) {
+// checkCount checks a count or total, which may be missing.
+func (b *builder) checkCount(count *int, path *field.Path) {
 	if count != nil && *count < 1 {
-		b.fail(field.Invalid(path, *count, "must be at least 1"))
+		b.reportError(field.Invalid(path, *count, "must be at least 1"))
 	} else if count != nil && *count > b.limit {
-		b.fail(field.Invalid(path, *count, fmt.Sprintf("must be at most %d", b.limit)))
+		b.reportError(field.Invalid(path, *count, fmt.Sprintf("must be at most %d", b.limit)))
 	}
 }
 
-// labels checks the labels of an entry.
-func (b *builder) labels(labels map[string]string, path *field.Path) {
+// checkLabels checks the labels of an entry.
+func (b *builder) checkLabels(labels map[string]string, path *field.Path) {
 	for _, err := range validateLabels(labels, path) {
-		b.fail(err)
+		b.reportError(err)
 	}
 	if _, found := labels[v1.LabelHostname]; found {
-		b.fail(field.Forbidden(path.Key(v1.LabelHostname), "is the name of the node, see namePattern"))
+		b.reportError(field.Forbidden(path.Key(v1.LabelHostname), "is the name of the node, see namePattern"))
 	}
 }
 

@@ -18,31 +18,31 @@ import (
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
-// change returns a changed copy of an object, or the object itself if nothing changes.
-type change func(cluster.Object) cluster.Object
+// objectChange returns a changed copy of an object, or the object itself if nothing changes.
+type objectChange func(cluster.Object) cluster.Object
 
 // Edit returns the scenario as it would be if the pods of the owner had always had another spec. The function edits a pod's spec in place.
 // It gets a copy of every such spec in the scenario: the template of the owner in the cluster, and in each step that applies or patches the
 // owner; the templates of the ReplicaSets, Jobs and ControllerRevisions that the owner controls, as dumps have them; and the specs of its
 // pods, bound ones included. It may get a spec that it has edited already.
 func Edit(s *scenario.Scenario, owner cluster.Ref, edit func(*v1.PodSpec)) *scenario.Scenario {
-	f := editPods(s, owner, edit)
-	return changeAll(s, f, f.ofPatched)
+	f := newPodEdit(s, owner, edit)
+	return applyChange(s, f, f.changePatched)
 }
 
-// Change returns the scenario with a change of the pods of the owner: by a rollout if they run (see [Rolled]), or else as [Edit] does.
-func Change(s *scenario.Scenario, owner cluster.Ref, edit func(*v1.PodSpec)) *scenario.Scenario {
-	if !Rolled(s, owner) {
+// ChangePods returns the scenario with a change of the pods of the owner: by a rollout if they run (see [IsRolledOut]), or else as [Edit] does.
+func ChangePods(s *scenario.Scenario, owner cluster.Ref, edit func(*v1.PodSpec)) *scenario.Scenario {
+	if !IsRolledOut(s, owner) {
 		return Edit(s, owner, edit)
 	}
-	f := editPods(s, owner, edit).ofOwner(owner)
-	next := changeAll(s, f, f.ofPatched)
-	next.RolledOut = with(s.RolledOut, owner)
+	f := newPodEdit(s, owner, edit).restrictTo(owner)
+	next := applyChange(s, f, f.changePatched)
+	next.RolledOut = appendOwner(s.RolledOut, owner)
 	return next
 }
 
-// editPods returns the change that edits the pod specs of the owner and of what it controls.
-func editPods(s *scenario.Scenario, owner cluster.Ref, edit func(*v1.PodSpec)) change {
+// newPodEdit returns the change that edits the pod specs of the owner and of what it controls.
+func newPodEdit(s *scenario.Scenario, owner cluster.Ref, edit func(*v1.PodSpec)) objectChange {
 	owned := ownedBy(s, owner)
 	return func(obj cluster.Object) cluster.Object {
 		if !owned(obj) {
@@ -58,17 +58,17 @@ func editPods(s *scenario.Scenario, owner cluster.Ref, edit func(*v1.PodSpec)) c
 	}
 }
 
-// changeAll returns the scenario with every object changed, and with a change of what its patches make of an object.
-func changeAll(s *scenario.Scenario, f change, patched func(cluster.Object) (cluster.Object, error)) *scenario.Scenario {
+// applyChange returns the scenario with every object changed, and with a change of what its patches make of an object.
+func applyChange(s *scenario.Scenario, f objectChange, patched func(cluster.Object) (cluster.Object, error)) *scenario.Scenario {
 	next := *s
-	next.Cluster, next.Workloads = f.each(s.Cluster), f.each(s.Workloads)
-	next.Members = changeMembers(s.Members, f.each)
-	next.Karmada.Resources = f.eachMade(s.Karmada.Resources)
+	next.Cluster, next.Workloads = f.changeObjects(s.Cluster), f.changeObjects(s.Workloads)
+	next.Members = changeMembers(s.Members, f.changeObjects)
+	next.Karmada.Resources = f.changeResources(s.Karmada.Resources)
 	next.Steps = slices.Clone(s.Steps)
 	for i := range next.Steps {
 		step := &next.Steps[i]
-		step.Objects = f.each(step.Objects)
-		step.Karmada.Resources = f.eachMade(step.Karmada.Resources)
+		step.Objects = f.changeObjects(step.Objects)
+		step.Karmada.Resources = f.changeResources(step.Karmada.Resources)
 		if step.Patch != nil {
 			step.Edits = append(slices.Clip(step.Edits), &scenario.PatchEdit{Edit: patched})
 		}
@@ -76,16 +76,16 @@ func changeAll(s *scenario.Scenario, f change, patched func(cluster.Object) (clu
 	return &next
 }
 
-// each returns the objects after the change.
-func (f change) each(objects []cluster.Object) []cluster.Object {
-	return list.Each(objects, func(obj cluster.Object) cluster.Object { return f(obj) })
+// changeObjects returns the objects after the change.
+func (f objectChange) changeObjects(objects []cluster.Object) []cluster.Object {
+	return list.Map(objects, func(obj cluster.Object) cluster.Object { return f(obj) })
 }
 
-// eachMade returns the custom resources of a federation, with the objects that are made of them changed.
-func (f change) eachMade(resources []cluster.ResourceTemplate) []cluster.ResourceTemplate {
+// changeResources returns the custom resources of a federation, with the objects that are made of them changed.
+func (f objectChange) changeResources(resources []cluster.ResourceTemplate) []cluster.ResourceTemplate {
 	all := slices.Clone(resources)
 	for i := range all {
-		all[i].Objects = f.each(all[i].Objects)
+		all[i].Objects = f.changeObjects(all[i].Objects)
 	}
 	return all
 }
@@ -101,22 +101,22 @@ func changeMembers(members []scenario.Member, of func([]cluster.Object) []cluste
 	return all
 }
 
-// ofPatched changes an object that a step has patched. It never fails.
-func (f change) ofPatched(obj cluster.Object) (cluster.Object, error) { return f(obj), nil }
+// changePatched changes an object that a step has patched. It never fails.
+func (f objectChange) changePatched(obj cluster.Object) (cluster.Object, error) { return f(obj), nil }
 
-// ofOwner returns the change restricted to the owner itself, whose controller then rolls the change out to running pods.
-func (f change) ofOwner(owner cluster.Ref) change {
+// restrictTo returns the change restricted to the owner itself, whose controller then rolls the change out to running pods.
+func (f objectChange) restrictTo(owner cluster.Ref) objectChange {
 	return func(obj cluster.Object) cluster.Object {
 		if cluster.RefTo(obj) != owner {
 			return obj
 		}
-		return updated(obj, f(obj))
+		return raiseGeneration(obj, f(obj))
 	}
 }
 
-// updated raises the generation of a workload whose template has changed, as the API server does: running pods are not of the new
+// raiseGeneration raises the generation of a workload whose template has changed, as the API server does: running pods are not of the new
 // generation.
-func updated(was, is cluster.Object) cluster.Object {
+func raiseGeneration(was, is cluster.Object) cluster.Object {
 	before, _ := cluster.Template(was)
 	after, _ := cluster.Template(is)
 	if is != was && !equality.Semantic.DeepEqual(before, after) {
@@ -125,37 +125,37 @@ func updated(was, is cluster.Object) cluster.Object {
 	return is
 }
 
-// Rolled reports whether a change of the owner's pods is a rollout: the owner has running pods and a kind that is rolled out, and the
+// IsRolledOut reports whether a change of the owner's pods is a rollout: the owner has running pods and a kind that is rolled out, and the
 // scenario does not place all pods anew. A workload without running pods has the change from the start.
-func Rolled(s *scenario.Scenario, owner cluster.Ref) bool {
-	return !s.PlaceAnew && !s.Federated() && slices.Contains(scenario.Rolled, owner.Kind) && runs(s, owner)
+func IsRolledOut(s *scenario.Scenario, owner cluster.Ref) bool {
+	return !s.PlaceAnew && !s.Federated() && slices.Contains(scenario.RolloutKinds, owner.Kind) && hasRunningPods(s, owner)
 }
 
-// runs reports whether pods of the owner are on nodes, in the cluster at the start or in what the scenario applies.
-func runs(s *scenario.Scenario, owner cluster.Ref) bool {
+// hasRunningPods reports whether pods of the owner are on nodes, in the cluster at the start or in what the scenario applies.
+func hasRunningPods(s *scenario.Scenario, owner cluster.Ref) bool {
 	owned := ownedBy(s, owner)
 	return slices.ContainsFunc(s.Objects(), func(obj cluster.Object) bool {
 		pod, ok := obj.(*v1.Pod)
-		return ok && pod.Spec.NodeName != "" && !cluster.Terminal(pod) && owned(pod)
+		return ok && pod.Spec.NodeName != "" && !cluster.IsTerminal(pod) && owned(pod)
 	})
 }
 
-// begin prepares the scenario for a change of the owner's pods, and reports whether the change is a rollout. If it is not, begin removes
+// beginChange prepares the scenario for a change of the owner's pods, and reports whether the change is a rollout. If it is not, begin removes
 // the running pods, so that they are placed anew. The scenario records which of the two it was.
-func begin(s *scenario.Scenario, owner cluster.Ref) (*scenario.Scenario, bool) {
+func beginChange(s *scenario.Scenario, owner cluster.Ref) (*scenario.Scenario, bool) {
 	next := *s
 	switch {
-	case Rolled(s, owner):
-		next.RolledOut = with(s.RolledOut, owner)
+	case IsRolledOut(s, owner):
+		next.RolledOut = appendOwner(s.RolledOut, owner)
 		return &next, true
-	case runs(s, owner):
-		next.PlacedAnew = with(s.PlacedAnew, owner)
+	case hasRunningPods(s, owner):
+		next.PlacedAnew = appendOwner(s.PlacedAnew, owner)
 	}
 	return Unplace(&next, owner), false
 }
 
-// with returns the owners with one more, unless it is among them.
-func with(owners []cluster.Ref, owner cluster.Ref) []cluster.Ref {
+// appendOwner returns the owners with one more, unless it is among them.
+func appendOwner(owners []cluster.Ref, owner cluster.Ref) []cluster.Ref {
 	if slices.Contains(owners, owner) {
 		return owners
 	}
@@ -183,12 +183,12 @@ func Unplace(s *scenario.Scenario, owner cluster.Ref) *scenario.Scenario {
 // Scale returns the scenario with that number of replicas of the owner, a Deployment, ReplicaSet, StatefulSet or ReplicationController, at
 // the named step. It changes whatever sets the number last by then; before that, the replicas stay as they are.
 func Scale(s *scenario.Scenario, owner cluster.Ref, step string, replicas int32) *scenario.Scenario {
-	f := setReplicas(owner, replicas)
-	return scale(s, owner, step, replicas, f, f)
+	f := newReplicasChange(owner, replicas)
+	return setScale(s, owner, step, replicas, f, f)
 }
 
-// setReplicas returns the change that sets the number of replicas of the owner.
-func setReplicas(owner cluster.Ref, replicas int32) change {
+// newReplicasChange returns the change that sets the number of replicas of the owner.
+func newReplicasChange(owner cluster.Ref, replicas int32) objectChange {
 	return func(obj cluster.Object) cluster.Object {
 		if cluster.RefTo(obj) != owner || cluster.ReplicasOf(obj) == nil {
 			return obj
@@ -199,12 +199,12 @@ func setReplicas(owner cluster.Ref, replicas int32) change {
 	}
 }
 
-// scale does what [Scale] does, with one change for the objects that the scenario has, and one for the objects that its patches make.
-func scale(s *scenario.Scenario, owner cluster.Ref, step string, replicas int32, held, patched change) *scenario.Scenario {
+// setScale does what [Scale] does, with one change for the objects that the scenario has, and one for the objects that its patches make.
+func setScale(s *scenario.Scenario, owner cluster.Ref, step string, replicas int32, held, patched objectChange) *scenario.Scenario {
 	sets := func(objects []cluster.Object) bool { return cluster.Find(objects, owner) != nil }
 	next := *s
 	next.Steps = slices.Clone(s.Steps)
-	for i := s.Index(step); i >= 0; i-- {
+	for i := s.StepIndex(step); i >= 0; i-- {
 		step := &next.Steps[i]
 		switch {
 		case step.Scale != nil && isTarget(step.Scale.Target, owner):
@@ -213,18 +213,18 @@ func scale(s *scenario.Scenario, owner cluster.Ref, step string, replicas int32,
 			step.Scale = &scale
 			return &next
 		case step.Apply != nil && sets(step.Objects):
-			step.Objects = held.each(step.Objects)
+			step.Objects = held.changeObjects(step.Objects)
 			return &next
 		case step.Patch != nil && isTarget(step.Patch.Target, owner):
 			// The patch may set the number, or leave the number that an earlier step has set.
-			step.Edits = append(slices.Clip(step.Edits), &scenario.PatchEdit{Edit: patched.ofPatched})
+			step.Edits = append(slices.Clip(step.Edits), &scenario.PatchEdit{Edit: patched.changePatched})
 		}
 	}
 	if sets(s.Workloads) {
-		next.Workloads = held.each(s.Workloads)
+		next.Workloads = held.changeObjects(s.Workloads)
 	} else {
-		next.Cluster, next.Members = held.each(s.Cluster), changeMembers(s.Members, held.each)
-		next.Karmada.Resources = held.eachMade(s.Karmada.Resources)
+		next.Cluster, next.Members = held.changeObjects(s.Cluster), changeMembers(s.Members, held.changeObjects)
+		next.Karmada.Resources = held.changeResources(s.Karmada.Resources)
 	}
 	return &next
 }
@@ -264,7 +264,7 @@ func ownedBy(s *scenario.Scenario, owner cluster.Ref) func(cluster.Object) bool 
 func isTarget(target scenario.Target, owner cluster.Ref) bool {
 	wanted, err := scenario.ParseWorkload(target.Target)
 	wanted.Namespace = cmp.Or(target.Namespace, v1.NamespaceDefault)
-	return err == nil && scenario.IsWorkload(owner, wanted)
+	return err == nil && scenario.MatchesName(owner, wanted)
 }
 
 // editRevision edits the pod spec in the template of the ControllerRevision of a StatefulSet or a DaemonSet.

@@ -21,20 +21,20 @@ import (
 // Maker derives variants of one scenario. If several variants change an object in the same way, the Maker changes it once and they share
 // the result: their runs then share the steps whose objects are the same.
 type Maker struct {
-	base    *scenario.Scenario
-	changed map[changed]cluster.Object
-	sized   []sized
+	base           *scenario.Scenario
+	changedObjects map[changeKey]cluster.Object
+	sizedScenarios []sizedScenario
 }
 
-// changed is the key of a changed object: the key of the change, and the object before it.
-type changed struct {
+// changeKey is the key of a changed object: the key of the change, and the object before it.
+type changeKey struct {
 	key string
 	obj cluster.Object
 }
 
 // NewMaker returns a maker of variants of the scenario. It is not safe for concurrent use.
 func NewMaker(base *scenario.Scenario) *Maker {
-	return &Maker{base: base, changed: map[changed]cluster.Object{}}
+	return &Maker{base: base, changedObjects: map[changeKey]cluster.Object{}}
 }
 
 // Vary returns the scenario with a change of objects: nodes, patches, replicas, rules or steps. The error lists all problems of the change.
@@ -69,9 +69,9 @@ func (m *Maker) vary(ctx context.Context, v *scenario.Variant, from string, chec
 	defer back()
 	varied := scenario.NewVariant(m.base, v)
 	if checked {
-		m.Change(ctx, p, varied, v, nil)
+		m.ChangeAndCheck(ctx, p, varied, v, nil)
 	} else {
-		m.change(ctx, p, varied, v, nil)
+		m.changeObjects(ctx, p, varied, v, nil)
 	}
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
@@ -79,22 +79,22 @@ func (m *Maker) vary(ctx context.Context, v *scenario.Variant, from string, chec
 	return varied, p.Err()
 }
 
-// Change changes the objects of varied, without the patches for which leaveOut is true, and checks the resulting scenario. If the context
+// ChangeAndCheck changes the objects of varied, without the patches for which leaveOut is true, and checks the resulting scenario. If the context
 // ends, the change is incomplete.
-func (m *Maker) Change(ctx context.Context, p *scenario.Problems, varied *scenario.LoadedVariant, v *scenario.Variant, leaveOut func(*scenario.Patch) bool) {
-	if m.change(ctx, p, varied, v, leaveOut); p.Len() == 0 && ctx.Err() == nil {
+func (m *Maker) ChangeAndCheck(ctx context.Context, p *scenario.Problems, varied *scenario.LoadedVariant, v *scenario.Variant, leaveOut func(*scenario.Patch) bool) {
+	if m.changeObjects(ctx, p, varied, v, leaveOut); p.Len() == 0 && ctx.Err() == nil {
 		check.Check(ctx, p, varied.Scenario)
 	}
 }
 
-// change does the same without the check.
-func (m *Maker) change(ctx context.Context, p *scenario.Problems, varied *scenario.LoadedVariant, v *scenario.Variant, leaveOut func(*scenario.Patch) bool) {
+// changeObjects does the same without the check.
+func (m *Maker) changeObjects(ctx context.Context, p *scenario.Problems, varied *scenario.LoadedVariant, v *scenario.Variant, leaveOut func(*scenario.Patch) bool) {
 	if len(v.Nodes) > 0 {
-		m.size(p, varied, v.Nodes)
+		m.replaceNodes(p, varied, v.Nodes)
 	}
 	for i := 0; i < len(v.Patches) && ctx.Err() == nil; i++ {
 		if leaveOut == nil || !leaveOut(&v.Patches[i]) {
-			m.patch(p, varied, field.NewPath("patches").Index(i), &v.Patches[i])
+			m.applyPatch(p, varied, field.NewPath("patches").Index(i), &v.Patches[i])
 		}
 	}
 	for _, target := range slices.Sorted(maps.Keys(v.Replicas)) {
@@ -107,25 +107,25 @@ func (m *Maker) change(ctx context.Context, p *scenario.Problems, varied *scenar
 		m.keepApart(ctx, p, varied, field.NewPath("rules").Index(i), &v.Rules[i])
 	}
 	if len(v.Steps) > 0 {
-		*varied.Scenario = *varied.Scenario.Ask(v.Steps...)
-		scenario.ValidateAsked(p, varied.Scenario)
+		*varied.Scenario = *varied.Scenario.AppendQuestion(v.Steps...)
+		scenario.ValidateQuestionSteps(p, varied.Scenario)
 	}
 }
 
-// once returns a change that is applied to each object only once for all changes with the key.
-func (m *Maker) once(key string, f change) change {
+// memoizeChange returns a change that is applied to each object only once for all changes with the key.
+func (m *Maker) memoizeChange(key string, f objectChange) objectChange {
 	return func(obj cluster.Object) cluster.Object {
-		after, found := m.changed[changed{key, obj}]
+		after, found := m.changedObjects[changeKey{key, obj}]
 		if !found {
 			after = f(obj)
-			m.changed[changed{key, obj}] = after
+			m.changedObjects[changeKey{key, obj}] = after
 		}
 		return after
 	}
 }
 
-// patch patches the object wherever the scenario has it.
-func (m *Maker) patch(p *scenario.Problems, varied *scenario.LoadedVariant, path *field.Path, patch *scenario.Patch) {
+// applyPatch patches the object wherever the scenario has it.
+func (m *Maker) applyPatch(p *scenario.Problems, varied *scenario.LoadedVariant, path *field.Path, patch *scenario.Patch) {
 	s := varied.Scenario
 	if kind, name, is := scenario.ParseKarmada(patch.Target.Target); is && s.Federated() {
 		if kind == federation.KindCluster {
@@ -137,17 +137,17 @@ func (m *Maker) patch(p *scenario.Problems, varied *scenario.LoadedVariant, path
 	if !found {
 		return
 	}
-	if in, name := cluster.Apart(wanted.Name); in != "" {
-		m.patchOwn(p, s, path, patch, in, cluster.Ref{Kind: wanted.Kind, Namespace: wanted.Namespace, Name: name})
+	if in, name := cluster.SplitName(wanted.Name); in != "" {
+		m.patchMemberObject(p, s, path, patch, in, cluster.Ref{Kind: wanted.Kind, Namespace: wanted.Namespace, Name: name})
 	} else {
 		m.patchObject(p, s, path, patch, wanted)
 	}
-	s.Patched = with(s.Patched, wanted)
-	varied.About(wanted)
+	s.Patched = appendOwner(s.Patched, wanted)
+	varied.AddWorkload(wanted)
 }
 
-// patchOwn patches an object that only one member of a federation has, such as a node.
-func (m *Maker) patchOwn(p *scenario.Problems, s *scenario.Scenario, path *field.Path, patch *scenario.Patch, in string, wanted cluster.Ref) {
+// patchMemberObject patches an object that only one member of a federation has, such as a node.
+func (m *Maker) patchMemberObject(p *scenario.Problems, s *scenario.Scenario, path *field.Path, patch *scenario.Patch, in string, wanted cluster.Ref) {
 	i := slices.IndexFunc(s.Members, func(m scenario.Member) bool { return m.Name == in })
 	if i < 0 {
 		p.Add(path.Child("target"), "%s is in cluster %s, which joins later; change it in the step that lets it join", wanted.Describe(), in)
@@ -161,14 +161,14 @@ func (m *Maker) patchOwn(p *scenario.Problems, s *scenario.Scenario, path *field
 
 // patchObject patches the object in the scenario, and prepares the pods of the object if the patch changes its template.
 func (m *Maker) patchObject(p *scenario.Problems, s *scenario.Scenario, path *field.Path, patch *scenario.Patch, wanted cluster.Ref) {
-	rolled := Rolled(s, wanted)
+	rolled := IsRolledOut(s, wanted)
 	apply := func(obj cluster.Object) (cluster.Object, error) {
 		if cluster.RefTo(obj) != wanted {
 			return obj, nil
 		}
 		patched, err := patch.Apply(obj)
 		if err == nil && rolled {
-			patched = updated(obj, patched)
+			patched = raiseGeneration(obj, patched)
 		}
 		return patched, err
 	}
@@ -177,7 +177,7 @@ func (m *Maker) patchObject(p *scenario.Problems, s *scenario.Scenario, path *fi
 		p.AddLines(path, err)
 		return
 	}
-	patched := changeAll(s, m.once(fmt.Sprint(string(key), rolled), func(obj cluster.Object) cluster.Object {
+	patched := applyChange(s, m.memoizeChange(fmt.Sprint(string(key), rolled), func(obj cluster.Object) cluster.Object {
 		after, err := apply(obj)
 		if err != nil {
 			p.AddLines(path.Child("patch"), err)
@@ -185,8 +185,8 @@ func (m *Maker) patchObject(p *scenario.Problems, s *scenario.Scenario, path *fi
 		}
 		return after
 	}), apply)
-	if before := template(s, wanted); before != nil && !equality.Semantic.DeepEqual(before, template(patched, wanted)) {
-		patched, _ = begin(patched, wanted)
+	if before := podSpecOf(s, wanted); before != nil && !equality.Semantic.DeepEqual(before, podSpecOf(patched, wanted)) {
+		patched, _ = beginChange(patched, wanted)
 	}
 	*s = *patched
 }
@@ -216,7 +216,7 @@ func patchCluster(p *scenario.Problems, s *scenario.Scenario, path *field.Path, 
 		}
 	}
 	if !slices.Contains(names, name) {
-		p.Add(path.Child("target"), "there is no cluster %q; %s", name, scenario.Choices(name, names))
+		p.Add(path.Child("target"), "there is no cluster %q; %s", name, scenario.ListChoices(name, names))
 	}
 }
 
@@ -231,13 +231,13 @@ func (m *Maker) setReplicas(p *scenario.Problems, varied *scenario.LoadedVariant
 	if len(s.Steps) > 0 {
 		last = s.Steps[len(s.Steps)-1].Name
 	}
-	f := setReplicas(owner, replicas)
-	*s = *scale(s, owner, last, replicas, m.once(fmt.Sprint(target, replicas), f), f)
-	varied.About(owner)
+	f := newReplicasChange(owner, replicas)
+	*s = *setScale(s, owner, last, replicas, m.memoizeChange(fmt.Sprint(target, replicas), f), f)
+	varied.AddWorkload(owner)
 }
 
-// template returns the spec of the owner's pods where the scenario first has the owner, or nil.
-func template(s *scenario.Scenario, owner cluster.Ref) *v1.PodSpec {
+// podSpecOf returns the spec of the owner's pods where the scenario first has the owner, or nil.
+func podSpecOf(s *scenario.Scenario, owner cluster.Ref) *v1.PodSpec {
 	obj := cluster.Find(s.Objects(), owner)
 	if obj == nil {
 		return nil

@@ -20,15 +20,15 @@ import (
 	"github.com/faultline/faultline/pkg/world"
 )
 
-// Nodes makes the nodes for a cluster of another size.
-type Nodes struct {
+// NodeMaker makes the nodes for a cluster of another size.
+type NodeMaker struct {
 	// state has the existing nodes, and what kubelets and drivers publish about them.
 	state  *cluster.State
 	byName map[string]*v1.Node
 }
 
-// NodesOf returns a maker of nodes like those of the scenario's cluster.
-func NodesOf(s *scenario.Scenario) *Nodes {
+// NewNodeMaker returns a maker of nodes like those of the scenario's cluster.
+func NewNodeMaker(s *scenario.Scenario) *NodeMaker {
 	var all []cluster.Object
 	for _, obj := range s.Objects() {
 		switch obj.(type) {
@@ -37,12 +37,12 @@ func NodesOf(s *scenario.Scenario) *Nodes {
 		}
 	}
 	state := (&cluster.State{}).With(all...)
-	return &Nodes{state, state.NodesByName()}
+	return &NodeMaker{state, state.NodesByName()}
 }
 
 // Make returns as many nodes as of asks for: first existing ones, then new ones, with what kubelets and drivers publish about the new ones.
 // With two nodes to copy and a count of 5, these are the two existing nodes, then copies of the first, the second and the first.
-func (n *Nodes) Make(of scenario.NodesLike) []cluster.Object {
+func (n *NodeMaker) Make(of scenario.NodesLike) []cluster.Object {
 	var all []cluster.Object
 	for i := range of.Count {
 		like := n.byName[of.Like[i%len(of.Like)]]
@@ -52,21 +52,21 @@ func (n *Nodes) Make(of scenario.NodesLike) []cluster.Object {
 		}
 		made := like.DeepCopy()
 		if of.Type != nil {
-			resize(made, of.Type)
+			resizeNode(made, of.Type)
 		}
-		all = append(all, world.Machine(n.state, like, made, newNode(&of, i))...)
+		all = append(all, world.NewNodeObjects(n.state, like, made, newNodeName(&of, i))...)
 	}
 	return all
 }
 
-// newNode returns the name of the i-th node.
-func newNode(of *scenario.NodesLike, i int) string {
+// newNodeName returns the name of the i-th node.
+func newNodeName(of *scenario.NodesLike, i int) string {
 	name := strings.ReplaceAll(cmp.Or(of.Name, of.Like[0]), " ", "-")
 	return strings.ToLower(strings.Trim(fmt.Sprintf("%s-new-%d", name, i+1), "-"))
 }
 
-// resize turns the node into one of the type.
-func resize(node *v1.Node, t *topology.NodeType) {
+// resizeNode turns the node into one of the type.
+func resizeNode(node *v1.Node, t *topology.NodeType) {
 	metav1.SetMetaDataLabel(&node.ObjectMeta, v1.LabelInstanceTypeStable, t.Name)
 	if _, labelled := node.Labels[v1.LabelInstanceType]; labelled {
 		node.Labels[v1.LabelInstanceType] = t.Name
@@ -75,10 +75,10 @@ func resize(node *v1.Node, t *topology.NodeType) {
 	topology.Resize(node, size)
 }
 
-// Afresh returns the scenario without nodes and with all pods unbound, to be placed again; it unbinds the pods of steps, too, since a dump
+// UnbindAllPods returns the scenario without nodes and with all pods unbound, to be placed again; it unbinds the pods of steps, too, since a dump
 // can be a step. It removes pods that follow nodes (DaemonSets, static pods), and pods of another scheduler, since nothing here could place
 // them. It returns how many pods had a node, and how many pods belong to other schedulers.
-func Afresh(s *scenario.Scenario) (next *scenario.Scenario, unbound, foreign int) {
+func UnbindAllPods(s *scenario.Scenario) (next *scenario.Scenario, unbound, foreign int) {
 	rest := func(objects []cluster.Object) (rest []cluster.Object) {
 		for _, obj := range objects {
 			switch o := obj.(type) {
@@ -89,10 +89,10 @@ func Afresh(s *scenario.Scenario) (next *scenario.Scenario, unbound, foreign int
 				unallocated.Status, unallocated.Finalizers = resourcev1.ResourceClaimStatus{}, nil
 				obj = &unallocated
 			case *v1.Pod:
-				if cluster.Terminal(o) || FollowsNodes(o) {
+				if cluster.IsTerminal(o) || FollowsNodes(o) {
 					continue
 				}
-				if cluster.Dumped(o) && !slices.Contains(s.Config.SchedulerNames(), o.Spec.SchedulerName) {
+				if cluster.FromDump(o) && !slices.Contains(s.Config.SchedulerNames(), o.Spec.SchedulerName) {
 					foreign++
 					continue
 				}
@@ -122,45 +122,45 @@ func FollowsNodes(pod *v1.Pod) bool {
 	return slices.ContainsFunc(pod.OwnerReferences, func(ref metav1.OwnerReference) bool { return ref.Kind == "DaemonSet" || ref.Kind == "Node" })
 }
 
-// size gives the scenario other nodes, on which every pod is placed anew. Variants with the same nodes share the result.
-func (m *Maker) size(p *scenario.Problems, varied *scenario.LoadedVariant, nodes []scenario.NodesLike) {
+// replaceNodes gives the scenario other nodes, on which every pod is placed anew. Variants with the same nodes share the result.
+func (m *Maker) replaceNodes(p *scenario.Problems, varied *scenario.LoadedVariant, nodes []scenario.NodesLike) {
 	s := varied.Scenario
 	if s.Federated() {
 		p.Add(field.NewPath("nodes"), "are for a single cluster; leave them out")
 		return
 	}
 	before := p.Len()
-	made := NodesOf(s)
-	names := list.Each(made.state.Nodes, func(n *v1.Node) string { return n.Name })
+	made := NewNodeMaker(s)
+	names := list.Map(made.state.Nodes, func(n *v1.Node) string { return n.Name })
 	for i := range nodes {
 		for j, name := range nodes[i].Like {
 			if made.byName[name] == nil {
-				p.Add(field.NewPath("nodes").Index(i).Child("like").Index(j), "the cluster has no node %q; %s", name, scenario.Choices(name, names))
+				p.Add(field.NewPath("nodes").Index(i).Child("like").Index(j), "the cluster has no node %q; %s", name, scenario.ListChoices(name, names))
 			}
 		}
 	}
 	if p.Len() > before {
 		return
 	}
-	for _, known := range m.sized {
-		if slices.Equal(known.from, s.Cluster) && equality.Semantic.DeepEqual(known.nodes, nodes) {
-			s.Cluster, s.Workloads, s.Steps = known.to.Cluster, known.to.Workloads, known.to.Steps
+	for _, known := range m.sizedScenarios {
+		if slices.Equal(known.clusterBefore, s.Cluster) && equality.Semantic.DeepEqual(known.nodes, nodes) {
+			s.Cluster, s.Workloads, s.Steps = known.result.Cluster, known.result.Workloads, known.result.Steps
 			return
 		}
 	}
-	to, _, _ := Afresh(s)
+	to, _, _ := UnbindAllPods(s)
 	var all []cluster.Object
 	for i := range nodes {
 		all = append(all, made.Make(nodes[i])...)
 	}
 	to.Cluster = slices.Concat(all, to.Cluster)
-	m.sized = append(m.sized, sized{s.Cluster, nodes, to})
+	m.sizedScenarios = append(m.sizedScenarios, sizedScenario{s.Cluster, nodes, to})
 	*s = *to
 }
 
-// sized is a scenario before and after it got other nodes.
-type sized struct {
-	from  []cluster.Object
-	nodes []scenario.NodesLike
-	to    *scenario.Scenario
+// sizedScenario is a scenario before and after it got other nodes.
+type sizedScenario struct {
+	clusterBefore []cluster.Object
+	nodes         []scenario.NodesLike
+	result        *scenario.Scenario
 }

@@ -38,7 +38,7 @@ func TestAfresh(t *testing.T) {
 	var got []string
 	s.Cluster = []cluster.Object{&v1.Node{}, bound, waiting, foreign, own, pod("ended", "Job", "n", v1.PodSucceeded),
 		pod("agent", "DaemonSet", "n", v1.PodRunning), pod("static", "Node", "n", v1.PodRunning), &v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}}
-	next, unbound, foreignPods := variant.Afresh(s)
+	next, unbound, foreignPods := variant.UnbindAllPods(s)
 	for _, obj := range next.Cluster {
 		if p, ok := obj.(*v1.Pod); ok && p.Spec.NodeName != "" {
 			t.Errorf("%s is still on %s", p.Name, p.Spec.NodeName)
@@ -50,7 +50,7 @@ func TestAfresh(t *testing.T) {
 	}
 }
 
-const sized = `apiVersion: faultline/v1alpha1
+const sizedScenario = `apiVersion: faultline/v1alpha1
 kind: Scenario
 cluster:
 - objects:
@@ -63,7 +63,7 @@ cluster:
 // New nodes copy the existing nodes in turn, or have a given type. The pods are placed anew, and variants with the same nodes share all
 // objects.
 func TestNodes(t *testing.T) {
-	base := runtest.Run(t, sized).Scenario
+	base := runtest.Run(t, sizedScenario).Scenario
 	large := &topology.NodeType{Name: "large", CPU: "8", Memory: "16Gi", PricePerHour: new(1.0)}
 	vary := func(nodes ...scenario.NodesLike) *scenario.Scenario {
 		t.Helper()

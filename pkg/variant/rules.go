@@ -40,17 +40,17 @@ func (m *Maker) keepApart(ctx context.Context, p *scenario.Problems, varied *sce
 		if !found {
 			return
 		}
-		if err := cluster.Changeable(cluster.Find(varied.Scenario.Objects(), owner)); err != nil {
+		if err := cluster.CheckChangeable(cluster.Find(varied.Scenario.Objects(), owner)); err != nil {
 			p.Add(path.Child("workload"), "%s", err)
 			return
 		}
 		owners = append(owners, owner)
-		varied.About(owner)
+		varied.AddWorkload(owner)
 	} else {
 		seen := map[cluster.Ref]bool{}
 		for _, obj := range varied.Scenario.Objects() {
 			owner := cluster.RefTo(obj)
-			if slices.Contains(scenario.Apart, owner.Kind) && metav1.GetControllerOfNoCopy(obj) == nil && cluster.Changeable(obj) == nil && !seen[owner] {
+			if slices.Contains(scenario.SeparableKinds, owner.Kind) && metav1.GetControllerOfNoCopy(obj) == nil && cluster.CheckChangeable(obj) == nil && !seen[owner] {
 				seen[owner] = true
 				owners = append(owners, owner)
 			}
@@ -78,32 +78,32 @@ func (m *Maker) keepOwnerApart(s *scenario.Scenario, owner cluster.Ref, change *
 		MatchLabelKeys: change.MatchLabelKeys,
 	}
 	for _, term := range change.Over {
-		by.Over = append(by.Over, rule.Over{TopologyKey: topology.Key(term.TopologyKey), Weight: term.Weight})
+		by.Over = append(by.Over, rule.DomainKey{TopologyKey: topology.Key(term.TopologyKey), Weight: term.Weight})
 	}
-	s, rolled := begin(s, owner)
-	f := editPods(s, owner, func(spec *v1.PodSpec) {
+	s, rolled := beginChange(s, owner)
+	f := newPodEdit(s, owner, func(spec *v1.PodSpec) {
 		by := by
 		if len(by.Over) == 0 && by.By != rule.NoRule {
-			by.Over = keysOf(rule.KeptApart(spec, own, owner.Namespace))
+			by.Over = domainKeysOf(rule.ApartRules(spec, own, owner.Namespace))
 		}
 		rule.KeepApart(spec, own, owner.Namespace, selector, by)
 	})
 	if rolled {
-		f = f.ofOwner(owner)
+		f = f.restrictTo(owner)
 	}
-	return changeAll(s, m.once(fmt.Sprint(owner, *change, rolled), f), f.ofPatched)
+	return applyChange(s, m.memoizeChange(fmt.Sprint(owner, *change, rolled), f), f.changePatched)
 }
 
-// keysOf returns the topology keys of the rules, each once, or the hostname if there are none.
-func keysOf(rules []rule.Rule) []rule.Over {
-	var over []rule.Over
+// domainKeysOf returns the topology keys of the rules, each once, or the hostname if there are none.
+func domainKeysOf(rules []rule.Rule) []rule.DomainKey {
+	var over []rule.DomainKey
 	for _, r := range rules {
-		if !slices.ContainsFunc(over, func(o rule.Over) bool { return o.TopologyKey == r.TopologyKey }) {
-			over = append(over, rule.Over{TopologyKey: r.TopologyKey, Weight: r.Weight})
+		if !slices.ContainsFunc(over, func(o rule.DomainKey) bool { return o.TopologyKey == r.TopologyKey }) {
+			over = append(over, rule.DomainKey{TopologyKey: r.TopologyKey, Weight: r.Weight})
 		}
 	}
 	if len(over) == 0 {
-		over = []rule.Over{{TopologyKey: v1.LabelHostname}}
+		over = []rule.DomainKey{{TopologyKey: v1.LabelHostname}}
 	}
 	return over
 }

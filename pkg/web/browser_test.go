@@ -23,8 +23,8 @@ import (
 	"github.com/faultline/faultline/pkg/web"
 )
 
-// serve serves the page with an engine. A wrapper may change the engine's answers.
-func serve(t *testing.T, wrap ...func(http.Handler) http.Handler) (address string) {
+// startServer serves the page with an engine. A wrapper may change the engine's answers.
+func startServer(t *testing.T, wrap ...func(http.Handler) http.Handler) (address string) {
 	t.Helper()
 	var handler http.Handler = web.New(playground.New("test"))
 	for _, around := range wrap {
@@ -35,15 +35,15 @@ func serve(t *testing.T, wrap ...func(http.Handler) http.Handler) (address strin
 	return server.URL
 }
 
-// small is a scenario of three zones with a node each, and of a Deployment of three pods with a hard rule that puts each pod in a zone of
+// smallScenario is a scenario of three zones with a node each, and of a Deployment of three pods with a hard rule that puts each pod in a zone of
 // its own.
-func small(t *testing.T) playground.Input {
+func smallScenario(t *testing.T) playground.Input {
 	t.Helper()
-	return playground.Input{Main: "scenario.yaml", Files: map[string]string{"scenario.yaml": string(reporttest.File(t, "testdata/small.yaml"))}}
+	return playground.Input{Main: "scenario.yaml", Files: map[string]string{"scenario.yaml": string(reporttest.ReadFile(t, "testdata/small.yaml"))}}
 }
 
-// link returns the address of the page with a scenario, as the page itself writes it.
-func link(t *testing.T, version string, in playground.Input, view map[string]any) string {
+// linkTo returns the address of the page with a scenario, as the page itself writes it.
+func linkTo(t *testing.T, version string, in playground.Input, view map[string]any) string {
 	t.Helper()
 	state, err := json.Marshal(map[string]any{"main": in.Main, "files": in.Files, "view": view})
 	if err != nil {
@@ -63,25 +63,25 @@ func link(t *testing.T, version string, in playground.Input, view map[string]any
 	return "/#v=" + version + "&s=" + base64.RawURLEncoding.EncodeToString(packed.Bytes())
 }
 
-// reader is a user of the page, who also sees the last report that the page received.
-type reader struct {
+// pageUser is a user of the page, who also sees the last report that the page received.
+type pageUser struct {
 	*browsertest.Browser
 	t       *testing.T
 	address string
 }
 
-// listening records the last report. A server sends reports as responses, a worker as text.
-const listening = `{
+// recordReports records the last report. A server sends reports as responses, a worker as text.
+const recordReports = `{
   const hear = (found) => { if (found?.report) window.report = JSON.stringify(found.report); return found; };
   const json = Response.prototype.json, parse = JSON.parse;
   Response.prototype.json = async function () { return hear(await json.call(this)); };
   JSON.parse = (...given) => hear(parse(...given));
 }`
 
-func visit(t *testing.T, b *browsertest.Browser, address, path string) *reader {
+func openPage(t *testing.T, b *browsertest.Browser, address, path string) *pageUser {
 	t.Helper()
-	r := &reader{b, t, address}
-	if _, err := chromedp.Call(r.Ctx, protocol.AddScriptToEvaluateOnNewDocument, protocol.AddScriptToEvaluateOnNewDocumentParams{Source: listening}); err != nil {
+	r := &pageUser{b, t, address}
+	if _, err := chromedp.Call(r.Ctx, protocol.AddScriptToEvaluateOnNewDocument, protocol.AddScriptToEvaluateOnNewDocumentParams{Source: recordReports}); err != nil {
 		t.Fatal(err)
 	}
 	r.Open(address, path)
@@ -94,26 +94,26 @@ const (
 	written = lines + `.map((line) => line.textContent).join("\n")`
 )
 
-// types clicks on the end of the editor's line with the words, and presses keys there.
-func (r *reader) types(words, keys string) {
+// typeAtLine clicks on the end of the editor's line with the words, and presses keys there.
+func (r *pageUser) typeAtLine(words, keys string) {
 	r.t.Helper()
 	line := fmt.Sprintf(`%s.find((line) => line.textContent.includes(%q))`, lines, words)
-	r.Until(line)
+	r.WaitUntil(line)
 	box := browsertest.Evaluate[[]float64](r.Browser, fmt.Sprintf(`(() => { const line = %s; line.scrollIntoView({block: "center"}); const box = line.getBoundingClientRect(); return [box.left + 20, box.top + box.height / 2]; })()`, line))
 	r.Do(chromedp.MouseClickXY(box[0], box[1]))
 	r.Press(kb.End + kb.End + keys) // the first one ends a line that is broken
 }
 
-// writes waits until the editor's text has the words.
-func (r *reader) writes(words string) {
+// waitForText waits until the editor's text has the words.
+func (r *pageUser) waitForText(words string) {
 	r.t.Helper()
-	r.Until(fmt.Sprintf(`%s.includes(%q)`, written, words))
+	r.WaitUntil(fmt.Sprintf(`%s.includes(%q)`, written, words))
 }
 
 // choose selects an option, or types a number.
-func (r *reader) choose(selector, value string) {
+func (r *pageUser) choose(selector, value string) {
 	r.t.Helper()
-	r.Until(fmt.Sprintf(`document.querySelector(%q)`, selector))
+	r.WaitUntil(fmt.Sprintf(`document.querySelector(%q)`, selector))
 	browsertest.Evaluate[bool](r.Browser, fmt.Sprintf(`(() => {
   const field = document.querySelector(%q);
   field.focus();
@@ -122,123 +122,123 @@ func (r *reader) choose(selector, value string) {
 })()`, selector, value))
 }
 
-// lever returns the selector of a lever of the Deployment.
-func lever(name string) string {
+// leverSelector returns the selector of a lever of the Deployment.
+func leverSelector(name string) string {
 	return fmt.Sprintf(`[data-lever="%s default/deployment/web"]`, name)
 }
 
-func (r *reader) leverIs(name, value string) {
+func (r *pageUser) checkLever(name, value string) {
 	r.t.Helper()
-	r.Until(fmt.Sprintf(`document.querySelector(%q)?.value === %q`, lever(name), value))
+	r.WaitUntil(fmt.Sprintf(`document.querySelector(%q)?.value === %q`, leverSelector(name), value))
 }
 
 // reload opens the page again, at the address that the page itself has set.
-func (r *reader) reload() {
+func (r *pageUser) reload() {
 	r.t.Helper()
 	browsertest.Evaluate[bool](r.Browser, "window.old = true")
 	r.Do(chromedp.Reload())
-	r.Until("!window.old")
+	r.WaitUntil("!window.old")
 }
 
 const zone = `[data-key="topology.kubernetes.io/zone"]`
 
-// looks has checks for every playground, wherever its engine runs, with the small scenario open.
-var looks = []struct {
+// playgroundChecks has checks for every playground, wherever its engine runs, with the small scenario open.
+var playgroundChecks = []struct {
 	name string
-	at   func(*reader)
+	at   func(*pageUser)
 }{
-	{"an edit is answered, and a lever writes the text", edits},
-	{"a zone fails", fails},
-	{"a link is the state", links},
-	{"a learner predicts", predicts},
+	{"an edit is answered, and a lever writes the text", checkEditing},
+	{"a zone fails", checkFailing},
+	{"a link is the state", checkLinks},
+	{"a learner predicts", checkQuestions},
 }
 
-func look(t *testing.T, address string) {
-	for _, test := range looks {
+func runPlaygroundChecks(t *testing.T, address string) {
+	for _, test := range playgroundChecks {
 		t.Run(test.name, func(t *testing.T) {
-			r := visit(t, browsertest.Start(t), address, link(t, "any", small(t), map[string]any{}))
-			r.Shows("#verdict", "All 3 pods run.")
+			r := openPage(t, browsertest.Start(t), address, linkTo(t, "any", smallScenario(t), map[string]any{}))
+			r.WaitForText("#verdict", "All 3 pods run.")
 			test.at(r)
 		})
 	}
 }
 
-func edits(r *reader) {
-	r.types("replicas: 3", kb.Backspace+"4")
-	r.Shows("#verdict", "3 of 4 pods run, 1 Pending.")
-	r.Shows("#since", "Since your last change")
-	r.Shows("#told", "3 node(s) didn't match pod anti-affinity rules")
-	r.leverIs("replicas", "4")
+func checkEditing(r *pageUser) {
+	r.typeAtLine("replicas: 3", kb.Backspace+"4")
+	r.WaitForText("#verdict", "3 of 4 pods run, 1 Pending.")
+	r.WaitForText("#since", "Since your last change")
+	r.WaitForText("#told", "3 node(s) didn't match pod anti-affinity rules")
+	r.checkLever("replicas", "4")
 	r.Click(`button[aria-label="one less: Replicas"]`)
-	r.writes("replicas: 3\n")
-	r.Shows("#verdict", "All 3 pods run.")
+	r.waitForText("replicas: 3\n")
+	r.WaitForText("#verdict", "All 3 pods run.")
 }
 
 // Each zone has one of three pods, which finds no other zone. The next failure takes one of the remaining two.
-func fails(r *reader) {
+func checkFailing(r *pageUser) {
 	r.Click(zone + `[data-domain="a"]`)
-	r.Shows("#panel", "Zone a fails", "1 of 3 pods lost", "1 not back", "2 node(s) didn't match pod anti-affinity rules", "One more zone\n50%", "1 of 2 of deployment/web")
-	r.Shows("#map", "Without a node: 1", "stranded")
+	r.WaitForText("#panel", "Zone a fails", "1 of 3 pods lost", "1 not back", "2 node(s) didn't match pod anti-affinity rules", "One more zone\n50%", "1 of 2 of deployment/web")
+	r.WaitForText("#map", "Without a node: 1", "stranded")
 	r.Press(kb.Escape)
-	r.Shows("#panel", "What if something fails?")
+	r.WaitForText("#panel", "What if something fails?")
 
 	// Without a rule, the pod comes back.
-	r.choose(lever("rule"), "none")
-	r.Until(fmt.Sprintf(`!%s.includes("affinity")`, written))
-	r.Shows("#since", "Nothing moved since your last change.")
+	r.choose(leverSelector("rule"), "none")
+	r.WaitUntil(fmt.Sprintf(`!%s.includes("affinity")`, written))
+	r.WaitForText("#since", "Nothing moved since your last change.")
 	r.Focus(zone + `[data-domain="a"]`)
 	r.Press(kb.Enter)
-	r.Shows("#panel", "Zone a fails", "1 back", "One more zone\n67%", "2 of 3 of deployment/web")
-	r.Until(`document.querySelector("#map .chip.arrived")`)
+	r.WaitForText("#panel", "Zone a fails", "1 back", "One more zone\n67%", "2 of 3 of deployment/web")
+	r.WaitUntil(`document.querySelector("#map .chip.arrived")`)
 	r.Press(kb.Enter)
-	r.Shows("#panel", "What if something fails?")
+	r.WaitForText("#panel", "What if something fails?")
 }
 
 // The reason why a pod is Pending has the words of the text report, beside the map and in the pod's explanation.
 func TestPageSaysWhatPodsWaitFor(t *testing.T) {
-	in := small(t)
+	in := smallScenario(t)
 	in.Files[in.Main] += "    - {apiVersion: v1, kind: Pod, metadata: {name: apart}, spec: {schedulerName: other, containers: [{name: a, image: a}]}}\n"
-	r := visit(t, browsertest.Start(t), serve(t), link(t, "any", in, map[string]any{}))
-	r.Shows("#verdict", "3 of 4 pods run, 1 Pending.")
-	r.Shows("#told", "Pending", "apart", `Left to the scheduler "other"`)
+	r := openPage(t, browsertest.Start(t), startServer(t), linkTo(t, "any", in, map[string]any{}))
+	r.WaitForText("#verdict", "3 of 4 pods run, 1 Pending.")
+	r.WaitForText("#told", "Pending", "apart", `Left to the scheduler "other"`)
 	r.Click(`#told [data-pod="default/apart"]`)
-	r.Shows("dialog", "apart Pending", `Left to the scheduler "other"`)
+	r.WaitForText("dialog", "apart Pending", `Left to the scheduler "other"`)
 }
 
 // A button reads a live cluster again. No other page has this button.
 func TestPageReadsAgain(t *testing.T) {
 	engine := playground.New("test")
-	engine.Start = small(t)
+	engine.Start = smallScenario(t)
 	engine.Live.Name = "prod"
 	engine.Live.Read = func(context.Context) (playground.Input, error) {
-		read := small(t)
+		read := smallScenario(t)
 		read.Files[read.Main] = strings.Replace(read.Files[read.Main], "replicas: 3", "replicas: 2", 1)
 		return read, nil
 	}
 	server := httptest.NewServer(web.New(engine))
 	t.Cleanup(server.Close)
-	r := visit(t, browsertest.Start(t), server.URL, "/")
-	r.Shows("#verdict", "All 3 pods run.")
+	r := openPage(t, browsertest.Start(t), server.URL, "/")
+	r.WaitForText("#verdict", "All 3 pods run.")
 	r.Click("#again")
-	r.Shows("#verdict", "All 2 pods run.")
-	r.writes("replicas: 2")
-	other := visit(t, r.Tab(), serve(t), "/")
-	other.Shows("#verdict", "pods run")
+	r.WaitForText("#verdict", "All 2 pods run.")
+	r.waitForText("replicas: 2")
+	other := openPage(t, r.Tab(), startServer(t), "/")
+	other.WaitForText("#verdict", "pods run")
 	if browsertest.Evaluate[bool](other.Browser, `Boolean(document.querySelector("#again"))`) {
 		t.Error("a page without a live cluster has the button")
 	}
 }
 
-func links(r *reader) {
-	r.types("replicas: 3", kb.Backspace+"2")
-	r.Shows("#verdict", "All 2 pods run.")
-	r.Until(`location.hash.includes("s=")`)
+func checkLinks(r *pageUser) {
+	r.typeAtLine("replicas: 3", kb.Backspace+"2")
+	r.WaitForText("#verdict", "All 2 pods run.")
+	r.WaitUntil(`location.hash.includes("s=")`)
 	before := browsertest.Evaluate[string](r.Browser, "location.hash")
 	r.Click(zone + `[data-domain="a"]`)
-	r.Shows("#panel", "Zone a fails", "1 back")
-	r.Until(fmt.Sprintf("location.hash !== %q", before)) // a moment later
-	other := visit(r.t, r.Tab(), r.address, "/"+browsertest.Evaluate[string](r.Browser, "location.hash"))
-	other.Shows("#panel", "Zone a fails", "1 back")
+	r.WaitForText("#panel", "Zone a fails", "1 back")
+	r.WaitUntil(fmt.Sprintf("location.hash !== %q", before)) // a moment later
+	other := openPage(r.t, r.Tab(), r.address, "/"+browsertest.Evaluate[string](r.Browser, "location.hash"))
+	other.WaitForText("#panel", "Zone a fails", "1 back")
 	for _, same := range []string{"window.report", `document.querySelector("#verdict").innerText`, `document.querySelector("#told").innerText`, `document.querySelector("#map").innerText`, written} {
 		if diff := cmp.Diff(browsertest.Evaluate[string](r.Browser, same), browsertest.Evaluate[string](other.Browser, same)); diff != "" {
 			r.t.Errorf("%s (-first tab +second):\n%s", same, diff)
@@ -250,9 +250,9 @@ func links(r *reader) {
 }
 
 // answer fills the form of a step's questions. It types numbers, and chooses a node, a message, yes or no.
-func (r *reader) answer(given ...string) {
+func (r *pageUser) answer(given ...string) {
 	r.t.Helper()
-	r.Until(`document.querySelector("#asked")`)
+	r.WaitUntil(`document.querySelector("#asked")`)
 	typed := 0
 	for _, value := range given {
 		if value[0] >= '0' && value[0] <= '9' {
@@ -267,48 +267,48 @@ func (r *reader) answer(given ...string) {
 }
 
 // The questions of a lesson are in its file. The page shows nothing of a step's answer before the questions are answered or skipped.
-func predicts(r *reader) {
+func checkQuestions(r *pageUser) {
 	r.choose("#example", "lessons/1-walkthrough")
-	r.Shows("#lesson", "Hard and soft rules · 1 of 8", "How many pods does each region get?", "Does the control plane get a pod?")
+	r.WaitForText("#lesson", "Hard and soft rules · 1 of 8", "How many pods does each region get?", "Does the control plane get a pod?")
 	const seen = `document.querySelector("#verdict").innerText + document.querySelector("#tables").innerText + document.querySelector("#map").innerText + document.querySelector("#stepbar").innerText`
 	if before := browsertest.Evaluate[string](r.Browser, seen); strings.Contains(before, "running") || strings.Contains(before, "met") || strings.Contains(before, "web") {
 		r.t.Errorf("the answer can be seen before the question is answered: %s", before)
 	}
 	r.answer("1", "1", "yes")
-	r.Shows("#lesson", "✓ How many pods does each region get? east 1, west 1.", "✕ Does the control plane get a pod? no. You said yes.", "Each region gets one.", "1 of 8 steps done, 1 of 2 answers right.")
-	r.Until(`document.activeElement.matches("#lesson .predict")`)
-	r.Shows("#verdict", "All 2 pods run.")
+	r.WaitForText("#lesson", "✓ How many pods does each region get? east 1, west 1.", "✕ Does the control plane get a pod? no. You said yes.", "Each region gets one.", "1 of 8 steps done, 1 of 2 answers right.")
+	r.WaitUntil(`document.activeElement.matches("#lesson .predict")`)
+	r.WaitForText("#verdict", "All 2 pods run.")
 	r.Click(`#map [data-domain="affinity-worker3"]`)
-	r.Shows("#panel", "Node affinity-worker3 fails", "1 not back")
+	r.WaitForText("#panel", "Node affinity-worker3 fails", "1 not back")
 	r.Press(kb.Escape)
 
 	// Chance decides which of three equal workers has one pod more.
 	r.Click("#tab-5")
 	r.answer("0", "3", "3", "4")
-	r.Shows("#lesson", "✓ How many pods does each node get?", "Some nodes are equal, and chance decides among them.", "2 of 8 steps done, 2 of 3 answers right.")
-	r.Until(`document.querySelector("#lesson .predict.right") && !document.querySelector("#lesson .predict .bad")`)
+	r.WaitForText("#lesson", "✓ How many pods does each node get?", "Some nodes are equal, and chance decides among them.", "2 of 8 steps done, 2 of 3 answers right.")
+	r.WaitUntil(`document.querySelector("#lesson .predict.right") && !document.querySelector("#lesson .predict .bad")`)
 
 	// The map takes the answer to a question about nodes, and shows the cluster before the step.
 	r.Click("#lesson .pager button:last-child")
-	r.Shows("#lesson", "7 of 8", "How many pods does each region get?")
+	r.WaitForText("#lesson", "7 of 8", "How many pods does each region get?")
 	r.Click("#lesson .pager button:last-child")
-	r.Shows("#lesson", "8 of 8", "Which node gets the third?")
-	r.Until(`document.activeElement.matches("#asked input")`)
+	r.WaitForText("#lesson", "8 of 8", "Which node gets the third?")
+	r.WaitUntil(`document.activeElement.matches("#asked input")`)
 	r.Click(`#map [data-domain="affinity-worker2"]`)
-	r.Until(`document.querySelector("#map .guessed .name")?.textContent === "affinity-worker2"`)
+	r.WaitUntil(`document.querySelector("#map .guessed .name")?.textContent === "affinity-worker2"`)
 	r.Click("#asked [type=submit]")
-	r.Shows("#lesson", "✓ Both regions have a pod. Which node gets the third? affinity-worker2.", "3 of 8 steps done")
+	r.WaitForText("#lesson", "✓ Both regions have a pod. Which node gets the third? affinity-worker2.", "3 of 8 steps done")
 
 	// The page keeps what was answered, and also what was skipped.
-	r.Until(`location.hash.endsWith("step=weighted-3")`)
+	r.WaitUntil(`location.hash.endsWith("step=weighted-3")`)
 	r.reload()
-	r.Shows("#lesson", "8 of 8", "✓ Both regions have a pod.", "3 of 8 steps done, 3 of 4 answers right.")
+	r.WaitForText("#lesson", "8 of 8", "✓ Both regions have a pod.", "3 of 8 steps done, 3 of 4 answers right.")
 	r.Click("#tab-6")
-	r.Shows("#lesson", "7 of 8", "What do you expect?")
+	r.WaitForText("#lesson", "7 of 8", "What do you expect?")
 	r.Click("#asked .link")
-	r.Shows("#lesson", "To east.", "4 of 8 steps done, 3 of 4 answers right.")
+	r.WaitForText("#lesson", "To east.", "4 of 8 steps done, 3 of 4 answers right.")
 	r.Click("#lesson .progress .link")
-	r.Shows("#lesson", "1 of 8", "What do you expect?")
+	r.WaitForText("#lesson", "1 of 8", "What do you expect?")
 }
 
-func TestPageServed(t *testing.T) { look(t, serve(t)) }
+func TestPageServed(t *testing.T) { runPlaygroundChecks(t, startServer(t)) }

@@ -18,166 +18,166 @@ import (
 	"github.com/faultline/faultline/pkg/playground"
 )
 
-// opened returns a reader of the small scenario.
-func opened(t *testing.T) *reader {
+// openSmallScenario returns a reader of the small scenario.
+func openSmallScenario(t *testing.T) *pageUser {
 	t.Helper()
-	r := visit(t, browsertest.Start(t), serve(t), link(t, "test", small(t), map[string]any{}))
-	r.Shows("#verdict", "All 3 pods run.")
+	r := openPage(t, browsertest.Start(t), startServer(t), linkTo(t, "test", smallScenario(t), map[string]any{}))
+	r.WaitForText("#verdict", "All 3 pods run.")
 	return r
 }
 
 func TestLeversOfAWorkload(t *testing.T) {
-	r := opened(t)
-	r.choose(lever("replicas"), "4")
-	r.writes("replicas: 4\n")
-	r.Shows("#verdict", "3 of 4 pods run, 1 Pending.")
+	r := openSmallScenario(t)
+	r.choose(leverSelector("replicas"), "4")
+	r.waitForText("replicas: 4\n")
+	r.WaitForText("#verdict", "3 of 4 pods run, 1 Pending.")
 
-	r.choose(lever("rule"), "soft")
-	r.writes("preferredDuringSchedulingIgnoredDuringExecution:")
-	r.Shows("#verdict", "All 4 pods run.")
-	r.leverIs("weight", "100")
-	r.choose(lever("weight"), "7")
-	r.writes("weight: 7\n")
-	r.choose(lever("key"), "kubernetes.io/hostname")
-	r.writes("topologyKey: kubernetes.io/hostname\n")
+	r.choose(leverSelector("rule"), "soft")
+	r.waitForText("preferredDuringSchedulingIgnoredDuringExecution:")
+	r.WaitForText("#verdict", "All 4 pods run.")
+	r.checkLever("weight", "100")
+	r.choose(leverSelector("weight"), "7")
+	r.waitForText("weight: 7\n")
+	r.choose(leverSelector("key"), "kubernetes.io/hostname")
+	r.waitForText("topologyKey: kubernetes.io/hostname\n")
 
-	r.choose(lever("rule"), "hard")
-	r.writes("requiredDuringSchedulingIgnoredDuringExecution:")
-	r.Shows("#verdict", "3 of 4 pods run, 1 Pending.")
-	r.leverIs("key", "kubernetes.io/hostname")
-	r.choose(lever("rule"), "spread")
-	r.writes("topologySpreadConstraints:")
-	r.writes("maxSkew: 1\n")
-	r.Shows("#verdict", "All 4 pods run.")
-	r.choose(lever("rule"), "none")
-	r.Until(fmt.Sprintf(`!/affinity|topologySpreadConstraints/i.test(%s)`, written))
-	r.Shows("#since", "Since your last change")
+	r.choose(leverSelector("rule"), "hard")
+	r.waitForText("requiredDuringSchedulingIgnoredDuringExecution:")
+	r.WaitForText("#verdict", "3 of 4 pods run, 1 Pending.")
+	r.checkLever("key", "kubernetes.io/hostname")
+	r.choose(leverSelector("rule"), "spread")
+	r.waitForText("topologySpreadConstraints:")
+	r.waitForText("maxSkew: 1\n")
+	r.WaitForText("#verdict", "All 4 pods run.")
+	r.choose(leverSelector("rule"), "none")
+	r.WaitUntil(fmt.Sprintf(`!/affinity|topologySpreadConstraints/i.test(%s)`, written))
+	r.WaitForText("#since", "Since your last change")
 
-	r.choose(lever("maxSurge"), "2")
-	r.writes("maxSurge: 2")
-	r.choose(lever("maxSurge"), "50%")
-	r.writes("maxSurge: 50%")
-	r.Shows("#verdict", "All 4 pods run.")
+	r.choose(leverSelector("maxSurge"), "2")
+	r.waitForText("maxSurge: 2")
+	r.choose(leverSelector("maxSurge"), "50%")
+	r.waitForText("maxSurge: 50%")
+	r.WaitForText("#verdict", "All 4 pods run.")
 	if problem := r.Text("#lever-problem"); problem != "" {
 		t.Error(problem)
 	}
 }
 
 func TestLeversOfNodes(t *testing.T) {
-	r := opened(t)
+	r := openSmallScenario(t)
 	r.Click(`#levers details:not([open]) summary`)
 	r.choose(`[data-lever="nodes.cluster.0.synthetic.zones.0.0"]`, "2")
-	r.writes("count: 2")
-	r.Shows("#map", "a-a-2")
+	r.waitForText("count: 2")
+	r.WaitForText("#map", "a-a-2")
 	r.choose(`[data-lever="nodes.cluster.0.synthetic.zones.0.0"]`, "1")
-	r.Until(`!document.querySelector("#map").innerText.includes("a-a-2")`)
+	r.WaitUntil(`!document.querySelector("#map").innerText.includes("a-a-2")`)
 
 	// Without its only node, a zone takes no pod.
 	r.Click(`[data-lever="cordon a-a-1"]`)
-	r.writes("cordon:")
-	r.writes("a-a-1")
-	r.Shows("#map", "cordoned")
-	r.Shows("#verdict", "2 of 3 pods run, 1 Pending.")
-	r.Until(`document.querySelector('[data-lever="cordon a-a-1"]')?.checked`)
+	r.waitForText("cordon:")
+	r.waitForText("a-a-1")
+	r.WaitForText("#map", "cordoned")
+	r.WaitForText("#verdict", "2 of 3 pods run, 1 Pending.")
+	r.WaitUntil(`document.querySelector('[data-lever="cordon a-a-1"]')?.checked`)
 	r.Click(`[data-lever="cordon a-a-1"]`)
-	r.Shows("#verdict", "All 3 pods run.")
-	r.Until(fmt.Sprintf(`!%s.includes("cordon")`, written))
+	r.WaitForText("#verdict", "All 3 pods run.")
+	r.WaitUntil(fmt.Sprintf(`!%s.includes("cordon")`, written))
 }
 
 func TestTextMovesLevers(t *testing.T) {
-	r := opened(t)
-	r.types("replicas: 3", kb.Backspace+"2")
-	r.leverIs("replicas", "2")
-	r.types("topologyKey: topology.kubernetes.io/zone", strings.Repeat(kb.Backspace, len("topology.kubernetes.io/zone"))+"kubernetes.io/hostname")
-	r.leverIs("key", "kubernetes.io/hostname")
-	r.types("requiredDuringSchedulingIgnoredDuringExecution:", " []"+kb.Escape+kb.ArrowDown+kb.End)
-	r.Shows("#problems", "problem") // which leaves the levers as the text has them
+	r := openSmallScenario(t)
+	r.typeAtLine("replicas: 3", kb.Backspace+"2")
+	r.checkLever("replicas", "2")
+	r.typeAtLine("topologyKey: topology.kubernetes.io/zone", strings.Repeat(kb.Backspace, len("topology.kubernetes.io/zone"))+"kubernetes.io/hostname")
+	r.checkLever("key", "kubernetes.io/hostname")
+	r.typeAtLine("requiredDuringSchedulingIgnoredDuringExecution:", " []"+kb.Escape+kb.ArrowDown+kb.End)
+	r.WaitForText("#problems", "problem") // which leaves the levers as the text has them
 }
 
 // Undo, redo and reset undo changes by a lever, the editor or a link. A claim of a lesson that no longer holds is attributed to the
 // reader's change.
 func TestChangesAreTakenBack(t *testing.T) {
-	r := visit(t, browsertest.Start(t), serve(t), "/#lesson=2-soft-or-hard&step=hard")
+	r := openPage(t, browsertest.Start(t), startServer(t), "/#lesson=2-soft-or-hard&step=hard")
 	r.Click("#asked .link")
-	r.Shows("#verdict", "All 3 pods run. All expected.")
-	r.Until(`location.hash === "#lesson=2-soft-or-hard&step=hard"`)
-	r.choose(lever("replicas"), "5")
-	r.Shows("#verdict", "3 of 5 pods run, 2 Pending. 1 claim of the lesson changed by you.")
+	r.WaitForText("#verdict", "All 3 pods run. All expected.")
+	r.WaitUntil(`location.hash === "#lesson=2-soft-or-hard&step=hard"`)
+	r.choose(leverSelector("replicas"), "5")
+	r.WaitForText("#verdict", "3 of 5 pods run, 2 Pending. 1 claim of the lesson changed by you.")
 
 	// A link of a changed scenario also has the lesson from which it comes.
-	r.Until(`/^#lesson=2-soft-or-hard&step=hard&v=test&s=/.test(location.hash)`)
+	r.WaitUntil(`/^#lesson=2-soft-or-hard&step=hard&v=test&s=/.test(location.hash)`)
 	r.reload()
-	r.Shows("#verdict", "3 of 5 pods run")
+	r.WaitForText("#verdict", "3 of 5 pods run")
 	r.Click("#undo [data-focus=reset]")
-	r.Shows("#verdict", "All 3 pods run. All expected.")
-	r.Until(`location.hash === "#lesson=2-soft-or-hard&step=hard"`)
+	r.WaitForText("#verdict", "All 3 pods run. All expected.")
+	r.WaitUntil(`location.hash === "#lesson=2-soft-or-hard&step=hard"`)
 	browsertest.Evaluate[bool](r.Browser, `document.body.dispatchEvent(new KeyboardEvent("keydown", {key: "z", ctrlKey: true, bubbles: true}))`)
-	r.Shows("#verdict", "3 of 5 pods run")
+	r.WaitForText("#verdict", "3 of 5 pods run")
 
-	r.choose(lever("rule"), "soft")
-	r.Shows("#lesson", "under a hard soft rule over zones", "Rule of deployment/web hard → soft.")
-	r.Shows("#verdict", "All 5 pods run. 2 claims of the lesson changed by you.")
-	r.Shows("#lesson", "≠ pods by topology.kubernetes.io/zone: at most 1 in each; got a 2, b 2, c 1: changed by you")
-	r.Shows("#stepbar", "≠ 2 changed")
+	r.choose(leverSelector("rule"), "soft")
+	r.WaitForText("#lesson", "under a hard soft rule over zones", "Rule of deployment/web hard → soft.")
+	r.WaitForText("#verdict", "All 5 pods run. 2 claims of the lesson changed by you.")
+	r.WaitForText("#lesson", "≠ pods by topology.kubernetes.io/zone: at most 1 in each; got a 2, b 2, c 1: changed by you")
+	r.WaitForText("#stepbar", "≠ 2 changed")
 	if red := browsertest.Evaluate[int](r.Browser, `document.querySelectorAll("#lesson .bad, #verdict .failed, #stepbar button:first-child .bad").length`); red > 0 {
 		t.Errorf("%d claims are framed as failed", red)
 	}
 	r.Click("#undo [data-focus=undo]")
-	r.leverIs("rule", "hard")
-	r.Until(`document.activeElement.dataset.focus === "undo"`)
+	r.checkLever("rule", "hard")
+	r.WaitUntil(`document.activeElement.dataset.focus === "undo"`)
 	r.Click("#undo [data-focus=redo]")
-	r.leverIs("rule", "soft")
+	r.checkLever("rule", "soft")
 }
 
 // Scenarios that are part of the program have links by name.
 func TestShortLinks(t *testing.T) {
-	b, address := browsertest.Start(t), serve(t)
-	r := visit(t, b, address, "/#example=zone-failure&step=zone-a-fails&fail=topology.kubernetes.io/zone,b")
-	r.Shows("#panel", "Zone b fails", "3 not back")
-	r.Shows("#verdict", "Step 2 of 4: zone-a-fails")
-	r = visit(t, b.Tab(), address, "/#lesson=3-weights&step=one-less")
-	r.Shows("#lesson", "What a weight is worth · 4 of 8", "What do you expect?")
-	r = visit(t, b.Tab(), address, "/#lesson=none")
-	r.Shows("#notice", "Nothing was opened: there is no lesson or example lessons/none.")
+	b, address := browsertest.Start(t), startServer(t)
+	r := openPage(t, b, address, "/#example=zone-failure&step=zone-a-fails&fail=topology.kubernetes.io/zone,b")
+	r.WaitForText("#panel", "Zone b fails", "3 not back")
+	r.WaitForText("#verdict", "Step 2 of 4: zone-a-fails")
+	r = openPage(t, b.Tab(), address, "/#lesson=3-weights&step=one-less")
+	r.WaitForText("#lesson", "What a weight is worth · 4 of 8", "What do you expect?")
+	r = openPage(t, b.Tab(), address, "/#lesson=none")
+	r.WaitForText("#notice", "Nothing was opened: there is no lesson or example lessons/none.")
 }
 
 // A challenge says when its goal is reached, and at what price. A reader who changes the goal does not reach it.
 func TestChallenge(t *testing.T) {
-	r := visit(t, browsertest.Start(t), serve(t), "/#example=challenges/2-one-node-fewer")
-	r.Shows("#verdict", "The goal is not reached yet. 5 of 6 hold.")
-	r.Shows("#stepbar", "○ 1 to do")
-	r.choose(lever("rule"), "soft")
-	r.Shows("#verdict", "✓ The goal is reached.", "Cost so far: 0 pods moved.")
-	r.Until(`location.hash.includes("&s=")`)
+	r := openPage(t, browsertest.Start(t), startServer(t), "/#example=challenges/2-one-node-fewer")
+	r.WaitForText("#verdict", "The goal is not reached yet. 5 of 6 hold.")
+	r.WaitForText("#stepbar", "○ 1 to do")
+	r.choose(leverSelector("rule"), "soft")
+	r.WaitForText("#verdict", "✓ The goal is reached.", "Cost so far: 0 pods moved.")
+	r.WaitUntil(`location.hash.includes("&s=")`)
 	r.reload()
-	r.Shows("#verdict", "✓ The goal is reached.", "Cost so far: 0 pods moved.")
+	r.WaitForText("#verdict", "✓ The goal is reached.", "Cost so far: 0 pods moved.")
 	r.Click("#undo [data-focus=reset]")
-	r.Shows("#verdict", "The goal is not reached yet.")
+	r.WaitForText("#verdict", "The goal is not reached yet.")
 	r.Click(`#files [role=tab]:last-child`)
-	r.types("failures: [{level", strings.Repeat(kb.Backspace, len("unreplaced: 0}]"))+"unreplaced: 9}]")
-	r.Shows("#verdict", "You changed the goal.")
+	r.typeAtLine("failures: [{level", strings.Repeat(kb.Backspace, len("unreplaced: 0}]"))+"unreplaced: 9}]")
+	r.WaitForText("#verdict", "You changed the goal.")
 }
 
 // The explanation begins with what decided, folds what is the same for all nodes, and can be followed step by step on the map.
 func TestScoresOnTheMap(t *testing.T) {
-	r := visit(t, browsertest.Start(t), serve(t), "/#example=kind-walkthrough&step=weighted-2")
-	r.Shows("#verdict", "weighted-2")
+	r := openPage(t, browsertest.Start(t), startServer(t), "/#example=kind-walkthrough&step=weighted-2")
+	r.WaitForText("#verdict", "weighted-2")
 	r.Click(`#map .node:has([data-domain="affinity-worker3"]) .chip[data-pod]`)
-	r.Shows("dialog .decided", "InterPodAffinity alone decided: affinity-worker3 is 102 points ahead of affinity-worker2.")
-	r.Shows("dialog .same summary", "The same for every node: 4 plugins")
+	r.WaitForText("dialog .decided", "InterPodAffinity alone decided: affinity-worker3 is 102 points ahead of affinity-worker2.")
+	r.WaitForText("dialog .same summary", "The same for every node: 4 plugins")
 	if heads := r.Text("dialog .cycle table:last-of-type thead"); strings.Contains(heads, "Image") {
 		t.Errorf("the table has a plugin that tells no nodes apart: %s", heads)
 	}
 	r.Click("dialog .explanation .button")
-	r.Shows("#map", "✕ TaintToleration: node(s) had untolerated taint(s)", "✓ passes all filters")
-	r.Until(`document.activeElement.dataset.focus === "walk on"`)
+	r.WaitForText("#map", "✕ TaintToleration: node(s) had untolerated taint(s)", "✓ passes all filters")
+	r.WaitUntil(`document.activeElement.dataset.focus === "walk on"`)
 	r.Press(kb.Enter)
-	r.Shows("#map", "873 points", "771 points", "605 points")
+	r.WaitForText("#map", "873 points", "771 points", "605 points")
 	r.Press(kb.Enter)
-	r.Until(`document.querySelector("#map .node.bound .name")?.textContent === "affinity-worker3"`)
-	r.Shows("#scores", "InterPodAffinity alone decided")
+	r.WaitUntil(`document.querySelector("#map .node.bound .name")?.textContent === "affinity-worker3"`)
+	r.WaitForText("#scores", "InterPodAffinity alone decided")
 	r.Press(kb.Enter)
-	r.Until(`!document.querySelector("#map .walked") && document.querySelector("#scores").innerText === ""`)
+	r.WaitUntil(`!document.querySelector("#map .walked") && document.querySelector("#scores").innerText === ""`)
 }
 
 // The page sends a dump once. The dump's workloads have levers, which copy a workload into a step of its own.
@@ -199,60 +199,60 @@ func TestDump(t *testing.T) {
 		"scenario.yaml": "apiVersion: faultline/v1alpha1\nkind: Scenario\ncluster:\n- files: [dump.json]\n", "dump.json": string(text),
 	}}
 	var large atomic.Int32
-	r := visit(t, browsertest.Start(t), serve(t, func(h http.Handler) http.Handler {
+	r := openPage(t, browsertest.Start(t), startServer(t, func(h http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if r.ContentLength > 100_000 {
 				large.Add(1)
 			}
 			h.ServeHTTP(w, r)
 		})
-	}), link(t, "test", in, map[string]any{}))
-	r.Shows("#verdict", "All 2 pods run.")
-	r.choose(lever("replicas"), "3")
-	r.writes("name: change-web")
-	r.Shows("#verdict", "All 3 pods run.", "change-web")
-	r.choose(lever("rule"), "hard")
-	r.writes("requiredDuringSchedulingIgnoredDuringExecution:")
+	}), linkTo(t, "test", in, map[string]any{}))
+	r.WaitForText("#verdict", "All 2 pods run.")
+	r.choose(leverSelector("replicas"), "3")
+	r.waitForText("name: change-web")
+	r.WaitForText("#verdict", "All 3 pods run.", "change-web")
+	r.choose(leverSelector("rule"), "hard")
+	r.waitForText("requiredDuringSchedulingIgnoredDuringExecution:")
 	if n := large.Load(); n != 1 {
 		t.Errorf("the dump was sent %d times", n)
 	}
 }
 
 func TestExplainAPod(t *testing.T) {
-	r := opened(t)
+	r := openSmallScenario(t)
 	r.Click(`#map [data-domain="b-b-1"]`)
-	r.Shows("#panel", "Node b-b-1 fails")
+	r.WaitForText("#panel", "Node b-b-1 fails")
 	r.Press(kb.Escape)
 	r.Click(`#map .chip[data-pod]`)
-	r.Shows("dialog", "web-5b9b766dcb-", "→ a-a-1", "3 searched → 3 feasible → 3 scored")
+	r.WaitForText("dialog", "web-5b9b766dcb-", "→ a-a-1", "3 searched → 3 feasible → 3 scored")
 	r.Press(kb.Escape)
-	r.Until(`!document.querySelector("dialog")`)
-	r.Has("#panel", "What if something fails?")
+	r.WaitUntil(`!document.querySelector("dialog")`)
+	r.CheckText("#panel", "What if something fails?")
 }
 
 func TestLinkOfAnotherVersion(t *testing.T) {
-	b, address := browsertest.Start(t), serve(t)
-	r := visit(t, b, address, link(t, "v0.0.1", small(t), map[string]any{"step": "web", "failed": map[string]any{"key": "topology.kubernetes.io/zone", "domains": []string{"c"}}}))
-	r.Shows("#notice", "This link was made with Faultline v0.0.1; this is test, whose answer may differ.")
-	r.Shows("#panel", "Zone c fails", "1 not back")
-	r = visit(t, b.Tab(), address, "/#v=test&s=cut")
-	r.Shows("#notice", "Nothing was opened: this link is damaged")
-	r.Shows("#verdict", "All 2 pods run.") // of the walkthrough
+	b, address := browsertest.Start(t), startServer(t)
+	r := openPage(t, b, address, linkTo(t, "v0.0.1", smallScenario(t), map[string]any{"step": "web", "failed": map[string]any{"key": "topology.kubernetes.io/zone", "domains": []string{"c"}}}))
+	r.WaitForText("#notice", "This link was made with Faultline v0.0.1; this is test, whose answer may differ.")
+	r.WaitForText("#panel", "Zone c fails", "1 not back")
+	r = openPage(t, b.Tab(), address, "/#v=test&s=cut")
+	r.WaitForText("#notice", "Nothing was opened: this link is damaged")
+	r.WaitForText("#verdict", "All 2 pods run.") // of the walkthrough
 }
 
 func TestErrorsStandAtTheirLines(t *testing.T) {
-	r := opened(t)
-	r.types("replicas: 3", kb.Backspace+"x")
-	r.Shows("#problems", "1 problem", "scenario.yaml:19")
-	r.Until(`document.body.matches(".stale") && ` + lines + `.find((line) => line.querySelector(".cm-lintRange-error")).textContent.includes("replicas: x")`)
-	r.Has("#verdict", "All 3 pods run.")
+	r := openSmallScenario(t)
+	r.typeAtLine("replicas: 3", kb.Backspace+"x")
+	r.WaitForText("#problems", "1 problem", "scenario.yaml:19")
+	r.WaitUntil(`document.body.matches(".stale") && ` + lines + `.find((line) => line.querySelector(".cm-lintRange-error")).textContent.includes("replicas: x")`)
+	r.CheckText("#verdict", "All 3 pods run.")
 	r.Press(kb.Backspace + "2")
-	r.Shows("#verdict", "All 2 pods run.")
-	r.Until(`!document.body.matches(".stale") && document.querySelector("#problems").innerText === "" && !` + editor + `.querySelector(".cm-lintRange-error")`)
+	r.WaitForText("#verdict", "All 2 pods run.")
+	r.WaitUntil(`!document.body.matches(".stale") && document.querySelector("#problems").innerText === "" && !` + editor + `.querySelector(".cm-lintRange-error")`)
 }
 
-// harmless fails the test if a text became an element. A script that ran has already failed the test.
-func (r *reader) harmless() {
+// checkHarmless fails the test if a text became an element. A script that ran has already failed the test.
+func (r *pageUser) checkHarmless() {
 	r.t.Helper()
 	for _, only := range []string{"script:not([src='playground.js'])", "img", "iframe", "b > script", "a[href^='http']", "[onerror]"} {
 		if n := browsertest.Evaluate[int](r.Browser, fmt.Sprintf("document.querySelectorAll(%q).length", only)); n > 0 {
@@ -264,7 +264,7 @@ func (r *reader) harmless() {
 // The page treats everything from an engine as text. This engine has script in every name and message.
 func TestHostileAnswers(t *testing.T) {
 	var told struct{ Report, Explain json.RawMessage }
-	if err := json.Unmarshal(reporttest.File(t, "../report/format/page/testdata/hostile.json"), &told); err != nil {
+	if err := json.Unmarshal(reporttest.ReadFile(t, "../report/format/page/testdata/hostile.json"), &told); err != nil {
 		t.Fatal(err)
 	}
 	const script = `<img src=x onerror=alert(1)><script>alert(2)</script>`
@@ -282,7 +282,7 @@ func TestHostileAnswers(t *testing.T) {
 		}}}},
 	}
 	var wrong atomic.Bool
-	address := serve(t, func(files http.Handler) http.Handler {
+	address := startServer(t, func(files http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			method, is := strings.CutPrefix(r.URL.Path, "/api/")
 			answer := answers[method]
@@ -299,54 +299,54 @@ func TestHostileAnswers(t *testing.T) {
 		})
 	})
 	b := browsertest.Start(t)
-	r := visit(t, b, address, "/")
-	r.Shows("#map", "<script>alert(1)</script>")
-	r.harmless()
-	r.Shows("#asked", script)
+	r := openPage(t, b, address, "/")
+	r.WaitForText("#map", "<script>alert(1)</script>")
+	r.checkHarmless()
+	r.WaitForText("#asked", script)
 	r.Click("#asked input")
 	r.Click("#asked [type=submit]")
-	r.Shows("#lesson .predict", script)
-	r.Shows("#verdict", "one's <step>")
-	r.harmless()
+	r.WaitForText("#lesson .predict", script)
+	r.WaitForText("#verdict", "one's <step>")
+	r.checkHarmless()
 	r.Click(`[data-domain="c & d"]`)
-	r.Shows("#panel", "Zone c & d fails", script)
-	r.harmless()
+	r.WaitForText("#panel", "Zone c & d fails", script)
+	r.checkHarmless()
 	r.Press(kb.Escape)
 	r.Click(`#map .chip[data-pod]`)
-	r.Shows("dialog", "web-1")
-	r.harmless()
+	r.WaitForText("dialog", "web-1")
+	r.checkHarmless()
 	r.Press(kb.Escape)
 	wrong.Store(true)
 	r.Click(`#files [role=tab]:last-child`)
-	r.types("<img", " ")
-	r.Shows("#problems", script)
-	r.harmless()
+	r.typeAtLine("<img", " ")
+	r.WaitForText("#problems", script)
+	r.checkHarmless()
 }
 
 // The engine's own messages quote the wrong input.
 func TestHostileScenario(t *testing.T) {
-	in := small(t)
+	in := smallScenario(t)
 	const script = `<img src=x onerror=alert(1)>`
 	text := in.Files["scenario.yaml"]
 	in.Files["scenario.yaml"] = strings.NewReplacer("{name: small}", "{name: '"+script+"'}\ndescription: '**"+script+"**'", "- name: web\n  apply", "- name: '"+script+"'\n  description: '"+script+"'\n  apply").Replace(text)
-	b, address := browsertest.Start(t), serve(t)
-	r := visit(t, b, address, link(t, "test", in, map[string]any{}))
-	r.Shows("#verdict", "All 3 pods run.", script)
-	r.harmless()
+	b, address := browsertest.Start(t), startServer(t)
+	r := openPage(t, b, address, linkTo(t, "test", in, map[string]any{}))
+	r.WaitForText("#verdict", "All 3 pods run.", script)
+	r.checkHarmless()
 	for _, place := range []string{"name: a, nodeGroups", "metadata: {name: web}\n      spec", "app: web}}\n        template", "cpu: 1}"} {
 		in.Files["scenario.yaml"] = strings.Replace(text, place, strings.NewReplacer("name: a,", "name: '"+script+"',", "web", "'"+script+"'", "1", "'"+script+"'").Replace(place), 1)
-		r := visit(t, b.Tab(), address, link(t, "test", in, map[string]any{}))
-		r.Shows("#problems", "problem", "scenario.yaml")
-		r.harmless()
+		r := openPage(t, b.Tab(), address, linkTo(t, "test", in, map[string]any{}))
+		r.WaitForText("#problems", "problem", "scenario.yaml")
+		r.checkHarmless()
 	}
 }
 
 // While the engine works on ten thousand pods, the page still reacts.
 func TestLargeScenario(t *testing.T) {
-	in := playground.Input{Main: "scenario.yaml", Files: map[string]string{"scenario.yaml": string(reporttest.File(t, "testdata/large.yaml"))}}
+	in := playground.Input{Main: "scenario.yaml", Files: map[string]string{"scenario.yaml": string(reporttest.ReadFile(t, "testdata/large.yaml"))}}
 	var held atomic.Bool
 	release := make(chan struct{})
-	address := serve(t, func(h http.Handler) http.Handler {
+	address := startServer(t, func(h http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if held.Load() && strings.HasPrefix(r.URL.Path, "/api/") {
 				select {
@@ -358,26 +358,26 @@ func TestLargeScenario(t *testing.T) {
 			h.ServeHTTP(w, r)
 		})
 	})
-	r := visit(t, browsertest.Start(t), address, link(t, "test", in, map[string]any{}))
-	r.Shows("#verdict", "All 10,000 pods run.")
+	r := openPage(t, browsertest.Start(t), address, linkTo(t, "test", in, map[string]any{}))
+	r.WaitForText("#verdict", "All 10,000 pods run.")
 	held.Store(true)
-	r.types("replicas: 10000", kb.Backspace+"1")
-	r.Until(`document.body.matches(".waiting")`)
+	r.typeAtLine("replicas: 10000", kb.Backspace+"1")
+	r.WaitUntil(`document.body.matches(".waiting")`)
 	r.Click(zone + `[data-domain="a"]`)
-	r.Shows("#panel", "Zone a fails", "500 nodes of 1,000; 5,000 of 10,000 pods lost.")
+	r.WaitForText("#panel", "Zone a fails", "500 nodes of 1,000; 5,000 of 10,000 pods lost.")
 	if waits := browsertest.Evaluate[bool](r.Browser, `document.body.matches(".waiting")`); !waits {
 		t.Error("the answer is there while the engine is held")
 	}
 	r.Press(kb.Escape)
 	close(release)
-	r.Shows("#verdict", "All 10,001 pods run.")
+	r.WaitForText("#verdict", "All 10,001 pods run.")
 }
 
 func TestPageInTheDark(t *testing.T) {
-	r := opened(t)
+	r := openSmallScenario(t)
 	const light = `(() => { const [r, g, b] = getComputedStyle(document.body).backgroundColor.match(/[\d.]+/g).map(Number); return r + g + b > 382; })()`
 	for _, colours := range []string{"light", "dark", "light"} {
-		r.Media("screen", colours)
+		r.SetMedia("screen", colours)
 		if got := browsertest.Evaluate[bool](r.Browser, light); got != (colours == "light") {
 			t.Errorf("%s: the page's ground is light: %t", colours, got)
 		}
@@ -390,7 +390,7 @@ func TestPageInTheDark(t *testing.T) {
 
 // On a phone nothing is wider than the screen.
 func TestPageOnAPhone(t *testing.T) {
-	r := opened(t)
+	r := openSmallScenario(t)
 	r.Resize(360, 800)
 	fits := func(when string) {
 		t.Helper()
@@ -399,67 +399,67 @@ func TestPageOnAPhone(t *testing.T) {
 		}
 	}
 	fits("at first")
-	r.choose(lever("replicas"), "4")
-	r.Shows("#verdict", "1 Pending.")
+	r.choose(leverSelector("replicas"), "4")
+	r.WaitForText("#verdict", "1 Pending.")
 	fits("with a Pending pod")
 	r.Click(zone + `[data-domain="a"]`)
-	r.Shows("#panel", "Zone a fails", "One more zone")
+	r.WaitForText("#panel", "Zone a fails", "One more zone")
 	fits("with a zone failed")
 	r.Click(`#map .chip[data-pod]`)
-	r.Shows("dialog", "3 searched → 0 feasible → 0 scored")
+	r.WaitForText("dialog", "3 searched → 0 feasible → 0 scored")
 	fits("with a pod explained")
 	r.Press(kb.Escape)
 	r.choose("#example", "lessons/1-walkthrough")
-	r.Shows("#lesson", "What do you expect?")
+	r.WaitForText("#lesson", "What do you expect?")
 	fits("in a lesson")
 }
 
 // On a phone, a failure is shown where the finger is, since the panel is below.
 func TestTapOnAPhone(t *testing.T) {
-	r := opened(t)
+	r := openSmallScenario(t)
 	r.Resize(390, 844)
 	r.Click(zone + `[data-domain="a"]`)
-	r.Shows("#live", "zone a failed: 1 pod lost, 0 back, 1 not back.")
-	r.Until(`(() => { const box = document.querySelector("#live").getBoundingClientRect(); return box.height > 20 && box.bottom <= innerHeight; })()`)
+	r.WaitForText("#live", "zone a failed: 1 pod lost, 0 back, 1 not back.")
+	r.WaitUntil(`(() => { const box = document.querySelector("#live").getBoundingClientRect(); return box.height > 20 && box.bottom <= innerHeight; })()`)
 }
 
 // On a projector, the type is large, and controls for a single reader are hidden.
 func TestPresenting(t *testing.T) {
-	r := opened(t)
+	r := openSmallScenario(t)
 	r.Resize(1920, 1080)
 	const size = `parseFloat(getComputedStyle(document.querySelector("#verdict b")).fontSize)`
 	before := browsertest.Evaluate[float64](r.Browser, size)
 	r.Click("#present")
-	r.Until(fmt.Sprintf("%s > 1.3 * %f", size, before))
-	r.Until(`document.querySelector("#source").offsetWidth === 0 && document.documentElement.scrollWidth <= 1920`)
+	r.WaitUntil(fmt.Sprintf("%s > 1.3 * %f", size, before))
+	r.WaitUntil(`document.querySelector("#source").offsetWidth === 0 && document.documentElement.scrollWidth <= 1920`)
 	r.Press("p")
-	r.Until(fmt.Sprintf("%s === %f", size, before))
+	r.WaitUntil(fmt.Sprintf("%s === %f", size, before))
 }
 
 // A lesson is printed with its questions, and with its answers on a separate sheet.
 func TestHandout(t *testing.T) {
-	r := visit(t, browsertest.Start(t), serve(t), "/#lesson=2-soft-or-hard&step=hard")
-	r.Until(`document.querySelector("#asked")`)
+	r := openPage(t, browsertest.Start(t), startServer(t), "/#lesson=2-soft-or-hard&step=hard")
+	r.WaitUntil(`document.querySelector("#asked")`)
 	browsertest.Evaluate[bool](r.Browser, `dispatchEvent(new Event("beforeprint"))`)
-	r.Media("print", "light")
-	r.Shows("#handout", "1. hard", "How many pods does each zone get?", "a ………… b ………… c …………", "Answers: Soft or hard when a zone fails", "a 0, b 1, c 2; as right: a 0, b 2, c 1")
+	r.SetMedia("print", "light")
+	r.WaitForText("#handout", "1. hard", "How many pods does each zone get?", "a ………… b ………… c …………", "Answers: Soft or hard when a zone fails", "a 0, b 1, c 2; as right: a 0, b 2, c 1")
 	if sheet := strings.Split(r.Text("#handout"), "Answers: ")[0]; strings.Contains(sheet, "Why:") || strings.Contains(sheet, "%") {
 		t.Errorf("the questions' sheet has answers:\n%s", sheet)
 	}
 	if seen := browsertest.Evaluate[int](r.Browser, `document.querySelector("#workspace").offsetHeight`); seen > 0 {
 		t.Error("the page is printed, too")
 	}
-	r.Media("screen", "light")
+	r.SetMedia("screen", "light")
 	browsertest.Evaluate[bool](r.Browser, `dispatchEvent(new Event("afterprint"))`)
-	r.Until(`document.querySelector("#handout").innerText === "" && document.querySelector("#workspace").offsetHeight > 0`)
+	r.WaitUntil(`document.querySelector("#handout").innerText === "" && document.querySelector("#workspace").offsetHeight > 0`)
 }
 
 // Tab reaches every control. In the editor, where Tab indents, Escape and then Tab leave it.
 func TestPageByKeyboard(t *testing.T) {
-	r := opened(t)
+	r := openSmallScenario(t)
 	r.Focus(".skip")
 	r.Press(kb.Enter)
-	r.Until(`document.activeElement.id === "answer"`)
+	r.WaitUntil(`document.activeElement.id === "answer"`)
 	r.Focus(".skip")
 	reached := map[string]bool{}
 	for range 200 {
@@ -482,23 +482,23 @@ func TestPageByKeyboard(t *testing.T) {
 
 	// The arrow keys go through the steps.
 	r.choose("#example", "kind-walkthrough")
-	r.Shows("#verdict", "Step 1 of ")
+	r.WaitForText("#verdict", "Step 1 of ")
 	r.Focus("#stepbar [role=tab][aria-selected=true]")
 	r.Press(kb.ArrowRight)
-	r.Shows("#verdict", "Step 2 of ")
-	r.Until(`document.activeElement.matches("#stepbar [role=tab][aria-selected=true]")`)
+	r.WaitForText("#verdict", "Step 2 of ")
+	r.WaitUntil(`document.activeElement.matches("#stepbar [role=tab][aria-selected=true]")`)
 }
 
 // Every control has an accessible name, ids are unique, and the content of the map is also in a table.
 func TestPageForAScreenReader(t *testing.T) {
-	r := opened(t)
-	r.choose(lever("replicas"), "4")
-	r.Shows("#verdict", "1 Pending.")
+	r := openSmallScenario(t)
+	r.choose(leverSelector("replicas"), "4")
+	r.WaitForText("#verdict", "1 Pending.")
 	r.Click(zone + `[data-domain="a"]`)
-	r.Shows("#panel", "One more zone")
+	r.WaitForText("#panel", "One more zone")
 	named := func(when string) {
 		t.Helper()
-		for _, element := range r.accessible() {
+		for _, element := range r.accessibleElements() {
 			switch element.role {
 			case "button", "combobox", "textbox", "searchbox", "link", "tab", "checkbox", "spinbutton", "image", "dialog", "region", "complementary", "grid":
 				if element.name == "" {
@@ -509,14 +509,14 @@ func TestPageForAScreenReader(t *testing.T) {
 	}
 	named("with a zone failed")
 	r.Click(`#map .chip[data-pod]`)
-	r.Shows("dialog", "3 searched → 0 feasible → 0 scored")
+	r.WaitForText("dialog", "3 searched → 0 feasible → 0 scored")
 	named("with a pod explained")
 	r.Press(kb.Escape)
 	if twice := browsertest.Evaluate[string](r.Browser, `[...document.querySelectorAll("[id]")].map(({id}) => id).filter((id, i, all) => all.indexOf(id) < i).join()`); twice != "" {
 		t.Errorf("ids of several elements: %s", twice)
 	}
 	var tables []string
-	for _, element := range r.accessible() {
+	for _, element := range r.accessibleElements() {
 		if element.role == "region" {
 			tables = append(tables, element.name)
 		}
@@ -531,8 +531,8 @@ func TestPageForAScreenReader(t *testing.T) {
 
 type element struct{ role, name string }
 
-// accessible returns the elements as a screen reader gets them.
-func (r *reader) accessible() (elements []element) {
+// accessibleElements returns the elements as a screen reader gets them.
+func (r *pageUser) accessibleElements() (elements []element) {
 	r.t.Helper()
 	tree, err := chromedp.Call(r.Ctx, accessibility.GetFullAXTree, accessibility.GetFullAXTreeParams{})
 	if err != nil {

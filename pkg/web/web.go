@@ -41,8 +41,8 @@ func read(name string) []byte {
 	return data
 }
 
-// policy allows the page its own script and style, requests to its origin, and pictures that it draws.
-const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data: blob:; " +
+// pagePolicy allows the page its own script and style, requests to its origin, and pictures that it draws.
+const pagePolicy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data: blob:; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 // maxWaiting is the number of requests that may wait for the engine, which answers one at a time. maxHeld is the number of bytes of
@@ -52,18 +52,18 @@ const (
 	maxHeld    = 1 << 30
 )
 
-// patience is the time in which a client must receive each portion of an answer.
+// writeTimeout is the time in which a client must receive each portion of an answer.
 const (
-	patience = 10 * time.Second
-	portion  = 256 << 10
+	writeTimeout = 10 * time.Second
+	portionSize  = 256 << 10
 )
 
 // Server serves the page's files, and answers its requests with the engine.
 type Server struct {
-	engine *playground.Engine
-	names  []string
-	turns  chan struct{}
-	held   atomic.Int64 // bytes of requests and answers in memory
+	engine    *playground.Engine
+	names     []string
+	turns     chan struct{}
+	heldBytes atomic.Int64 // bytes of requests and answers in memory
 }
 
 // New returns a server of the page. Clients may address it by any IP address and by these names. It refuses all other names, since a page
@@ -100,30 +100,30 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 // ServeHTTP serves the page's files and the methods of the engine at /api/METHOD.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	header := w.Header()
-	header.Set("Content-Security-Policy", policy)
+	header.Set("Content-Security-Policy", pagePolicy)
 	header.Set("X-Content-Type-Options", "nosniff")
 	header.Set("Referrer-Policy", "no-referrer")
 	header.Set("Cross-Origin-Opener-Policy", "same-origin")
 	header.Set("Cross-Origin-Resource-Policy", "same-origin")
 	header.Set("Cache-Control", "no-store")
-	if !s.known(r.Host) {
+	if !s.isKnownHost(r.Host) {
 		refuse(w, r, http.StatusForbidden, playground.KindInput, "the page is not served as %q; open the address that simulate serve printed", r.Host)
 		return
 	}
 	method, isCall := strings.CutPrefix(r.URL.Path, "/api/")
 	switch {
 	case isCall:
-		s.call(w, r, method)
+		s.serveMethod(w, r, method)
 	case r.Method != http.MethodGet && r.Method != http.MethodHead:
 		header.Set("Allow", "GET, HEAD")
 		refuse(w, r, http.StatusMethodNotAllowed, playground.KindInput, "%s is not for files; use GET", r.Method)
 	default:
-		s.file(w, r)
+		s.serveFile(w, r)
 	}
 }
 
-// known reports whether clients may address the server by the host of a request.
-func (s *Server) known(host string) bool {
+// isKnownHost reports whether clients may address the server by the host of a request.
+func (s *Server) isKnownHost(host string) bool {
 	name, _, err := net.SplitHostPort(host)
 	if err != nil {
 		name = strings.Trim(host, "[]")
@@ -132,26 +132,26 @@ func (s *Server) known(host string) bool {
 	return err == nil || slices.Contains(s.names, strings.ToLower(name))
 }
 
-// files maps paths to the page's files and their types.
-var files = map[string]struct{ name, kind string }{
+// servedFiles maps paths to the page's files and their types.
+var servedFiles = map[string]struct{ name, kind string }{
 	"/":               {"index.html", "text/html; charset=utf-8"},
 	"/playground.js":  {"playground.js", "text/javascript; charset=utf-8"},
 	"/playground.css": {"playground.css", "text/css; charset=utf-8"},
 }
 
-func (s *Server) file(w http.ResponseWriter, r *http.Request) {
-	file, found := files[r.URL.Path]
+func (s *Server) serveFile(w http.ResponseWriter, r *http.Request) {
+	file, found := servedFiles[r.URL.Path]
 	if !found {
 		refuse(w, r, http.StatusNotFound, playground.KindInput, "there is no %s", r.URL.Path)
 		return
 	}
 	w.Header().Set("Content-Type", file.kind)
-	write(w, read(file.name))
+	writeAnswer(w, read(file.name))
 }
 
-func (s *Server) call(w http.ResponseWriter, r *http.Request, method string) {
+func (s *Server) serveMethod(w http.ResponseWriter, r *http.Request, method string) {
 	switch {
-	case !playground.Method(method):
+	case !playground.IsMethod(method):
 		refuse(w, r, http.StatusNotFound, playground.KindInput, "there is no method %q", method)
 		return
 	case r.Method != http.MethodPost:
@@ -168,32 +168,32 @@ func (s *Server) call(w http.ResponseWriter, r *http.Request, method string) {
 		refuse(w, r, http.StatusUnsupportedMediaType, playground.KindInput, "the request is packed by %q; send it as it is", r.Header.Get("Content-Encoding"))
 		return
 	}
-	body, ok := s.body(w, r)
-	defer s.held.Add(-int64(len(body)))
+	body, ok := s.readBody(w, r)
+	defer s.heldBytes.Add(-int64(len(body)))
 	if !ok {
 		return
 	}
-	answer, ok := s.answer(r.Context(), method, body)
-	defer s.held.Add(-int64(len(answer)))
-	if !ok || s.held.Add(int64(len(answer))) > maxHeld {
+	answer, ok := s.answerInTurn(r.Context(), method, body)
+	defer s.heldBytes.Add(-int64(len(answer)))
+	if !ok || s.heldBytes.Add(int64(len(answer))) > maxHeld {
 		refuse(w, r, http.StatusTooManyRequests, playground.KindLimit, "%d requests wait already; try again", maxWaiting)
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
-	write(w, answer)
+	writeAnswer(w, answer)
 }
 
-// body reads the request before it takes a turn, so that a slow client delays nobody. The bytes count as held until the caller releases
+// readBody reads the request before it takes a turn, so that a slow client delays nobody. The bytes count as held until the caller releases
 // them. If the request cannot be read, body sends the error.
-func (s *Server) body(w http.ResponseWriter, r *http.Request) (body []byte, ok bool) {
+func (s *Server) readBody(w http.ResponseWriter, r *http.Request) (body []byte, ok bool) {
 	limit := int64(s.engine.Limits.Bytes)
 	if limit > 0 {
 		r.Body = http.MaxBytesReader(w, r.Body, limit)
 	}
 	var read bytes.Buffer
 	for {
-		n, err := io.CopyN(&read, r.Body, portion)
-		held := s.held.Add(n)
+		n, err := io.CopyN(&read, r.Body, portionSize)
+		held := s.heldBytes.Add(n)
 		tooLarge := (*http.MaxBytesError)(nil)
 		switch {
 		case errors.Is(err, io.EOF):
@@ -210,10 +210,10 @@ func (s *Server) body(w http.ResponseWriter, r *http.Request) (body []byte, ok b
 	}
 }
 
-// answer waits for a turn and computes the answer. It gives up the turn before the answer is written. It returns false if too many requests
+// answerInTurn waits for a turn and computes the answer. It gives up the turn before the answer is written. It returns false if too many requests
 // wait.
-func (s *Server) answer(ctx context.Context, method string, body []byte) (answer []byte, ok bool) {
-	if playground.Free(method) {
+func (s *Server) answerInTurn(ctx context.Context, method string, body []byte) (answer []byte, ok bool) {
+	if playground.NeedsNoTurn(method) {
 		return s.engine.Answer(ctx, method, body), true
 	}
 	select {
@@ -225,16 +225,16 @@ func (s *Server) answer(ctx context.Context, method string, body []byte) (answer
 	}
 }
 
-// write sends an answer as long as the client receives it. It ignores errors, since the client may be gone.
-func write(w http.ResponseWriter, answer []byte) {
+// writeAnswer sends an answer as long as the client receives it. It ignores errors, since the client may be gone.
+func writeAnswer(w http.ResponseWriter, answer []byte) {
 	control := http.NewResponseController(w)
-	for part := range slices.Chunk(answer, portion) {
-		_ = control.SetWriteDeadline(time.Now().Add(patience)) // the recorder in tests does not support it
+	for part := range slices.Chunk(answer, portionSize) {
+		_ = control.SetWriteDeadline(time.Now().Add(writeTimeout)) // the recorder in tests does not support it
 		if _, err := w.Write(part); err != nil {
 			return
 		}
 	}
-	_ = control.SetWriteDeadline(time.Now().Add(patience)) // for buffered data
+	_ = control.SetWriteDeadline(time.Now().Add(writeTimeout)) // for buffered data
 }
 
 // isJSON reports whether the content type of a request is JSON in UTF-8.
@@ -253,8 +253,8 @@ func ownOrigin(r *http.Request) bool {
 	return err == nil && origin.Host == strings.Replace(r.Host, "%25", "%", 1) // Host has the zone of an IPv6 address escaped
 }
 
-// refusal is the page that a browser shows for a request that is refused.
-const refusal = `<!DOCTYPE html>
+// refusalPage is the page that a browser shows for a request that is refused.
+const refusalPage = `<!DOCTYPE html>
 <html lang="en"><meta charset="utf-8"><meta name="color-scheme" content="light dark"><title>Faultline playground</title>
 <h1>%s</h1><p>%s.</p></html>
 `
@@ -265,11 +265,11 @@ func refuse(w http.ResponseWriter, r *http.Request, status int, kind, format str
 	if strings.Contains(r.Header.Get("Accept"), "text/html") {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
 		w.WriteHeader(status)
-		write(w, fmt.Appendf(nil, refusal, http.StatusText(status), html.EscapeString(strings.ToUpper(message[:1])+message[1:])))
+		writeAnswer(w, fmt.Appendf(nil, refusalPage, http.StatusText(status), html.EscapeString(strings.ToUpper(message[:1])+message[1:])))
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	body, _ := json.Marshal(playground.Failure{Error: &playground.Error{Kind: kind, Message: message}}) // strings always have a JSON encoding
-	write(w, append(body, '\n'))
+	writeAnswer(w, append(body, '\n'))
 }

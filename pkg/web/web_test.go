@@ -115,13 +115,13 @@ func TestServerWithoutLimits(t *testing.T) {
 	}
 }
 
-// stuck is the connection of a client that reads nothing.
-type stuck struct {
+// stuckConnection is the connection of a client that reads nothing.
+type stuckConnection struct {
 	http.ResponseWriter
 	writes, over chan struct{}
 }
 
-func (s stuck) Write([]byte) (int, error) {
+func (s stuckConnection) Write([]byte) (int, error) {
 	s.writes <- struct{}{}
 	<-s.over
 	return 0, io.ErrClosedPipe
@@ -132,7 +132,7 @@ func TestUnreadAnswers(t *testing.T) {
 	server, writes, over := newServer(), make(chan struct{}), make(chan struct{})
 	defer close(over)
 	for range 40 {
-		go server.ServeHTTP(stuck{httptest.NewRecorder(), writes, over}, request("POST", "/api/run", "{}"))
+		go server.ServeHTTP(stuckConnection{httptest.NewRecorder(), writes, over}, request("POST", "/api/run", "{}"))
 		<-writes
 	}
 	recorder := httptest.NewRecorder()

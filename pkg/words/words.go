@@ -84,9 +84,9 @@ func Ordinal(n int) string {
 	return fmt.Sprintf("%d%s", n, suffix)
 }
 
-// Short returns the text if it has at most that many characters. Otherwise it keeps the beginning and the end of the text, and puts the length
+// Shorten returns the text if it has at most that many characters. Otherwise it keeps the beginning and the end of the text, and puts the length
 // of the text between them. The result then has at most that many characters, or 80 if that is more. A limit below 20 is not allowed.
-func Short(text string, most int) string {
+func Shorten(text string, most int) string {
 	runes := []rune(text)
 	if len(runes) <= most {
 		return text
@@ -96,30 +96,30 @@ func Short(text string, most int) string {
 	return fmt.Sprintf("%s… (%d characters) …%s", string(runes[:kept]), len(runes), string(runes[len(runes)-kept:]))
 }
 
-// longest is the maximum number of characters of a value in an error.
-const longest = 200
+// maxValueLength is the maximum number of characters of a value in an error.
+const maxValueLength = 200
 
 // values matches the values that an error may repeat from its input: quoted strings and words.
 var values = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|[^\s"]+`)
 
-// ShortValues returns the line. If the line is long, each long value in it is shortened by [Short].
-func ShortValues(line string) string {
-	if len(line) <= longest {
+// ShortenValues returns the line. If the line is long, each long value in it is shortened by [Shorten].
+func ShortenValues(line string) string {
+	if len(line) <= maxValueLength {
 		return line
 	}
 	return values.ReplaceAllStringFunc(line, func(value string) string {
-		if text, err := strconv.Unquote(value); err == nil && len(value) > longest {
-			return strconv.Quote(Short(text, longest))
+		if text, err := strconv.Unquote(value); err == nil && len(value) > maxValueLength {
+			return strconv.Quote(Shorten(text, maxValueLength))
 		}
-		return Short(value, longest)
+		return Shorten(value, maxValueLength)
 	})
 }
 
 // UpperFirst returns the line with its first letter in upper case. The line must begin with an ASCII letter.
 func UpperFirst(line string) string { return strings.ToUpper(line[:1]) + line[1:] }
 
-// Span returns a duration to the second, or to the minute from one hour on: "50 s", "5 min 50 s", "2 h 5 min".
-func Span(d time.Duration) string {
+// FormatDuration returns a duration to the second, or to the minute from one hour on: "50 s", "5 min 50 s", "2 h 5 min".
+func FormatDuration(d time.Duration) string {
 	d = d.Round(time.Second)
 	hours, minutes, seconds := int(d.Hours()), int(d.Minutes())%60, int(d.Seconds())%60
 	var parts []string

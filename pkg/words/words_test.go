@@ -35,11 +35,11 @@ func TestShortValues(t *testing.T) {
 		"--ties: unknown value \"" + long + `": use b`: `--ties: unknown value "` + x + "… (2000 characters) …" + x + `": use b`,
 		"--keys " + long + ": is given twice":          "--keys " + x + "… (2001 characters) …" + x[1:] + ": is given twice",
 	} {
-		got := ShortValues(line)
+		got := ShortenValues(line)
 		if got != want {
 			t.Errorf("%s\ngot  %s\nwant %s", line, got, want)
 		}
-		if again := ShortValues(got); again != got {
+		if again := ShortenValues(got); again != got {
 			t.Errorf("cut twice, it is %s", again)
 		}
 	}
@@ -47,7 +47,7 @@ func TestShortValues(t *testing.T) {
 
 // If a text in quotes is cut, the result is in quotes, and the length in it is that of the text.
 func TestShortValuesKeepQuotes(t *testing.T) {
-	got := ShortValues(strconv.Quote(strings.Repeat("\"\n", 500)))
+	got := ShortenValues(strconv.Quote(strings.Repeat("\"\n", 500)))
 	if text, err := strconv.Unquote(got); err != nil || !strings.Contains(text, " (1000 characters) ") {
 		t.Errorf("%s: %v", got, err)
 	}

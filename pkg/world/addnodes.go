@@ -22,15 +22,15 @@ import (
 // addNodes adds nodes that are like an existing one. They are ready and have no pods.
 func (c *Cluster) addNodes(_ context.Context, state *cluster.State, step *scenario.LoadedStep, to *Record) (*cluster.State, string, error) {
 	action, path := step.AddNodes, field.NewPath("addNodes")
-	like, from, problem := c.known(state, path.Child("like"), action.Like)
-	place, _, misplaced := c.known(state, path.Child("inPlaceOf"), cmp.Or(action.InPlaceOf, action.Like))
+	like, from, problem := c.findKnownNode(state, path.Child("like"), action.Like)
+	place, _, misplaced := c.findKnownNode(state, path.Child("inPlaceOf"), cmp.Or(action.InPlaceOf, action.Like))
 	if problem != nil {
 		return state, "", problem
 	}
 	if misplaced != nil {
 		return state, "", misplaced
 	}
-	made := inPlace(like, place)
+	made := copyNodeToPlace(like, place)
 	if action.CPU != "" {
 		size, _ := action.Type().Size(nil) // the scenario has checked the size
 		topology.Resize(made, size)
@@ -39,28 +39,28 @@ func (c *Cluster) addNodes(_ context.Context, state *cluster.State, step *scenar
 		metav1.SetMetaDataLabel(&made.ObjectMeta, key, value)
 	}
 	var added []cluster.Object
-	for _, name := range newNames(state, place.Name, action.Count) {
-		added = append(added, Machine(from, like, made.DeepCopy(), name)...)
+	for _, name := range newNodeNames(state, place.Name, action.Count) {
+		added = append(added, NewNodeObjects(from, like, made.DeepCopy(), name)...)
 	}
-	next, err := c.start(At(state, state.Now.Add(action.Startup())), path, to, added)
+	next, err := c.startNodes(AtTime(state, state.Now.Add(action.Startup())), path, to, added)
 	return next, fmt.Sprintf("add %s like %s", words.Count(action.Count, "node"), like.Name), err
 }
 
-// known returns the node with the name, and a state that has the objects published for the node (see [published]). The node is in the state,
-// or a step or a failure has removed it; [Cluster.gone] has the removed ones.
-func (c *Cluster) known(state *cluster.State, path *field.Path, name string) (*v1.Node, *cluster.State, error) {
+// findKnownNode returns the node with the name, and a state that has the objects published for the node (see [publishedObjects]). The node is in the state,
+// or a step or a failure has removed it; [Cluster.removed] has the removed ones.
+func (c *Cluster) findKnownNode(state *cluster.State, path *field.Path, name string) (*v1.Node, *cluster.State, error) {
 	if found := state.Node(name); found != nil {
 		return found, state, nil
 	}
-	if found := c.gone.Node(name); found != nil {
-		return found, &c.gone, nil
+	if found := c.removed.Node(name); found != nil {
+		return found, &c.removed, nil
 	}
 	_, err := SelectNodes(state, path, scenario.Nodes{Names: []string{name}})
 	return nil, nil, &Problem{path, err}
 }
 
-// start admits nodes and the objects published for them. The nodes are ready, and the scheduler may use them.
-func (c *Cluster) start(state *cluster.State, path *field.Path, to *Record, added []cluster.Object) (*cluster.State, error) {
+// startNodes admits nodes and the objects published for them. The nodes are ready, and the scheduler may use them.
+func (c *Cluster) startNodes(state *cluster.State, path *field.Path, to *Record, added []cluster.Object) (*cluster.State, error) {
 	next, err := c.admit(state, path, to, added...)
 	if err != nil {
 		return next, err
@@ -77,32 +77,32 @@ func (c *Cluster) start(state *cluster.State, path *field.Path, to *Record, adde
 	return next, err
 }
 
-// newNames returns count unused names for nodes that are copies of the node like.
-func newNames(state *cluster.State, like string, count int) []string {
+// newNodeNames returns count unused names for nodes that are copies of the node like.
+func newNodeNames(state *cluster.State, like string, count int) []string {
 	taken := state.NodesByName()
 	var names []string
 	for i := 1; len(names) < count; i++ {
-		if name := newName(like, i); taken[name] == nil {
+		if name := newNodeName(like, i); taken[name] == nil {
 			names = append(names, name)
 		}
 	}
 	return names
 }
 
-// newName returns the name of the i-th copy of the node like. The name is also the value of a label, which has at most 63 characters.
-func newName(like string, i int) string {
+// newNodeName returns the name of the i-th copy of the node like. The name is also the value of a label, which has at most 63 characters.
+func newNodeName(like string, i int) string {
 	return fmt.Sprintf("%s-new-%d", strings.TrimRight(like[:min(len(like), 50)], "-."), i)
 }
 
-// machine returns a copy of the node like, with the objects that kubelet and drivers publish for it; see [Machine].
-func machine(state *cluster.State, like *v1.Node, name string) []cluster.Object {
-	return Machine(state, like, like.DeepCopy(), name)
+// cloneNodeObjects returns a copy of the node like, with the objects that kubelet and drivers publish for it; see [NewNodeObjects].
+func cloneNodeObjects(state *cluster.State, like *v1.Node, name string) []cluster.Object {
+	return NewNodeObjects(state, like, like.DeepCopy(), name)
 }
 
-// Machine turns made, a changed copy of the node like, into a new node with the given name. It returns the node, and copies of the objects
+// NewNodeObjects turns made, a changed copy of the node like, into a new node with the given name. It returns the node, and copies of the objects
 // that kubelet and drivers publish for like: its CSINode and its ResourceSlices. The new node has no images, since a node pulls an image
 // when its first pod needs it.
-func Machine(state *cluster.State, like, made *v1.Node, name string) []cluster.Object {
+func NewNodeObjects(state *cluster.State, like, made *v1.Node, name string) []cluster.Object {
 	made.ObjectMeta = metav1.ObjectMeta{Name: name, Labels: made.Labels, Annotations: made.Annotations}
 	for key, value := range made.Labels {
 		if value == like.Name || key == v1.LabelHostname {
@@ -112,16 +112,16 @@ func Machine(state *cluster.State, like, made *v1.Node, name string) []cluster.O
 	made.Spec.ProviderID, made.Spec.PodCIDR, made.Spec.PodCIDRs = "", "", nil
 	made.Status.Addresses, made.Status.Images, made.Status.VolumesAttached, made.Status.VolumesInUse = nil, nil, nil, nil
 	all := []cluster.Object{made}
-	if of := csiNode(state, like.Name); of != nil {
+	if of := findCSINode(state, like.Name); of != nil {
 		of = of.DeepCopy()
 		of.ObjectMeta = metav1.ObjectMeta{Name: name, Annotations: of.Annotations}
 		all = append(all, of)
 	}
-	for _, published := range devicesOf(like.Name, state.ResourceSlices) {
+	for _, published := range nodeResourceSlices(like.Name, state.ResourceSlices) {
 		of := published.DeepCopy()
-		of.ObjectMeta = metav1.ObjectMeta{Name: renamed(of.Name, like.Name, name)}
-		of.Spec.NodeName, of.Spec.Pool.Name = &name, renamed(of.Spec.Pool.Name, like.Name, name)
-		of.Spec.Pool.ResourceSliceCount = int64(len(slices.DeleteFunc(devicesOf(like.Name, state.ResourceSlices), func(other *resourcev1.ResourceSlice) bool {
+		of.ObjectMeta = metav1.ObjectMeta{Name: replaceNodeName(of.Name, like.Name, name)}
+		of.Spec.NodeName, of.Spec.Pool.Name = &name, replaceNodeName(of.Spec.Pool.Name, like.Name, name)
+		of.Spec.Pool.ResourceSliceCount = int64(len(slices.DeleteFunc(nodeResourceSlices(like.Name, state.ResourceSlices), func(other *resourcev1.ResourceSlice) bool {
 			return other.Spec.Driver != published.Spec.Driver || other.Spec.Pool.Name != published.Spec.Pool.Name
 		})))
 		all = append(all, of)
@@ -129,9 +129,9 @@ func Machine(state *cluster.State, like, made *v1.Node, name string) []cluster.O
 	return all
 }
 
-// renamed replaces the old node's name within a name by the new node's: slices-a becomes slices-b. A name without the old one gets the new
+// replaceNodeName replaces the old node's name within a name by the new node's: slices-a becomes slices-b. A name without the old one gets the new
 // one as a prefix: gpus becomes b-gpus.
-func renamed(name, like, node string) string {
+func replaceNodeName(name, like, node string) string {
 	if strings.Contains(name, like) {
 		return strings.ReplaceAll(name, like, node)
 	}

@@ -14,11 +14,11 @@ import (
 // apply creates or changes objects.
 func (c *Cluster) apply(_ context.Context, state *cluster.State, step *scenario.LoadedStep, to *Record) (*cluster.State, string, error) {
 	next, err := c.admit(state, field.NewPath("apply"), to, step.Objects...)
-	return next, Applied(step), err
+	return next, DescribeApply(step), err
 }
 
-// Applied describes an apply step as a kubectl command.
-func Applied(step *scenario.LoadedStep) string {
+// DescribeApply describes an apply step as a kubectl command.
+func DescribeApply(step *scenario.LoadedStep) string {
 	if step.Action != "" {
 		return step.Action
 	}

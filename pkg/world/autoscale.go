@@ -72,41 +72,41 @@ type ScalingEvent struct {
 // scaler is a Cluster Autoscaler together with the cloud that creates its nodes.
 type scaler struct {
 	*scenario.Autoscaler
-	decides *autoscaler.Autoscaler
+	planner *autoscaler.Autoscaler
 	prices  map[string]float64 // price of a node in an hour, by group
 	cloud
 }
 
 // cloud is the cloud provider's memory. Its maps are replaced, never changed in place, since marks share them.
 type cloud struct {
-	coming []comingNode        // nodes that were asked for and are not ready yet, in order
-	tried  *tried              // the last search of all zones that helped no pod; nil: none
-	like   map[string]*v1.Node // what a new node of a group looks like, by group
-	stuck  map[string]bool     // nodes whose drain did not end; the autoscaler leaves them alone
+	requested    []requestedNode     // nodes that were asked for and are not ready yet, in order
+	failedSearch *zoneSearch         // the last search of all zones that helped no pod; nil: none
+	templates    map[string]*v1.Node // what a new node of a group looks like, by group
+	stuck        map[string]bool     // nodes whose drain did not end; the autoscaler leaves them alone
 }
 
-// tried are the pods and the nodes of a search in which new nodes helped in no zone. Another search with the same pods and nodes would find
+// zoneSearch are the pods and the nodes of a search in which new nodes helped in no zone. Another search with the same pods and nodes would find
 // none, either.
-type tried struct {
+type zoneSearch struct {
 	pods  []*v1.Pod
 	nodes []*v1.Node
 }
 
-// comingNode is a node that the autoscaler asked for and the cloud has not started yet.
-type comingNode struct {
+// requestedNode is a node that the autoscaler asked for and the cloud has not started yet.
+type requestedNode struct {
 	group, zone string // an empty zone is any zone
 	at          time.Time
 }
 
-// Autoscale gives the cluster a Cluster Autoscaler, which acts when nothing else moves. With nil, nothing adds or removes nodes.
-func (c *Cluster) Autoscale(with *scenario.Autoscaler) error {
+// SetAutoscaler gives the cluster a Cluster Autoscaler, which acts when nothing else moves. With nil, nothing adds or removes nodes.
+func (c *Cluster) SetAutoscaler(with *scenario.Autoscaler) error {
 	if with == nil || c.engine == nil {
 		return nil
 	}
 	options, _ := with.Options() // loading the scenario has validated them
 	decides, err := autoscaler.New(c.config, options, c.ties)
 	if err == nil {
-		c.scaler = &scaler{Autoscaler: with, decides: decides, prices: map[string]float64{}}
+		c.scaler = &scaler{Autoscaler: with, planner: decides, prices: map[string]float64{}}
 	}
 	return err
 }
@@ -115,7 +115,7 @@ func (c *Cluster) Autoscale(with *scenario.Autoscaler) error {
 // does not replace the node.
 func (s *scaler) groups(state *cluster.State) []autoscaler.Group {
 	var all []autoscaler.Group
-	like := maps.Clone(s.like)
+	like := maps.Clone(s.templates)
 	if like == nil {
 		like = map[string]*v1.Node{}
 	}
@@ -132,13 +132,13 @@ func (s *scaler) groups(state *cluster.State) []autoscaler.Group {
 				group.Min, group.Max = max(group.Min-1, 0), group.Max-1
 			}
 		}
-		if of := s.site(state, of, ""); of != nil {
+		if of := s.templateNode(state, of, ""); of != nil {
 			like[s.NodeGroups[i].Name] = of
 		} else if like[group.Name] == nil {
 			like[group.Name] = state.Node(s.NodeGroups[i].Template)
 		}
 		group.Target = len(group.Nodes)
-		for _, node := range s.coming {
+		for _, node := range s.requested {
 			if node.group == of.Name {
 				group.Target++
 			}
@@ -146,24 +146,24 @@ func (s *scaler) groups(state *cluster.State) []autoscaler.Group {
 		if like[of.Name] != nil {
 			price, _, _ := topology.Price(like[of.Name]) // loading the scenario has validated the price
 			s.prices[of.Name] = cmp.Or(of.Price, price)
-			group.Template = s.made(state, of, like[of.Name], "template")[0].(*v1.Node)
+			group.Template = s.newGroupNode(state, of, like[of.Name], "template")[0].(*v1.Node)
 		}
 		all = append(all, group)
 	}
-	s.like = like
+	s.templates = like
 	return all
 }
 
-// site returns the node that the next node of the group copies; nil if the group has no node that answers. It is in the given zone or, if
+// templateNode returns the node that the next node of the group copies; nil if the group has no node that answers. It is in the given zone or, if
 // zone is empty, in the zone in which the group has the fewest nodes, since clouds spread a group over zones. Nodes that do not answer do
 // not count: a zone that is down gets no nodes. Within a zone a node that is not cordoned comes first, as when the autoscaler decides.
 // Otherwise a group whose cordoned node is of another kind would get such nodes forever, and the pods would not fit on them.
-func (s *scaler) site(state *cluster.State, of *scenario.AutoscaledGroup, zone string) *v1.Node {
+func (s *scaler) templateNode(state *cluster.State, of *scenario.AutoscaledGroup, zone string) *v1.Node {
 	var zones []string
 	first, nodes := map[string]*v1.Node{}, map[string]int{}
 	for _, node := range state.Nodes {
 		in := topology.ZoneOf(node.Labels)
-		if !of.Has(node) || !cluster.Answers(node) || zone != "" && in != zone {
+		if !of.Has(node) || !cluster.KubeletResponds(node) || zone != "" && in != zone {
 			continue
 		}
 		if nodes[in]++; nodes[in] == 1 {
@@ -178,9 +178,9 @@ func (s *scaler) site(state *cluster.State, of *scenario.AutoscaledGroup, zone s
 	return first[slices.MinFunc(zones, func(a, b string) int { return cmp.Compare(nodes[a], nodes[b]) })]
 }
 
-// made returns a new node of the group, and the objects published for the node.
-func (s *scaler) made(state *cluster.State, group *scenario.AutoscaledGroup, like *v1.Node, name string) []cluster.Object {
-	objects := machine(state, like, name)
+// newGroupNode returns a new node of the group, and the objects published for the node.
+func (s *scaler) newGroupNode(state *cluster.State, group *scenario.AutoscaledGroup, like *v1.Node, name string) []cluster.Object {
+	objects := cloneNodeObjects(state, like, name)
 	made := objects[0].(*v1.Node)
 	made.Spec.Unschedulable = false
 	if key, value, labelled := strings.Cut(group.From, "="); labelled {
@@ -191,35 +191,35 @@ func (s *scaler) made(state *cluster.State, group *scenario.AutoscaledGroup, lik
 	return objects
 }
 
-// autoscale asks the autoscaler what to do in a cluster in which nothing moves. It returns the same state if nothing changes now, and the
+// runAutoscaler asks the autoscaler what to do in a cluster in which nothing moves. It returns the same state if nothing changes now, and the
 // time to ask again; the zero time means that only another change makes it worth asking.
-func (c *Cluster) autoscale(ctx context.Context, state *cluster.State, to *Record) (*cluster.State, time.Time, error) {
+func (c *Cluster) runAutoscaler(ctx context.Context, state *cluster.State, to *Record) (*cluster.State, time.Time, error) {
 	s := c.scaler
 	if s == nil {
 		return state, time.Time{}, nil
 	}
-	next, err := s.arrive(c, state, to)
+	next, err := s.startRequestedNodes(c, state, to)
 	if err != nil || next != state {
 		return next, time.Time{}, err
 	}
 	groups := s.groups(state)
-	done := to.autoscaling(s, groups)
-	done.moment(state, len(to.Pending), s.Autoscaler)
-	decision, zone, err := s.decide(ctx, state, groups, unschedulable(to.Pending))
+	done := to.ensureAutoscaling(s, groups)
+	done.appendMoment(state, len(to.Pending), s.Autoscaler)
+	decision, zone, err := s.decide(ctx, state, groups, unschedulablePods(to.Pending))
 	if err != nil {
 		return nil, time.Time{}, err
 	}
-	done.report(state, decision)
+	done.appendEvents(state, decision)
 	if len(decision.Plan)+len(decision.Deleted) == 0 {
 		done.Status = decision.Status()
 	}
 	again := decision.Again
 	for _, share := range decision.Plan {
 		for range share.To - share.From {
-			s.coming = append(slices.Clip(s.coming), comingNode{share.Group, zone, state.Now.Add(s.Startup())})
+			s.requested = append(slices.Clip(s.requested), requestedNode{share.Group, zone, state.Now.Add(s.Startup())})
 		}
 	}
-	for _, node := range s.coming {
+	for _, node := range s.requested {
 		if again.IsZero() || node.at.Before(again) {
 			again = node.at
 		}
@@ -228,7 +228,7 @@ func (c *Cluster) autoscale(ctx context.Context, state *cluster.State, to *Recor
 		next, err = c.scaleDown(ctx, state, decision.Deleted, to)
 	}
 	if next != nil {
-		done.resized(s.groups(next))
+		done.setGroupSizes(s.groups(next))
 	}
 	return next, again, err
 }
@@ -238,32 +238,32 @@ func (c *Cluster) autoscale(ctx context.Context, state *cluster.State, to *Recor
 // node while a's node is first. If no group helps, decide therefore asks again with each zone's nodes first. It returns the first zone that
 // helps, in which the cloud then creates the nodes.
 func (s *scaler) decide(ctx context.Context, state *cluster.State, groups []autoscaler.Group, pods []*v1.Pod) (*autoscaler.Decision, string, error) {
-	decision, err := s.decides.Loop(ctx, state, groups, pods)
+	decision, err := s.planner.Loop(ctx, state, groups, pods)
 	if err != nil || decision.ScaleUp != autoscaler.ScaleUpNoOptions || len(decision.Deleted) > 0 {
 		return decision, "", err
 	}
-	if s.tried != nil && slices.Equal(s.tried.pods, decision.Help) && slices.Equal(s.tried.nodes, state.Nodes) {
+	if s.failedSearch != nil && slices.Equal(s.failedSearch.pods, decision.Help) && slices.Equal(s.failedSearch.nodes, state.Nodes) {
 		return decision, "", nil
 	}
 	zones, _ := topology.Domains(state.Nodes, topology.ZoneKey(state.Nodes))
-	after := s.decides.Mark()
+	after := s.planner.Mark()
 	for _, zone := range zones {
 		elsewhere := func(node *v1.Node) bool { return topology.ZoneOf(node.Labels) != zone.Value }
 		inZone := func(node *v1.Node) bool { return !elsewhere(node) }
 		turned := *state
 		turned.Nodes = slices.Concat(slices.DeleteFunc(slices.Clone(state.Nodes), elsewhere), slices.DeleteFunc(slices.Clone(state.Nodes), inZone))
-		other, err := s.decides.Loop(ctx, &turned, groups, pods)
+		other, err := s.planner.Loop(ctx, &turned, groups, pods)
 		if err != nil || other.ScaleUp == autoscaler.ScaleUpSuccessful {
 			return other, zone.Value, err
 		}
 	}
-	s.decides.Return(after)
-	s.tried = &tried{decision.Help, state.Nodes}
+	s.planner.Resume(after)
+	s.failedSearch = &zoneSearch{decision.Help, state.Nodes}
 	return decision, "", nil
 }
 
-// unschedulable returns the pods that the scheduler tried and could not place.
-func unschedulable(pending []placement.Pending) []*v1.Pod {
+// unschedulablePods returns the pods that the scheduler tried and could not place.
+func unschedulablePods(pending []placement.Pending) []*v1.Pod {
 	var pods []*v1.Pod
 	for _, p := range pending {
 		if p.Untried == "" && p.Message != placement.Gated && p.Pod.DeletionTimestamp == nil && p.Pod.Status.NominatedNodeName == "" {
@@ -273,29 +273,29 @@ func unschedulable(pending []placement.Pending) []*v1.Pod {
 	return pods
 }
 
-// arrive starts the nodes that the cloud has ready by now.
-func (s *scaler) arrive(c *Cluster, state *cluster.State, to *Record) (*cluster.State, error) {
-	var later []comingNode
+// startRequestedNodes starts the nodes that the cloud has ready by now.
+func (s *scaler) startRequestedNodes(c *Cluster, state *cluster.State, to *Record) (*cluster.State, error) {
+	var later []requestedNode
 	var added []cluster.Object
 	there := state
-	for _, node := range s.coming {
+	for _, node := range s.requested {
 		if node.at.After(state.Now.Time) {
 			later = append(later, node)
 			continue
 		}
 		of := &s.NodeGroups[slices.IndexFunc(s.NodeGroups, func(g scenario.AutoscaledGroup) bool { return g.Name == node.group })]
-		like := cmp.Or(s.site(there, of, node.zone), s.like[of.Name])
+		like := cmp.Or(s.templateNode(there, of, node.zone), s.templates[of.Name])
 		base, _, _ := strings.Cut(like.Name, "-new-") // the autoscaler may have added like, too
-		objects := s.made(state, of, like, newNames(there, base, 1)[0])
+		objects := s.newGroupNode(state, of, like, newNodeNames(there, base, 1)[0])
 		there = there.With(objects[0]) // the next node then gets another name
 		added = append(added, objects...)
-		done := to.autoscaling(s, nil) // an earlier step may have asked for the node
+		done := to.ensureAutoscaling(s, nil) // an earlier step may have asked for the node
 		done.Added = append(done.Added, objects[0].GetName())
 	}
-	if s.coming = later; added == nil {
+	if s.requested = later; added == nil {
 		return state, nil
 	}
-	return c.start(state, nil, to, added)
+	return c.startNodes(state, nil, to, added)
 }
 
 // scaleDown drains the nodes and removes each node whose drain ends. The autoscaler leaves the others alone from then on.
@@ -307,7 +307,7 @@ func (c *Cluster) scaleDown(ctx context.Context, state *cluster.State, removals 
 	for _, removal := range removals {
 		names = append(names, removal.Node)
 	}
-	next, drained, err := c.Drain(ctx, state, names, DrainOptions{DrainOptions: node.DrainOptions{Force: true, IgnoreDaemonSets: true, DeleteEmptyDirData: true}}, to)
+	next, drained, err := c.DrainNodes(ctx, state, names, DrainOptions{DrainOptions: node.DrainOptions{Force: true, IgnoreDaemonSets: true, DeleteEmptyDirData: true}}, to)
 	if err != nil {
 		return nil, err
 	}
@@ -321,7 +321,7 @@ func (c *Cluster) scaleDown(ctx context.Context, state *cluster.State, removals 
 				return nil, err
 			}
 			to.Autoscaling.Events = append(to.Autoscaling.Events, ScalingEvent{At: next.Now, Reason: "ScaleDownFailed",
-				Message: fmt.Sprintf("failed to drain and delete node: %s: %s", d.Node, d.Stays()[0].Reason)})
+				Message: fmt.Sprintf("failed to drain and delete node: %s: %s", d.Node, d.BlockingPods()[0].Reason)})
 			continue
 		}
 		if next, err = node.Fail(next, node.Deleted, d.Node); err != nil {
@@ -332,9 +332,9 @@ func (c *Cluster) scaleDown(ctx context.Context, state *cluster.State, removals 
 	return next, nil
 }
 
-// autoscaling returns the record of what the autoscaler did, and creates it if it is missing. The sizes "before" are those at the first
+// ensureAutoscaling returns the record of what the autoscaler did, and creates it if it is missing. The sizes "before" are those at the first
 // call.
-func (r *Record) autoscaling(s *scaler, groups []autoscaler.Group) *Autoscaling {
+func (r *Record) ensureAutoscaling(s *scaler, groups []autoscaler.Group) *Autoscaling {
 	if r.Autoscaling == nil {
 		r.Autoscaling = &Autoscaling{}
 	}
@@ -346,8 +346,8 @@ func (r *Record) autoscaling(s *scaler, groups []autoscaler.Group) *Autoscaling 
 	return r.Autoscaling
 }
 
-// moment appends the current numbers, unless they equal the last moment's.
-func (a *Autoscaling) moment(state *cluster.State, pending int, by *scenario.Autoscaler) {
+// appendMoment appends the current numbers, unless they equal the last moment's.
+func (a *Autoscaling) appendMoment(state *cluster.State, pending int, by *scenario.Autoscaler) {
 	now := Moment{At: state.Now, Nodes: len(state.Nodes), Pending: pending}
 	for _, node := range state.Nodes {
 		if price, known, _ := by.Price(node); known { // loading the scenario has validated the price
@@ -362,24 +362,24 @@ func (a *Autoscaling) moment(state *cluster.State, pending int, by *scenario.Aut
 	a.Moments = append(a.Moments, now)
 }
 
-// resized sets the current sizes of the groups.
-func (a *Autoscaling) resized(groups []autoscaler.Group) {
+// setGroupSizes sets the current sizes of the groups.
+func (a *Autoscaling) setGroupSizes(groups []autoscaler.Group) {
 	for i, group := range groups {
 		a.Groups[i].To = group.Target
 	}
 }
 
-// said are the reasons of the events that a report shows: events about pods, and about the cluster. The autoscaler reports each change of a
+// reportedReasons are the reasons of the events that a report shows: events about pods, and about the cluster. The autoscaler reports each change of a
 // size twice, for the group and for its pods; the report shows the second.
-var said = []string{"NotTriggerScaleUp", "TriggeredScaleUp", "ScaleDownEmpty", "ScaleDown", "MaxNodesTotalReached", "ClusterUnhealthy"}
+var reportedReasons = []string{"NotTriggerScaleUp", "TriggeredScaleUp", "ScaleDownEmpty", "ScaleDown", "MaxNodesTotalReached", "ClusterUnhealthy"}
 
-// report appends the events of a loop. Earlier NotTriggerScaleUp events are removed, since the loop has judged those pods anew.
-func (a *Autoscaling) report(state *cluster.State, decision *autoscaler.Decision) {
+// appendEvents appends the events of a loop. Earlier NotTriggerScaleUp events are removed, since the loop has judged those pods anew.
+func (a *Autoscaling) appendEvents(state *cluster.State, decision *autoscaler.Decision) {
 	a.Events = slices.DeleteFunc(a.Events, func(e ScalingEvent) bool { return e.Reason == "NotTriggerScaleUp" })
 	owner := state.Owners()
-	a.slow(owner, decision)
+	a.recordSlowWorkloads(owner, decision)
 	for _, e := range decision.Events {
-		if !slices.Contains(said, e.Reason) || e.Node != "" {
+		if !slices.Contains(reportedReasons, e.Reason) || e.Node != "" {
 			continue
 		}
 		same := func(other ScalingEvent) bool { return other.Reason == e.Reason && other.Message == e.Message }
@@ -399,8 +399,8 @@ func (a *Autoscaling) Changed() bool {
 	return slices.ContainsFunc(a.Groups, func(g GroupSize) bool { return g.From != g.To })
 }
 
-// Costs returns how much more the changed groups cost in an hour than before (negative if less), and whether all their prices are known.
-func (a *Autoscaling) Costs() (more float64, known bool) {
+// ExtraCost returns how much more the changed groups cost in an hour than before (negative if less), and whether all their prices are known.
+func (a *Autoscaling) ExtraCost() (more float64, known bool) {
 	known = true
 	for _, g := range a.Groups {
 		more += g.Price * float64(g.To-g.From)
@@ -409,15 +409,15 @@ func (a *Autoscaling) Costs() (more float64, known bool) {
 	return more, known
 }
 
-// OfChanges returns a copy that has only the groups whose sizes have changed.
-func (a *Autoscaling) OfChanges() *Autoscaling {
+// WithoutUnchangedGroups returns a copy that has only the groups whose sizes have changed.
+func (a *Autoscaling) WithoutUnchangedGroups() *Autoscaling {
 	shown := *a
 	shown.Groups = slices.DeleteFunc(slices.Clone(a.Groups), func(g GroupSize) bool { return g.From == g.To })
 	return &shown
 }
 
-// Grown returns the time from since to the last moment at which nodes were added; 0 if none were.
-func (a *Autoscaling) Grown(since time.Time) (last time.Duration) {
+// LastGrowth returns the time from since to the last moment at which nodes were added; 0 if none were.
+func (a *Autoscaling) LastGrowth(since time.Time) (last time.Duration) {
 	for i := 1; i < len(a.Moments); i++ {
 		if a.Moments[i].Nodes > a.Moments[i-1].Nodes {
 			last = a.Moments[i].At.Sub(since)
@@ -426,8 +426,8 @@ func (a *Autoscaling) Grown(since time.Time) (last time.Duration) {
 	return last
 }
 
-// Words returns "spot 3->5, its maximum, large 2->1", or "changes no group".
-func (a *Autoscaling) Words() string {
+// DescribeSizes returns "spot 3->5, its maximum, large 2->1", or "changes no group".
+func (a *Autoscaling) DescribeSizes() string {
 	var all []string
 	for _, g := range a.Groups {
 		if g.From == g.To {

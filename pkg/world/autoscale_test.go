@@ -21,14 +21,14 @@ func TestNodeOfAnEarlierStepArrives(t *testing.T) {
 	state := (&cluster.State{Now: cluster.Epoch}).With(one)
 	s := &scaler{
 		Autoscaler: &scenario.Autoscaler{NodeGroups: []scenario.AutoscaledGroup{{Name: "web", From: "pool=web", Max: 3}}},
-		cloud:      cloud{coming: []comingNode{{group: "web", at: cluster.Epoch.Time}}},
+		cloud:      cloud{requested: []requestedNode{{group: "web", at: cluster.Epoch.Time}}},
 	}
 	var to Record
-	next, err := s.arrive(&Cluster{}, state, &to)
+	next, err := s.startRequestedNodes(&Cluster{}, state, &to)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(next.Nodes) != 2 || len(s.coming) != 0 || to.Autoscaling == nil || !slices.Equal(to.Autoscaling.Added, []string{"n1-new-1"}) {
-		t.Errorf("nodes %d, still to come %d, record %+v", len(next.Nodes), len(s.coming), to.Autoscaling)
+	if len(next.Nodes) != 2 || len(s.requested) != 0 || to.Autoscaling == nil || !slices.Equal(to.Autoscaling.Added, []string{"n1-new-1"}) {
+		t.Errorf("nodes %d, still to come %d, record %+v", len(next.Nodes), len(s.requested), to.Autoscaling)
 	}
 }

@@ -33,9 +33,9 @@ type Cluster struct {
 	ties        sched.Ties
 	engine      *sched.Engine
 	controllers controller.Controllers
-	source      *rand.PCG     // random source of the controllers; nil without random ties
+	tieSource   *rand.PCG     // random source of the controllers; nil without random ties
 	arrivals    *rand.PCG     // random source of the order of what arrives at the same time; nil without random arrivals
-	gone        cluster.State // nodes that steps removed, with the objects published for them
+	removed     cluster.State // nodes that steps removed, with the objects published for them
 	scaler      *scaler       // nil: nobody adds or removes nodes
 }
 
@@ -66,23 +66,23 @@ func (c *Cluster) Cycles() sched.Cycles { return c.engine.Cycles() }
 func (c *Cluster) Close() {
 	c.engine.Close()
 	if c.scaler != nil {
-		c.scaler.decides.Close()
+		c.scaler.planner.Close()
 	}
 }
 
 // Reset makes controllers and scheduler forget what they have done, but keeps caches about the cluster.
 func (c *Cluster) Reset() {
 	c.engine.Reset()
-	c.gone = cluster.State{}
-	c.controllers.Rand, c.controllers.Seed, c.source = nil, nil, nil
+	c.removed = cluster.State{}
+	c.controllers.Rand, c.controllers.Seed, c.tieSource = nil, nil, nil
 	c.controllers.Arrivals, c.arrivals = nil, nil
 	if c.scaler != nil {
-		c.scaler.decides.Return(autoscaler.Mark{})
+		c.scaler.planner.Resume(autoscaler.Mark{})
 		c.scaler.cloud = cloud{}
 	}
 	if c.ties.Random {
-		c.source = rand.NewPCG(c.ties.Seed, 1)
-		c.controllers.Rand, c.controllers.Seed = rand.New(c.source), &c.ties.Seed
+		c.tieSource = rand.NewPCG(c.ties.Seed, 1)
+		c.controllers.Rand, c.controllers.Seed = rand.New(c.tieSource), &c.ties.Seed
 	}
 	if c.ties.Arrivals {
 		c.arrivals = rand.NewPCG(c.ties.Seed, 3)
@@ -97,7 +97,7 @@ func (c *Cluster) ResetTo(ties sched.Ties) error {
 	}
 	c.ties = ties
 	if c.scaler != nil {
-		c.scaler.decides.Ties = ties
+		c.scaler.planner.Ties = ties
 	}
 	c.Reset()
 	return nil
@@ -108,11 +108,11 @@ type Mark struct {
 	// Members are the marks of the members of a federation.
 	Members map[string]Mark
 
-	engine           sched.Mark
-	source, arrivals rand.PCG
-	gone             cluster.State
-	scaler           autoscaler.Mark
-	cloud            cloud
+	engine              sched.Mark
+	tieSource, arrivals rand.PCG
+	removed             cluster.State
+	scaler              autoscaler.Mark
+	cloud               cloud
 }
 
 // NextStart returns the index of the node at which the scheduler's next search for feasible nodes begins; see [sched.Engine].
@@ -120,15 +120,15 @@ func (m Mark) NextStart() int { return m.engine.NextStart() }
 
 // Mark returns the cluster's position.
 func (c *Cluster) Mark() Mark {
-	m := Mark{engine: c.engine.Mark(), gone: c.gone}
-	if c.source != nil {
-		m.source = *c.source
+	m := Mark{engine: c.engine.Mark(), removed: c.removed}
+	if c.tieSource != nil {
+		m.tieSource = *c.tieSource
 	}
 	if c.arrivals != nil {
 		m.arrivals = *c.arrivals
 	}
 	if c.scaler != nil {
-		m.scaler, m.cloud = c.scaler.decides.Mark(), c.scaler.cloud
+		m.scaler, m.cloud = c.scaler.planner.Mark(), c.scaler.cloud
 	}
 	return m
 }
@@ -136,15 +136,15 @@ func (c *Cluster) Mark() Mark {
 // Resume takes the cluster back to the mark.
 func (c *Cluster) Resume(m Mark) error {
 	c.engine.Return(m.engine)
-	if c.source != nil {
-		*c.source = m.source
+	if c.tieSource != nil {
+		*c.tieSource = m.tieSource
 	}
 	if c.arrivals != nil {
 		*c.arrivals = m.arrivals
 	}
-	c.gone = m.gone
+	c.removed = m.removed
 	if c.scaler != nil {
-		c.scaler.decides.Return(m.scaler)
+		c.scaler.planner.Resume(m.scaler)
 		c.scaler.cloud = m.cloud
 	}
 	return nil
@@ -154,29 +154,31 @@ func (c *Cluster) Resume(m Mark) error {
 func (c *Cluster) Start(s *scenario.Scenario) (*cluster.State, []string, error) {
 	state, notes, err := s.Admit()
 	if err != nil {
-		return s.Empty().With(s.Cluster...), nil, &Problem{field.NewPath("cluster"), err}
+		return s.EmptyState().With(s.Cluster...), nil, &Problem{field.NewPath("cluster"), err}
 	}
 	if c.engine == nil {
-		return Unattended(state), notes, nil
+		return WithoutKubelets(state), notes, nil
 	}
 	return controller.WithRefusedBefore(state), notes, nil
 }
 
-// Unattended returns the state of a cluster without kubelets, in which deleted pods are gone at once.
-func Unattended(state *cluster.State) *cluster.State {
+// WithoutKubelets returns the state of a cluster without kubelets, in which deleted pods are gone at once.
+func WithoutKubelets(state *cluster.State) *cluster.State {
 	next := *state
 	next.TerminationSeconds = 0
 	return &next
 }
 
-// Renew forgets the requests of users that the API server refused; see [Renewed].
-func (c *Cluster) Renew(state *cluster.State) *cluster.State { return Renewed(state) }
+// DropUserRefusals forgets the requests of users that the API server refused; see [WithoutUserRefusals].
+func (c *Cluster) DropUserRefusals(state *cluster.State) *cluster.State {
+	return WithoutUserRefusals(state)
+}
 
-// Renewed returns the state without the refused requests of users, which they do not repeat. Requests that controllers retry stay; from now
+// WithoutUserRefusals returns the state without the refused requests of users, which they do not repeat. Requests that controllers retry stay; from now
 // on a controller asks again only when its back-off is over. The state is one in which nothing moves.
-func Renewed(state *cluster.State) *cluster.State {
+func WithoutUserRefusals(state *cluster.State) *cluster.State {
 	next := *state
-	next.Refused = list.Each(list.Where(state.Refused, cluster.Refusal.IsRetried), func(r cluster.Refusal) cluster.Refusal { return r.Rested(state.Now) })
+	next.Refused = list.Map(list.Where(state.Refused, cluster.Refusal.IsRetried), func(r cluster.Refusal) cluster.Refusal { return r.WithBackoff(state.Now) })
 	if slices.Equal(next.Refused, state.Refused) {
 		return state
 	}
@@ -186,7 +188,7 @@ func Renewed(state *cluster.State) *cluster.State {
 // Conclude adds to the record how far rollouts are. After a failure it also notes where so many nodes are down that evictions stop.
 func (c *Cluster) Conclude(state *cluster.State, step *scenario.LoadedStep, to *Record) {
 	if step.Fail != nil {
-		to.Notes = append(to.Notes, stopped(state)...)
+		to.Notes = append(to.Notes, stoppedEvictionNotes(state)...)
 	}
 	to.Rollouts = c.controllers.Rollouts(state)
 }
@@ -206,12 +208,12 @@ const maxEvictions = 1000
 // Settle lets controllers and scheduler act in turn until nothing moves any more, and appends to the record what happens. Each round takes
 // a second of logical time.
 func (c *Cluster) Settle(ctx context.Context, state *cluster.State, to *Record) (*cluster.State, error) {
-	state, _, err := c.settle(ctx, state, time.Time{}, to)
+	state, _, err := c.settleUntil(ctx, state, time.Time{}, to)
 	return state, err
 }
 
-// settle does what Settle does, and stops at the time until unless it is zero. It reports whether nothing moves any more.
-func (c *Cluster) settle(ctx context.Context, state *cluster.State, until time.Time, to *Record) (_ *cluster.State, rests bool, err error) {
+// settleUntil does what Settle does, and stops at the time until unless it is zero. It reports whether nothing moves any more.
+func (c *Cluster) settleUntil(ctx context.Context, state *cluster.State, until time.Time, to *Record) (_ *cluster.State, rests bool, err error) {
 	if c.engine == nil {
 		return state, true, nil
 	}
@@ -221,18 +223,18 @@ func (c *Cluster) settle(ctx context.Context, state *cluster.State, until time.T
 		if !until.IsZero() && !state.Now.Time.Before(until) {
 			return state, false, nil
 		}
-		next, behind, err := c.round(ctx, state, to)
+		next, behind, err := c.runRound(ctx, state, to)
 		if err != nil {
 			return nil, false, err
 		}
 		if next != state {
 			if state = c.showChange(next); behind {
-				state = At(state, next.Now.Time) // the controllers do the rest at the same moment
+				state = AtTime(state, next.Now.Time) // the controllers do the rest at the same moment
 			}
 			continue
 		}
 		if loops++; loops <= maxLoops {
-			if next, again, err = c.autoscale(ctx, state, to); err != nil {
+			if next, again, err = c.runAutoscaler(ctx, state, to); err != nil {
 				return nil, false, err
 			}
 			if next != state {
@@ -250,7 +252,7 @@ func (c *Cluster) settle(ctx context.Context, state *cluster.State, until time.T
 		case !waits:
 			return state, true, nil
 		case !until.IsZero() && due.After(until):
-			return At(state, until), false, nil
+			return AtTime(state, until), false, nil
 		}
 		if c.controllers.EvictsBoundSince(began, due.Time) {
 			if evictions++; evictions > maxEvictions {
@@ -259,7 +261,7 @@ func (c *Cluster) settle(ctx context.Context, state *cluster.State, until time.T
 			}
 		}
 		// Nothing moves until a toleration expires, a pod ends, a pod has been ready for long enough, or the autoscaler acts.
-		state, rounds, again = At(state, due.Time), 0, time.Time{}
+		state, rounds, again = AtTime(state, due.Time), 0, time.Time{}
 	}
 	to.Notes = append(to.Notes, fmt.Sprintf("the cluster still moved after %d rounds; controllers seem to work against each other, and this is the state at that moment", MaxRounds))
 	return state, true, nil
@@ -270,13 +272,13 @@ func (c *Cluster) showChange(state *cluster.State) *cluster.State {
 	if c.Moved != nil {
 		c.Moved(state)
 	}
-	return At(state, state.Now.Add(time.Second))
+	return AtTime(state, state.Now.Add(time.Second))
 }
 
-// round lets the controllers sync and the scheduler work through its queue, at one moment of logical time. It returns the same state if
+// runRound lets the controllers sync and the scheduler work through its queue, at one moment of logical time. It returns the same state if
 // nothing moved. With random ties the controllers may be behind: they then have more to do at this moment. round checks the context itself,
 // since the scheduler checks it only if a pod is in its queue.
-func (c *Cluster) round(ctx context.Context, state *cluster.State, to *Record) (_ *cluster.State, behind bool, err error) {
+func (c *Cluster) runRound(ctx context.Context, state *cluster.State, to *Record) (_ *cluster.State, behind bool, err error) {
 	if c.engine == nil {
 		return state, false, nil
 	}
@@ -287,9 +289,9 @@ func (c *Cluster) round(ctx context.Context, state *cluster.State, to *Record) (
 	if err != nil {
 		return nil, false, err
 	}
-	queue := c.moved(state, queueOrder(c.controllers.Unscheduled(next)))
+	queue := c.shuffleWaitingPods(state, sortQueue(c.controllers.Unscheduled(next)))
 	if next != state {
-		queue = c.arrived(queue)
+		queue = c.cutQueueAtRandom(queue)
 	}
 	c.engine.Progress, c.engine.Record = c.Progress, nil
 	if c.Record != nil {
@@ -305,15 +307,15 @@ func (c *Cluster) round(ctx context.Context, state *cluster.State, to *Record) (
 		return nil, false, err
 	}
 	to.Placed = append(to.Placed, placed.Placed...)
-	to.Pending = to.stillSaid(placed.Pending)
+	to.Pending = to.keepMessages(placed.Pending)
 	for _, note := range placed.Notes {
 		if !slices.Contains(to.Notes, note) {
 			to.Notes = append(to.Notes, note)
 		}
 	}
 	to.Preempted = append(to.Preempted, placed.Preempted...)
-	pods := list.Each(placed.Placed, func(p placement.Placement) *v1.Pod { return p.Pod })
-	return c.controllers.Bound(after(next, placed), pods), behind, nil
+	pods := list.Map(placed.Placed, func(p placement.Placement) *v1.Pod { return p.Pod })
+	return c.controllers.StartBoundPods(applyDecisions(next, placed), pods), behind, nil
 }
 
 // maxSyncs limits how often each controller syncs between two passes of the scheduler.
@@ -335,9 +337,9 @@ func (c *Cluster) reconcile(state *cluster.State) (_ *cluster.State, behind bool
 	return state, false, nil
 }
 
-// arrived returns the pods that the scheduler tries before the controllers sync again. These are all pods or, with random ties, perhaps
+// cutQueueAtRandom returns the pods that the scheduler tries before the controllers sync again. These are all pods or, with random ties, perhaps
 // only the first few.
-func (c *Cluster) arrived(queue []*v1.Pod) []*v1.Pod {
+func (c *Cluster) cutQueueAtRandom(queue []*v1.Pod) []*v1.Pod {
 	random := c.controllers.Rand
 	if random == nil || len(queue) < 2 || random.IntN(2) == 0 {
 		return queue
@@ -345,15 +347,15 @@ func (c *Cluster) arrived(queue []*v1.Pod) []*v1.Pod {
 	return queue[:1+random.IntN(len(queue)-1)]
 }
 
-// after returns the state after the scheduler's decisions.
-func after(state *cluster.State, placed *placement.Result) *cluster.State {
-	victims := list.Each(placed.Preempted, func(preemption placement.Preemption) *v1.Pod { return preemption.Victim })
+// applyDecisions returns the state after the scheduler's decisions.
+func applyDecisions(state *cluster.State, placed *placement.Result) *cluster.State {
+	victims := list.Map(placed.Preempted, func(preemption placement.Preemption) *v1.Pod { return preemption.Victim })
 	// A pod can be placed and, in the same pass, make room for a later one.
 	return admission.Terminate(state.With(placed.Changed()...).Without(placed.Deleted()...), v1.PodReasonPreemptionByScheduler, victims...)
 }
 
-// At returns a copy of the state with its clock set to now.
-func At(state *cluster.State, now time.Time) *cluster.State {
+// AtTime returns a copy of the state with its clock set to now.
+func AtTime(state *cluster.State, now time.Time) *cluster.State {
 	next := *state
 	next.Now = metav1.NewTime(now)
 	return &next

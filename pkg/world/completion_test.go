@@ -22,7 +22,7 @@ func TestJobsComplete(t *testing.T) {
 			node := fmt.Sprintf(`{apiVersion: v1, kind: Node, metadata: {name: one}, status: {capacity: {cpu: %d, pods: 100}}}`, slots)
 			job := fmt.Sprintf(`{apiVersion: batch/v1, kind: Job, metadata: {name: sum}, spec: {completions: %d, parallelism: %d, completionMode: %s, template: {metadata: {annotations: {faultline.dev/completes-after: %s}}, spec: {restartPolicy: Never, containers: [{name: c, image: c, resources: {requests: {cpu: 1}}}]}}}}`,
 				completions, parallelism, mode, span)
-			state := settled(t, node, job).Steps[0].State
+			state := runDrainSteps(t, node, job).Steps[0].State
 			status := state.Jobs[0].Status
 			atOnce := min(parallelism, slots)
 			batches := (completions + atOnce - 1) / atOnce

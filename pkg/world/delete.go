@@ -27,7 +27,7 @@ func (c *Cluster) delete(ctx context.Context, state *cluster.State, step *scenar
 	var problems []error
 	for i := 0; i < len(step.Delete.Targets) && ctx.Err() == nil; i++ {
 		name := step.Delete.Targets[i]
-		obj, err := find(state, field.NewPath("delete", "targets").Index(i), scenario.Target{Target: name, Namespace: step.Delete.Namespace})
+		obj, err := findTarget(state, field.NewPath("delete", "targets").Index(i), scenario.Target{Target: name, Namespace: step.Delete.Namespace})
 		if err != nil {
 			problems = append(problems, err)
 			continue
@@ -45,7 +45,7 @@ func (c *Cluster) delete(ctx context.Context, state *cluster.State, step *scenar
 		}
 		deleted = append(deleted, words.Count(len(pods), "pod"))
 	}
-	next, err := inTurn(ctx, c, state, to, step.Delete.Together, objects, func(state *cluster.State, objects ...cluster.Object) (*cluster.State, error) {
+	next, err := applyInTurn(ctx, c, state, to, step.Delete.Together, objects, func(state *cluster.State, objects ...cluster.Object) (*cluster.State, error) {
 		return admission.Delete(state, objects...), nil
 	})
 	if err != nil {

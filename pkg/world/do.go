@@ -35,11 +35,11 @@ func (a Actions[W]) Do(ctx context.Context, w W, state *cluster.State, step *sce
 // actions has the actions of a cluster, each in its own file.
 var actions = Actions[*Cluster]{
 	"apply":        (*Cluster).apply,
-	"patch":        edit(Patch),
-	"scale":        edit(Scale),
+	"patch":        editAction(PatchEdit),
+	"scale":        editAction(ScaleEdit),
 	"scaleBy":      (*Cluster).scaleBy,
 	"delete":       (*Cluster).delete,
-	"rollout":      edit(Rollout),
+	"rollout":      editAction(RolloutEdit),
 	"trigger":      (*Cluster).trigger,
 	"addNodes":     (*Cluster).addNodes,
 	"removeNodes":  (*Cluster).removeNodes,
@@ -59,11 +59,11 @@ func (c *Cluster) Do(ctx context.Context, state *cluster.State, step *scenario.L
 // admit lets the API server accept the objects, and notes the defaults that it assumed. If the server refuses one, the error is a [Problem]
 // at path, and the state still gets the objects as given, so that later steps do not fail for the same reason.
 func (c *Cluster) admit(state *cluster.State, path *field.Path, to *Record, objects ...cluster.Object) (*cluster.State, error) {
-	return c.admitBy(admission.Admit, state, path, to, objects...)
+	return c.admitWith(admission.Admit, state, path, to, objects...)
 }
 
-// admitBy does what admit does, with the given function of the API server.
-func (c *Cluster) admitBy(admit func(*cluster.State, ...cluster.Object) (*cluster.State, []string, error), state *cluster.State, path *field.Path, to *Record, objects ...cluster.Object) (*cluster.State, error) {
+// admitWith does what admit does, with the given function of the API server.
+func (c *Cluster) admitWith(admit func(*cluster.State, ...cluster.Object) (*cluster.State, []string, error), state *cluster.State, path *field.Path, to *Record, objects ...cluster.Object) (*cluster.State, error) {
 	next, notes, err := admit(state, objects...)
 	if err != nil {
 		return state.With(objects...), &Problem{path, err}
@@ -72,16 +72,16 @@ func (c *Cluster) admitBy(admit func(*cluster.State, ...cluster.Object) (*cluste
 	return next, nil
 }
 
-// inTurn applies do to one item after another, as kubectl goes through a list: controllers and scheduler react to each item before the
+// applyInTurn applies do to one item after another, as kubectl goes through a list: controllers and scheduler react to each item before the
 // next, and the record gets what happens. With together, do gets all items in one call.
-func inTurn[T any](ctx context.Context, c *Cluster, state *cluster.State, to *Record, together bool, all []T, do func(*cluster.State, ...T) (*cluster.State, error)) (*cluster.State, error) {
+func applyInTurn[T any](ctx context.Context, c *Cluster, state *cluster.State, to *Record, together bool, all []T, do func(*cluster.State, ...T) (*cluster.State, error)) (*cluster.State, error) {
 	if together {
 		return do(state, all...)
 	}
 	for i, one := range all {
 		var err error
 		if i > 0 {
-			if state, _, err = c.round(ctx, state, to); err != nil {
+			if state, _, err = c.runRound(ctx, state, to); err != nil {
 				return nil, err
 			}
 		}

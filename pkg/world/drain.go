@@ -43,8 +43,8 @@ type DrainedNode struct {
 	Delayed []DelayedPod `json:"-"`
 }
 
-// Stays returns the pods that keep the drain from ending: Blocked, then Refused.
-func (d *DrainedNode) Stays() []BlockedPod { return slices.Concat(d.Blocked, d.Refused) }
+// BlockingPods returns the pods that keep the drain from ending: Blocked, then Refused.
+func (d *DrainedNode) BlockingPods() []BlockedPod { return slices.Concat(d.Blocked, d.Refused) }
 
 // BlockedPod is a pod that keeps a drain from ending.
 type BlockedPod struct {
@@ -69,9 +69,9 @@ type DrainOptions struct {
 	Timeout time.Duration
 }
 
-// retry is how long kubectl waits before it requests a refused eviction again; see
+// evictionRetryInterval is how long kubectl waits before it requests a refused eviction again; see
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/staging/src/k8s.io/kubectl/pkg/drain/drain.go.
-const retry = 5 * time.Second
+const evictionRetryInterval = 5 * time.Second
 
 // PendingPod is a pod that has no node after the drain.
 type PendingPod struct {
@@ -90,29 +90,29 @@ type drainer struct {
 	// ReplicaSets.
 	owner func(*v1.Pod) cluster.Ref
 	// crews are the pods of each workload before the drain.
-	crews map[cluster.Ref]cluster.Crew
+	crews map[cluster.Ref]cluster.WorkloadPods
 }
 
-// drainer returns a drainer that remembers the state before the drain.
-func (c *Cluster) drainer(before *cluster.State, options DrainOptions) *drainer {
-	return &drainer{Cluster: c, options: options, before: before, owner: before.Owners(), crews: before.Crews()}
+// newDrainer returns a drainer that remembers the state before the drain.
+func (c *Cluster) newDrainer(before *cluster.State, options DrainOptions) *drainer {
+	return &drainer{Cluster: c, options: options, before: before, owner: before.Owners(), crews: before.PodsByWorkload()}
 }
 
-// Drain cordons the nodes and evicts their pods, as kubectl drain does: node by node, or from all nodes at once with Together. While a
+// DrainNodes cordons the nodes and evicts their pods, as kubectl drain does: node by node, or from all nodes at once with Together. While a
 // budget refuses an eviction, controllers and scheduler act until the budget allows it, nothing moves any more, or the timeout is over.
 // Drain then goes on to the next node, as kubectl does with --timeout. The record gets what happens.
-func (c *Cluster) Drain(ctx context.Context, state *cluster.State, nodes []string, options DrainOptions, to *Record) (*cluster.State, []DrainedNode, error) {
-	drainer := c.drainer(state, options)
+func (c *Cluster) DrainNodes(ctx context.Context, state *cluster.State, nodes []string, options DrainOptions, to *Record) (*cluster.State, []DrainedNode, error) {
+	drainer := c.newDrainer(state, options)
 	state, err := node.Cordon(state, nodes...)
 	if err != nil {
 		return nil, nil, err
 	}
 	if options.Together && len(nodes) > 0 {
-		return drainer.drain(ctx, state, nodes, to)
+		return drainer.drainTogether(ctx, state, nodes, to)
 	}
 	var all []DrainedNode
 	for i := range nodes {
-		next, drained, err := drainer.drain(ctx, state, nodes[i:i+1], to)
+		next, drained, err := drainer.drainTogether(ctx, state, nodes[i:i+1], to)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -122,11 +122,11 @@ func (c *Cluster) Drain(ctx context.Context, state *cluster.State, nodes []strin
 	return state, all, nil
 }
 
-// DrainOrder looks for an order of the nodes in which every drain ends. It cordons all nodes, and repeatedly drains the first remaining
+// FindDrainOrder looks for an order of the nodes in which every drain ends. It cordons all nodes, and repeatedly drains the first remaining
 // node whose drain ends. It returns the results in that order, or nil if at some point no remaining node can be drained. The drains begin
 // at the mark.
-func (c *Cluster) DrainOrder(ctx context.Context, from Mark, state *cluster.State, nodes []string, options DrainOptions) ([]DrainedNode, error) {
-	drainer := c.drainer(state, options)
+func (c *Cluster) FindDrainOrder(ctx context.Context, from Mark, state *cluster.State, nodes []string, options DrainOptions) ([]DrainedNode, error) {
+	drainer := c.newDrainer(state, options)
 	at := from
 	cordoned, err := node.Cordon(state, nodes...)
 	if err != nil {
@@ -134,7 +134,7 @@ func (c *Cluster) DrainOrder(ctx context.Context, from Mark, state *cluster.Stat
 	}
 	var order []string
 	for rest := slices.Clone(nodes); len(rest) > 0; {
-		i, next, err := drainer.firstThatEnds(ctx, at, cordoned, rest)
+		i, next, err := drainer.findDrainableNode(ctx, at, cordoned, rest)
 		if err != nil || i < 0 {
 			return nil, err
 		}
@@ -144,20 +144,20 @@ func (c *Cluster) DrainOrder(ctx context.Context, from Mark, state *cluster.Stat
 	if err := c.Resume(from); err != nil {
 		return nil, err
 	}
-	_, all, err := c.Drain(ctx, state, order, options, &Record{})
+	_, all, err := c.DrainNodes(ctx, state, order, options, &Record{})
 	if err != nil || slices.ContainsFunc(all, func(d DrainedNode) bool { return !d.Ends }) {
 		return nil, err
 	}
 	return all, nil
 }
 
-// firstThatEnds returns the index of the first node whose drain ends, and the state after it; -1 if there is none.
-func (d *drainer) firstThatEnds(ctx context.Context, from Mark, state *cluster.State, nodes []string) (int, *cluster.State, error) {
+// findDrainableNode returns the index of the first node whose drain ends, and the state after it; -1 if there is none.
+func (d *drainer) findDrainableNode(ctx context.Context, from Mark, state *cluster.State, nodes []string) (int, *cluster.State, error) {
 	for i := range nodes {
 		if err := d.Resume(from); err != nil {
 			return -1, nil, err
 		}
-		next, drained, err := d.drain(ctx, state, nodes[i:i+1], &Record{})
+		next, drained, err := d.drainTogether(ctx, state, nodes[i:i+1], &Record{})
 		if err != nil {
 			return -1, nil, err
 		}
@@ -168,40 +168,40 @@ func (d *drainer) firstThatEnds(ctx context.Context, from Mark, state *cluster.S
 	return -1, nil, nil
 }
 
-// drain evicts the pods of the nodes until all pods are gone, no budget allows another eviction, or the timeout is over. The last of the
+// drainTogether evicts the pods of the nodes until all pods are gone, no budget allows another eviction, or the timeout is over. The last of the
 // results gets the pods that were placed meanwhile and the pods that wait.
-func (d *drainer) drain(ctx context.Context, state *cluster.State, names []string, to *Record) (*cluster.State, []DrainedNode, error) {
+func (d *drainer) drainTogether(ctx context.Context, state *cluster.State, names []string, to *Record) (*cluster.State, []DrainedNode, error) {
 	all, last := make([]DrainedNode, len(names)), &Record{Autoscaling: to.Autoscaling}
-	var pods []drainedPod
+	var pods []podToEvict
 	for i, name := range names {
-		evict, blocked, err := node.Drainable(state, name, d.options.DrainOptions)
+		evict, blocked, err := node.PodsToEvict(state, name, d.options.DrainOptions)
 		if err != nil {
 			return nil, nil, err
 		}
-		all[i] = DrainedNode{Node: name, Blocked: d.blocked(blocked), Ends: len(blocked) == 0}
+		all[i] = DrainedNode{Node: name, Blocked: d.blockedPods(blocked), Ends: len(blocked) == 0}
 		for _, pod := range evict {
 			if len(blocked) == 0 { // kubectl evicts no pod of a node that has one it cannot evict
-				pods = append(pods, drainedPod{Pod: pod, of: &all[i]})
+				pods = append(pods, podToEvict{Pod: pod, drained: &all[i]})
 			}
 		}
 	}
 	said := &all[len(all)-1]
 	if len(pods) == 0 {
-		d.wait(said, to.Pending, state)
+		d.appendPending(said, to.Pending, state)
 		return state, all, nil // without an eviction nothing moves
 	}
 	last.Said = append(slices.Clone(to.Pending), to.Said...)
-	state, err := d.evict(ctx, state, pods, last)
+	state, err := d.evictPods(ctx, state, pods, last)
 	if err != nil {
 		return nil, nil, err
 	}
 	for i := range all {
-		all[i].Ends = len(all[i].Stays()) == 0
+		all[i].Ends = len(all[i].BlockingPods()) == 0
 	}
-	for _, placed := range StillThere(last.Placed, state) {
+	for _, placed := range SurvivingPlacements(last.Placed, state) {
 		said.Placed = append(said.Placed, placed.Recovered(d.owner(placed.Pod)))
 	}
-	d.wait(said, last.Pending, state)
+	d.appendPending(said, last.Pending, state)
 	to.Placed = append(to.Placed, last.Placed...)
 	to.Pending = last.Pending
 	to.Preempted = append(to.Preempted, last.Preempted...)
@@ -210,16 +210,16 @@ func (d *drainer) drain(ctx context.Context, state *cluster.State, names []strin
 	return state, all, nil
 }
 
-// drainedPod is a pod that a drain evicts.
-type drainedPod struct {
+// podToEvict is a pod that a drain evicts.
+type podToEvict struct {
 	*v1.Pod
-	of      *DrainedNode
-	refused error     // the API server's last refusal of the eviction
-	since   time.Time // time of the first refusal
+	drained      *DrainedNode
+	refusal      error     // the API server's last refusal of the eviction
+	refusedSince time.Time // time of the first refusal
 }
 
-// evict evicts the pods that budgets allow it to, and retries the refused evictions.
-func (d *drainer) evict(ctx context.Context, state *cluster.State, pods []drainedPod, to *Record) (*cluster.State, error) {
+// evictPods evicts the pods that budgets allow it to, and retries the refused evictions.
+func (d *drainer) evictPods(ctx context.Context, state *cluster.State, pods []podToEvict, to *Record) (*cluster.State, error) {
 	losesWork := state.LosesWork()
 	if random := d.controllers.Arrivals; random != nil {
 		random.Shuffle(len(pods), func(i, j int) { pods[i], pods[j] = pods[j], pods[i] })
@@ -233,25 +233,25 @@ func (d *drainer) evict(ctx context.Context, state *cluster.State, pods []draine
 		refused, evicted := false, false
 		for i := range pods {
 			pod := &pods[i]
-			current := podOf(state, pod.Pod)
+			current := currentPod(state, pod.Pod)
 			if current == nil || current.DeletionTimestamp != nil {
 				continue
 			}
 			next, err := node.Evict(state, current)
 			if err != nil {
-				if refused = true; pod.refused == nil {
-					pod.since = state.Now.Time
+				if refused = true; pod.refusal == nil {
+					pod.refusedSince = state.Now.Time
 				}
-				pod.refused = err
+				pod.refusal = err
 				continue
 			}
 			ref := cluster.NewPodRef(pod.Pod, d.owner(pod.Pod))
-			pod.of.Evicted = append(pod.of.Evicted, ref)
+			pod.drained.Evicted = append(pod.drained.Evicted, ref)
 			if losesWork(pod.Pod) {
-				pod.of.LostWork = append(pod.of.LostWork, ref)
+				pod.drained.LostWork = append(pod.drained.LostWork, ref)
 			}
-			if pod.refused != nil {
-				pod.of.Delayed = append(pod.of.Delayed, DelayedPod{pod.Pod, state.Now.Sub(pod.since)})
+			if pod.refusal != nil {
+				pod.drained.Delayed = append(pod.drained.Delayed, DelayedPod{pod.Pod, state.Now.Sub(pod.refusedSince)})
 			}
 			state, evicted = next, true
 			if state, err = d.betweenEvictions(ctx, state, to); err != nil {
@@ -262,38 +262,38 @@ func (d *drainer) evict(ctx context.Context, state *cluster.State, pods []draine
 			break
 		}
 		until := deadline
-		if again := state.Now.Add(retry); refused && !cluster.Same(seen, state.Pods) && (until.IsZero() || again.Before(until)) {
+		if again := state.Now.Add(evictionRetryInterval); refused && !cluster.SameSlice(seen, state.Pods) && (until.IsZero() || again.Before(until)) {
 			until = again // while no pod changes, the answer stays the same
 		}
 		seen = state.Pods
 		var err error
-		if state, rests, err = d.settle(ctx, state, until, to); err != nil {
+		if state, rests, err = d.settleUntil(ctx, state, until, to); err != nil {
 			return nil, err
 		}
 		if !refused {
 			break
 		}
 		if state.Now.Time.Before(until) { // kubectl does not retry earlier
-			state = At(state, until)
+			state = AtTime(state, until)
 		}
 	}
-	if rest := deadline; !rest.IsZero() && state.Now.Time.Before(rest) && slices.ContainsFunc(pods, func(p drainedPod) bool { return podOf(state, p.Pod) != nil }) {
-		state = At(state, rest) // kubectl retries until the timeout
+	if rest := deadline; !rest.IsZero() && state.Now.Time.Before(rest) && slices.ContainsFunc(pods, func(p podToEvict) bool { return currentPod(state, p.Pod) != nil }) {
+		state = AtTime(state, rest) // kubectl retries until the timeout
 	}
 	for i := range pods {
 		pod := &pods[i]
-		switch current := podOf(state, pod.Pod); {
+		switch current := currentPod(state, pod.Pod); {
 		case current == nil: // controllers may have deleted a pod whose eviction was refused
 		case current.DeletionTimestamp == nil:
 			// The error also names the pod.
-			reason := strings.TrimPrefix(pod.refused.Error(), fmt.Sprintf("Pod %s/%s: ", pod.Namespace, pod.Name))
-			pod.of.Refused = append(pod.of.Refused, BlockedPod{PodRef: cluster.NewPodRef(pod.Pod, d.owner(pod.Pod)), Reason: reason})
+			reason := strings.TrimPrefix(pod.refusal.Error(), fmt.Sprintf("Pod %s/%s: ", pod.Namespace, pod.Name))
+			pod.drained.Refused = append(pod.drained.Refused, BlockedPod{PodRef: cluster.NewPodRef(pod.Pod, d.owner(pod.Pod)), Reason: reason})
 		default:
 			reason := "it stays Terminating, since the kubelet of its node does not answer"
-			if on := state.Node(pod.Spec.NodeName); on != nil && cluster.Answers(on) {
-				reason = fmt.Sprintf("it is still Terminating after %s", words.Span(d.options.Timeout))
+			if on := state.Node(pod.Spec.NodeName); on != nil && cluster.KubeletResponds(on) {
+				reason = fmt.Sprintf("it is still Terminating after %s", words.FormatDuration(d.options.Timeout))
 			}
-			pod.of.Refused = append(pod.of.Refused, BlockedPod{PodRef: cluster.NewPodRef(pod.Pod, d.owner(pod.Pod)), Reason: reason})
+			pod.drained.Refused = append(pod.drained.Refused, BlockedPod{PodRef: cluster.NewPodRef(pod.Pod, d.owner(pod.Pod)), Reason: reason})
 		}
 	}
 	return state, nil
@@ -307,12 +307,12 @@ func (d *drainer) betweenEvictions(ctx context.Context, state *cluster.State, to
 	if random := d.controllers.Arrivals; random == nil || random.IntN(2) == 0 {
 		return state, nil
 	}
-	next, _, err := d.round(ctx, state, to)
+	next, _, err := d.runRound(ctx, state, to)
 	return next, err
 }
 
-// blocked returns the pods that block a drain, with their owners.
-func (d *drainer) blocked(pods []node.Blocked) []BlockedPod {
+// blockedPods returns the pods that block a drain, with their owners.
+func (d *drainer) blockedPods(pods []node.BlockingPod) []BlockedPod {
 	var all []BlockedPod
 	for _, b := range pods {
 		all = append(all, BlockedPod{PodRef: cluster.NewPodRef(b.Pod, d.owner(b.Pod)), Reason: b.Reason})
@@ -320,9 +320,9 @@ func (d *drainer) blocked(pods []node.Blocked) []BlockedPod {
 	return all
 }
 
-// wait appends the pods without a node after the drain: the Pending pods, and the pods that the API server refuses to create and did not
+// appendPending appends the pods without a node after the drain: the Pending pods, and the pods that the API server refuses to create and did not
 // refuse before.
-func (d *drainer) wait(drained *DrainedNode, pending []placement.Pending, state *cluster.State) {
+func (d *drainer) appendPending(drained *DrainedNode, pending []placement.Pending, state *cluster.State) {
 	newly := cluster.NewlyPending(d.crews, state)
 	for _, p := range pending {
 		drained.Pending = append(drained.Pending, PendingPod{StrandedPod: p.Stranded(d.owner(p.Pod)), Before: !newly[p.Pod.UID]})
@@ -342,8 +342,8 @@ func (d *drainer) wait(drained *DrainedNode, pending []placement.Pending, state 
 	}
 }
 
-// podOf returns the pod with the same UID in the state; nil if it is gone.
-func podOf(state *cluster.State, pod *v1.Pod) *v1.Pod {
+// currentPod returns the pod with the same UID in the state; nil if it is gone.
+func currentPod(state *cluster.State, pod *v1.Pod) *v1.Pod {
 	i := slices.IndexFunc(state.Pods, func(p *v1.Pod) bool { return p.UID == pod.UID })
 	if i < 0 {
 		return nil
@@ -357,16 +357,16 @@ func (c *Cluster) drain(ctx context.Context, state *cluster.State, step *scenari
 	names, problem := SelectNodes(state, field.NewPath("drain"), drain.Nodes)
 	if c.engine == nil { // which pods are there by then, and how many the budgets let go, depends on controllers, which do not act
 		cordoned, err := node.Cordon(state, names...)
-		return cordoned, "drain " + List(names), errors.Join(problem, err)
+		return cordoned, "drain " + DescribeNodes(names), errors.Join(problem, err)
 	}
 	options := DrainOptions{
 		DrainOptions: node.DrainOptions{IgnoreDaemonSets: true, DeleteEmptyDirData: drain.DeleteEmptyDirData, Force: drain.Force},
-		Together:     drain.Together, Timeout: drain.Within(),
+		Together:     drain.Together, Timeout: drain.TimeLimit(),
 	}
-	state, all, err := c.Drain(ctx, state, names, options, to)
+	state, all, err := c.DrainNodes(ctx, state, names, options, to)
 	if err != nil {
 		return nil, "", err
 	}
 	to.Drained = all
-	return state, "drain " + List(names), problem
+	return state, "drain " + DescribeNodes(names), problem
 }

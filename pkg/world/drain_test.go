@@ -18,8 +18,8 @@ import (
 	"github.com/faultline/faultline/pkg/world"
 )
 
-// settled runs a scenario with the objects, one per line, and returns the result.
-func settled(t *testing.T, nodes, workloads string, steps ...scenario.Step) *simulation.Result {
+// runDrainSteps runs a scenario with the objects, one per line, and returns the result.
+func runDrainSteps(t *testing.T, nodes, workloads string, steps ...scenario.Step) *simulation.Result {
 	t.Helper()
 	source := func(documents string) scenario.Source {
 		var s scenario.Source
@@ -71,7 +71,7 @@ func figuresOf(all []world.DrainedNode) []drainFigures {
 }
 
 func TestDrain(t *testing.T) {
-	result := settled(t, drainNodes, drainWorkloads(1))
+	result := runDrainSteps(t, drainNodes, drainWorkloads(1))
 	state := result.Steps[0].State
 	w, err := world.NewCluster(result.Scenario.Config, result.Scenario.Ties)
 	if err != nil {
@@ -81,7 +81,7 @@ func TestDrain(t *testing.T) {
 	options := world.DrainOptions{DrainOptions: node.DrainOptions{IgnoreDaemonSets: true}}
 	drain := func(state *cluster.State, nodes ...string) []drainFigures {
 		w.Reset()
-		_, all, err := w.Drain(t.Context(), state, nodes, options, &world.Record{})
+		_, all, err := w.DrainNodes(t.Context(), state, nodes, options, &world.Record{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -95,7 +95,7 @@ func TestDrain(t *testing.T) {
 	if diff := cmp.Diff(want, drain(state, "b", "a")); diff != "" {
 		t.Errorf("b, a (-want +got):\n%s", diff)
 	}
-	order, err := w.DrainOrder(t.Context(), *result.Steps[0].Mark(), state, []string{"a", "b"}, options)
+	order, err := w.FindDrainOrder(t.Context(), *result.Steps[0].Mark(), state, []string{"a", "b"}, options)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,21 +105,21 @@ func TestDrain(t *testing.T) {
 	if diff := cmp.Diff([]drainFigures{{"c", true, 0, 0, 0, 0, 0}}, drain(state, "c")); diff != "" {
 		t.Errorf("an empty node (-want +got):\n%s", diff)
 	}
-	strict := settled(t, drainNodes, drainWorkloads(2)).Steps[0].State
-	if order, err := w.DrainOrder(t.Context(), *result.Steps[0].Mark(), strict, []string{"a", "b"}, options); err != nil || order != nil {
+	strict := runDrainSteps(t, drainNodes, drainWorkloads(2)).Steps[0].State
+	if order, err := w.FindDrainOrder(t.Context(), *result.Steps[0].Mark(), strict, []string{"a", "b"}, options); err != nil || order != nil {
 		t.Errorf("an order where the budget forbids every eviction: %v, %v", order, err)
 	}
-	if _, _, err := w.Drain(t.Context(), state, []string{"x"}, options, &world.Record{}); err == nil {
+	if _, _, err := w.DrainNodes(t.Context(), state, []string{"x"}, options, &world.Record{}); err == nil {
 		t.Error("a missing node is drained")
 	}
 }
 
-// The step does what [world.Cluster.Drain] does, and records what keeps the drain from ending: the budget keeps both pods of web on a, and
+// The step does what [world.Cluster.DrainNodes] does, and records what keeps the drain from ending: the budget keeps both pods of web on a, and
 // kubectl the bare pod on b.
 func TestDrainStep(t *testing.T) {
 	bare := "\n{apiVersion: v1, kind: Pod, metadata: {name: bare}, spec: {nodeName: b, containers: [{name: c, image: c}]}}"
 	step := scenario.Step{Name: "drain", Drain: &scenario.Drain{Nodes: scenario.Nodes{Names: []string{"a", "b", "d"}}}}
-	result := settled(t, drainNodes, drainWorkloads(2)+bare, step)
+	result := runDrainSteps(t, drainNodes, drainWorkloads(2)+bare, step)
 	budget := "Cannot evict pod as it would violate the pod's disruption budget. The disruption budget web needs 2 healthy pods and has 2 currently"
 	type stays struct{ node, workload, reason string }
 	var want, got []stays
@@ -132,7 +132,7 @@ func TestDrainStep(t *testing.T) {
 	var ends []bool
 	for _, d := range result.Steps[1].Drained {
 		ends = append(ends, d.Ends)
-		for _, p := range d.Stays() {
+		for _, p := range d.BlockingPods() {
 			got = append(got, stays{d.Node, p.Workload, p.Reason})
 		}
 	}
@@ -146,7 +146,7 @@ func TestDrainStep(t *testing.T) {
 
 // In a world in which nothing acts, a drain only cordons its nodes. A missing node is a problem of its field.
 func TestDrainWhereNothingActs(t *testing.T) {
-	state := settled(t, drainNodes, drainWorkloads(1)).Steps[0].State
+	state := runDrainSteps(t, drainNodes, drainWorkloads(1)).Steps[0].State
 	w, err := world.NewCluster(nil, sched.Ties{})
 	if err != nil {
 		t.Fatal(err)

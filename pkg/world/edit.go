@@ -28,8 +28,8 @@ type Edit struct {
 // TargetField returns the field of the step that names the target.
 func (e *Edit) TargetField() *field.Path { return e.Field.Root().Child("target") }
 
-// Edited returns a changed copy of the target. An error is a [Problem] of the field.
-func (e *Edit) Edited(obj cluster.Object) (cluster.Object, error) {
+// Apply returns a changed copy of the target. An error is a [Problem] of the field.
+func (e *Edit) Apply(obj cluster.Object) (cluster.Object, error) {
 	changed, err := e.Do(obj)
 	if err != nil && !errors.As(err, new(*Problem)) {
 		err = &Problem{e.Field, err}
@@ -37,15 +37,15 @@ func (e *Edit) Edited(obj cluster.Object) (cluster.Object, error) {
 	return changed, err
 }
 
-// edit returns the action that applies the change of a step to its target.
-func edit(of func(*scenario.LoadedStep, metav1.Time) Edit) func(*Cluster, context.Context, *cluster.State, *scenario.LoadedStep, *Record) (*cluster.State, string, error) {
+// editAction returns the action that applies the change of a step to its target.
+func editAction(of func(*scenario.LoadedStep, metav1.Time) Edit) func(*Cluster, context.Context, *cluster.State, *scenario.LoadedStep, *Record) (*cluster.State, string, error) {
 	return func(c *Cluster, _ context.Context, state *cluster.State, step *scenario.LoadedStep, to *Record) (*cluster.State, string, error) {
 		edit := of(step, state.Now)
-		obj, err := find(state, edit.TargetField(), edit.Target, edit.Kinds...)
+		obj, err := findTarget(state, edit.TargetField(), edit.Target, edit.Kinds...)
 		if err != nil {
 			return state, "", err
 		}
-		changed, err := edit.Edited(obj)
+		changed, err := edit.Apply(obj)
 		if err != nil {
 			return state, "", err
 		}
@@ -53,13 +53,13 @@ func edit(of func(*scenario.LoadedStep, metav1.Time) Edit) func(*Cluster, contex
 		if step.Scale != nil {
 			admit = admission.Scale
 		}
-		next, err := c.admitBy(admit, state, edit.Field, to, changed)
+		next, err := c.admitWith(admit, state, edit.Field, to, changed)
 		return next, edit.Action, err
 	}
 }
 
-// copied returns a function that applies the change to a copy of an object.
-func copied(change func(cluster.Object) error) func(cluster.Object) (cluster.Object, error) {
+// changeCopy returns a function that applies the change to a copy of an object.
+func changeCopy(change func(cluster.Object) error) func(cluster.Object) (cluster.Object, error) {
 	return func(obj cluster.Object) (cluster.Object, error) {
 		obj = obj.DeepCopyObject().(cluster.Object)
 		return obj, change(obj)

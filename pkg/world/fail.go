@@ -27,7 +27,7 @@ func FailStep(w World, state *cluster.State, fail *scenario.Fail) (*cluster.Stat
 	if err != nil {
 		return state, "", errors.Join(problem, &Problem{field.NewPath("fail", "mode"), err})
 	}
-	return next, fmt.Sprintf("%s: %s", mode, List(names)), problem
+	return next, fmt.Sprintf("%s: %s", mode, DescribeNodes(names)), problem
 }
 
 // Fail makes nodes fail. Deleted nodes are kept with their devices for a later restore.
@@ -38,14 +38,14 @@ func (c *Cluster) Fail(state *cluster.State, mode node.FailureMode, names ...str
 	next, err := node.Fail(state, mode, names...)
 	if err == nil && mode == node.Deleted {
 		for _, name := range names {
-			c.gone = *c.gone.With(published(state, name)...)
+			c.removed = *c.removed.With(publishedObjects(state, name)...)
 		}
 	}
 	return next, err
 }
 
-// stopped returns a note for each zone in which so many nodes are down that pods stay on the failed ones.
-func stopped(state *cluster.State) []string {
+// stoppedEvictionNotes returns a note for each zone in which so many nodes are down that pods stay on the failed ones.
+func stoppedEvictionNotes(state *cluster.State) []string {
 	var notes []string
 	for _, d := range node.Disruptions(state) {
 		of := "nodes without a zone"
@@ -55,7 +55,7 @@ func stopped(state *cluster.State) []string {
 		case d.Zone != "" || d.Region != "":
 			of = "nodes of zone " + strings.TrimPrefix(d.Region+"/"+d.Zone, "/")
 		}
-		notes = append(notes, fmt.Sprintf("So many %s are down that the node lifecycle controller evicts no more pods: those on %s stay bound, and not ready.", of, List(d.Nodes)))
+		notes = append(notes, fmt.Sprintf("So many %s are down that the node lifecycle controller evicts no more pods: those on %s stay bound, and not ready.", of, DescribeNodes(d.Nodes)))
 	}
 	return notes
 }

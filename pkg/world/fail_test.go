@@ -28,15 +28,15 @@ func TestLostNodesAreForgotten(t *testing.T) {
 		if _, err := c.Fail(state, mode, "a"); err != nil {
 			t.Fatal(err)
 		}
-		if len(c.gone.Nodes) != want {
-			t.Errorf("%s: %d nodes are lost, want %d", mode, len(c.gone.Nodes), want)
+		if len(c.removed.Nodes) != want {
+			t.Errorf("%s: %d nodes are lost, want %d", mode, len(c.removed.Nodes), want)
 		}
 		mark := c.Mark()
-		if c.Reset(); len(c.gone.Nodes) != 0 {
-			t.Errorf("%s: after a reset %d nodes are lost", mode, len(c.gone.Nodes))
+		if c.Reset(); len(c.removed.Nodes) != 0 {
+			t.Errorf("%s: after a reset %d nodes are lost", mode, len(c.removed.Nodes))
 		}
-		if err := c.Resume(mark); err != nil || len(c.gone.Nodes) != want {
-			t.Errorf("%s: at the mark %d nodes are lost, want %d: %v", mode, len(c.gone.Nodes), want, err)
+		if err := c.Resume(mark); err != nil || len(c.removed.Nodes) != want {
+			t.Errorf("%s: at the mark %d nodes are lost, want %d: %v", mode, len(c.removed.Nodes), want, err)
 		}
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
-// Patch returns the change that a patch step makes.
-func Patch(step *scenario.LoadedStep, _ metav1.Time) Edit {
-	return Edit{step.Patch.Target, field.NewPath("patch", "patch"), nil, step.Patch.Action(), step.Patched}
+// PatchEdit returns the change that a patch step makes.
+func PatchEdit(step *scenario.LoadedStep, _ metav1.Time) Edit {
+	return Edit{step.Patch.Target, field.NewPath("patch", "patch"), nil, step.Patch.Action(), step.ApplyPatch}
 }

@@ -44,8 +44,8 @@ func Problems(err error) []*Problem {
 	return []*Problem{{Err: err}}
 }
 
-// Missing is the error that nothing has the name at this step.
-type Missing struct {
+// MissingError is the error that nothing has the name at this step.
+type MissingError struct {
 	Ref cluster.Ref
 	// Argument is the name as a command takes it. For a node or a cluster it is empty, and Among lists the names that exist.
 	Argument string
@@ -53,29 +53,29 @@ type Missing struct {
 }
 
 // Error says that the target is not there or, for a node or a cluster, which names exist.
-func (m *Missing) Error() string {
+func (m *MissingError) Error() string {
 	switch {
 	case m.Argument != "":
 		return m.Argument + " is not there at this step"
 	case m.Ref.Kind == federation.KindCluster:
-		return fmt.Sprintf("there is no cluster %q; %s", m.Ref.Name, scenario.Choices(m.Ref.Name, m.Among))
+		return fmt.Sprintf("there is no cluster %q; %s", m.Ref.Name, scenario.ListChoices(m.Ref.Name, m.Among))
 	}
-	return fmt.Sprintf("there is no %s; %s", m.Ref.Describe(), scenario.Choices(m.Ref.Name, m.Among))
+	return fmt.Sprintf("there is no %s; %s", m.Ref.Describe(), scenario.ListChoices(m.Ref.Name, m.Among))
 }
 
-// find returns the object that the target names. Its kind is one of kinds, if any are given. The target may also be an unknown owner.
-func find(state *cluster.State, path *field.Path, target scenario.Target, kinds ...string) (cluster.Object, error) {
+// findTarget returns the object that the target names. Its kind is one of kinds, if any are given. The target may also be an unknown owner.
+func findTarget(state *cluster.State, path *field.Path, target scenario.Target, kinds ...string) (cluster.Object, error) {
 	for _, owner := range state.UnknownOwners {
 		if of := cluster.RefTo(owner); of.Namespace == cmp.Or(target.Namespace, v1.NamespaceDefault) && strings.EqualFold(of.String(), target.Target) {
 			return owner, nil
 		}
 	}
-	wanted, err := target.Of(kinds...)
+	wanted, err := target.RefOfKind(kinds...)
 	if err != nil {
 		return nil, &Problem{path, err}
 	}
 	if obj := cluster.Find(state.Objects(), wanted); obj != nil {
 		return obj, nil
 	}
-	return nil, &Problem{path, &Missing{Ref: wanted, Argument: target.Argument()}}
+	return nil, &Problem{path, &MissingError{Ref: wanted, Argument: target.Argument()}}
 }

@@ -11,11 +11,11 @@ import (
 	"github.com/faultline/faultline/pkg/list"
 )
 
-// queueOrder returns the pods in the order in which upstream's queue has pods of equal priority. The pod that has waited longest comes
+// sortQueue returns the pods in the order in which upstream's queue has pods of equal priority. The pod that has waited longest comes
 // first, counted from when it was added to the queue or last tried; see newQueuedPodInfo and AddUnschedulablePodIfNotPresent in
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/scheduler/backend/queue/scheduling_queue.go.
 // If two pods were tried in the same second, the older pod comes first, and then the pod that is listed first.
-func queueOrder(pods []*v1.Pod) []*v1.Pod {
+func sortQueue(pods []*v1.Pod) []*v1.Pod {
 	earlier := func(a, b *v1.Pod) int {
 		return cmp.Or(cluster.LastTried(a).Compare(cluster.LastTried(b)), a.CreationTimestamp.Compare(b.CreationTimestamp.Time))
 	}
@@ -27,7 +27,7 @@ func queueOrder(pods []*v1.Pod) []*v1.Pod {
 	return order
 }
 
-// moved returns the queue as the scheduler may see it with random arrivals: first the pods that waited in the state before, in one of three
+// shuffleWaitingPods returns the queue as the scheduler may see it with random arrivals: first the pods that waited in the state before, in one of three
 // orders with equal probability, then the new pods. The orders are
 //   - as they are: the scheduler is idle, and wakes up when all of them are in the queue.
 //   - from any of them on, and then the first ones: one change of a node is often two events, such as an uncordon and then the removal of
@@ -35,7 +35,7 @@ func queueOrder(pods []*v1.Pod) []*v1.Pod {
 //   - mixed: upstream moves them in the order of a map, and a busy scheduler takes the next one meanwhile; see
 //     moveEntitiesToActiveOrBackoffQueue in
 //     https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/scheduler/backend/queue/scheduling_queue.go.
-func (c *Cluster) moved(before *cluster.State, queue []*v1.Pod) []*v1.Pod {
+func (c *Cluster) shuffleWaitingPods(before *cluster.State, queue []*v1.Pod) []*v1.Pod {
 	random := c.controllers.Arrivals
 	if random == nil {
 		return queue

@@ -13,9 +13,9 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// since returns a pod that was created at the time created and, if tried is above 0, last tried at the time tried, in seconds after the
+// podTriedAt returns a pod that was created at the time created and, if tried is above 0, last tried at the time tried, in seconds after the
 // start.
-func since(name string, created, tried int) *v1.Pod {
+func podTriedAt(name string, created, tried int) *v1.Pod {
 	at := func(seconds int) metav1.Time {
 		return metav1.NewTime(cluster.Epoch.Add(time.Duration(seconds) * time.Second))
 	}
@@ -26,7 +26,7 @@ func since(name string, created, tried int) *v1.Pod {
 	return p
 }
 
-func namesIn(pods []*v1.Pod) string {
+func podNames(pods []*v1.Pod) string {
 	var names []string
 	for _, pod := range pods {
 		names = append(names, pod.Name)
@@ -36,13 +36,13 @@ func namesIn(pods []*v1.Pod) string {
 
 // The scheduler tried d first, then b, which is older than a. c is new. e was tried last: its condition is old, but was probed later.
 func TestPodsWaitInTheOrderOfTheirLastAttempts(t *testing.T) {
-	e := since("e", 0, 1)
+	e := podTriedAt("e", 0, 1)
 	e.Status.Conditions[0].LastProbeTime = metav1.NewTime(cluster.Epoch.Add(9 * time.Second))
-	pods := []*v1.Pod{since("a", 2, 5), since("b", 1, 5), since("c", 10, 0), since("d", 3, 4), e}
-	if got := namesIn(queueOrder(pods)); got != "d b a e c" {
+	pods := []*v1.Pod{podTriedAt("a", 2, 5), podTriedAt("b", 1, 5), podTriedAt("c", 10, 0), podTriedAt("d", 3, 4), e}
+	if got := podNames(sortQueue(pods)); got != "d b a e c" {
 		t.Errorf("got %s", got)
 	}
-	if got := namesIn(pods); got != "a b c d e" {
+	if got := podNames(pods); got != "a b c d e" {
 		t.Errorf("the given list is now %s", got)
 	}
 }
@@ -50,16 +50,16 @@ func TestPodsWaitInTheOrderOfTheirLastAttempts(t *testing.T) {
 // The pods a, b and c waited before; d is new. With random arrivals the old ones come as they are, rotated, or mixed, and d comes after
 // them.
 func TestPodsThatAreMovedTogetherAreMixed(t *testing.T) {
-	queue := []*v1.Pod{since("a", 1, 5), since("b", 1, 6), since("c", 1, 10), since("d", 10, 0)}
+	queue := []*v1.Pod{podTriedAt("a", 1, 5), podTriedAt("b", 1, 6), podTriedAt("c", 1, 10), podTriedAt("d", 10, 0)}
 	before := cluster.State{Now: cluster.Epoch, Pods: queue[:3]}
 	c := &Cluster{}
-	if got := namesIn(c.moved(&before, queue)); got != "a b c d" {
+	if got := podNames(c.shuffleWaitingPods(&before, queue)); got != "a b c d" {
 		t.Errorf("without random arrivals: %s", got)
 	}
 	c.controllers.Arrivals = rand.New(rand.NewPCG(1, 1))
 	seen := map[string]int{}
 	for range 600 {
-		seen[namesIn(c.moved(&before, queue))]++
+		seen[podNames(c.shuffleWaitingPods(&before, queue))]++
 	}
 	// The order as it is has a probability of 1/3 + 1/9 + 1/18, an order from b or c on has 1/9 + 1/18, any other order 1/18.
 	for order, least := range map[string]int{"a b c d": 240, "b c a d": 60, "c a b d": 60, "a c b d": 10, "b a c d": 10, "c b a d": 10} {
@@ -71,7 +71,7 @@ func TestPodsThatAreMovedTogetherAreMixed(t *testing.T) {
 	if len(seen) > 0 {
 		t.Errorf("other orders: %v", seen)
 	}
-	if got := namesIn(queue); got != "a b c d" {
+	if got := podNames(queue); got != "a b c d" {
 		t.Errorf("the given queue is now %s", got)
 	}
 }

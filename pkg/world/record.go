@@ -47,8 +47,8 @@ func (r *Record) LastMove(since time.Time) time.Duration {
 	return r.MovedAt.Sub(since)
 }
 
-// stillSaid gives each pod that the scheduler does not try any more the last message about it, since the pod's condition stays.
-func (r *Record) stillSaid(pending []placement.Pending) []placement.Pending {
+// keepMessages gives each pod that the scheduler does not try any more the last message about it, since the pod's condition stays.
+func (r *Record) keepMessages(pending []placement.Pending) []placement.Pending {
 	for i := range pending {
 		p := &pending[i]
 		if p.Untried == "" || p.Message != "" {
@@ -88,8 +88,8 @@ type Share struct {
 // Short reports whether the cluster runs fewer pods than Karmada assigned to it.
 func (s Share) Short() bool { return s.Pending > 0 || s.Running < s.Assigned }
 
-// StillThere returns the placements of pods that still have a node in the state.
-func StillThere(placed []placement.Placement, state *cluster.State) []placement.Placement {
+// SurvivingPlacements returns the placements of pods that still have a node in the state.
+func SurvivingPlacements(placed []placement.Placement, state *cluster.State) []placement.Placement {
 	onNode := make(map[types.UID]bool, len(placed))
 	for _, p := range placed {
 		onNode[p.Pod.UID] = false

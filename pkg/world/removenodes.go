@@ -36,20 +36,20 @@ func (c *Cluster) removeNodes(_ context.Context, state *cluster.State, step *sce
 		return state, "", &Problem{path.Child("count"), fmt.Errorf("%d is more than the %d nodes that there are to choose from; give fewer", action.Count, len(names))}
 	}
 	if action.Count > 0 {
-		names = Emptiest(state, names)[:action.Count]
+		names = SortEmptiestFirst(state, names)[:action.Count]
 	}
 	if len(names) == len(state.Nodes) {
 		return state, "", &Problem{path, fmt.Errorf("leaves no node; there are %d, remove fewer", len(names))}
 	}
 	next, err := c.Fail(state, node.Deleted, names...)
-	return next, "remove " + List(names), err
+	return next, "remove " + DescribeNodes(names), err
 }
 
-// Emptiest sorts nodes by the share of cpu or memory that their pods request, whichever is larger, then by name.
-func Emptiest(state *cluster.State, names []string) []string {
+// SortEmptiestFirst sorts nodes by the share of cpu or memory that their pods request, whichever is larger, then by name.
+func SortEmptiestFirst(state *cluster.State, names []string) []string {
 	requested := map[string]v1.ResourceList{}
 	for _, pod := range state.Pods {
-		if on := pod.Spec.NodeName; on != "" && !cluster.Terminal(pod) {
+		if on := pod.Spec.NodeName; on != "" && !cluster.IsTerminal(pod) {
 			sum := requested[on]
 			if sum == nil {
 				sum = v1.ResourceList{}

@@ -18,22 +18,22 @@ import (
 
 // Nodes returns the nodes of the state, and the removed nodes.
 func (c *Cluster) Nodes(state *cluster.State) []*v1.Node {
-	return slices.Concat(state.Nodes, c.gone.Nodes)
+	return slices.Concat(state.Nodes, c.removed.Nodes)
 }
 
 // restore makes failed nodes healthy again, and brings back deleted ones.
 func (c *Cluster) restore(ctx context.Context, state *cluster.State, step *scenario.LoadedStep, to *Record) (*cluster.State, string, error) {
-	nodes, all, was := step.Restore, *state, c.gone
+	nodes, all, was := step.Restore, *state, c.removed
 	all.Nodes = c.Nodes(state)
 	names, problem := SelectNodes(&all, field.NewPath("restore"), nodes.Nodes)
 	for _, name := range names {
-		c.gone = *c.gone.Without(published(&was, name)...)
+		c.removed = *c.removed.Without(publishedObjects(&was, name)...)
 	}
-	next, err := inTurn(ctx, c, state, to, nodes.Together, names, func(state *cluster.State, names ...string) (*cluster.State, error) {
+	next, err := applyInTurn(ctx, c, state, to, nodes.Together, names, func(state *cluster.State, names ...string) (*cluster.State, error) {
 		var gone []cluster.Object
 		for _, name := range names {
 			if state.Node(name) == nil { // kubelet and drivers publish the node's objects again
-				gone = append(gone, published(&was, name)...)
+				gone = append(gone, publishedObjects(&was, name)...)
 			}
 		}
 		next, _, err := admission.Admit(state, gone...)
@@ -45,26 +45,26 @@ func (c *Cluster) restore(ctx context.Context, state *cluster.State, step *scena
 	if err != nil {
 		return nil, "", err
 	}
-	return next, "restore " + List(names), problem
+	return next, "restore " + DescribeNodes(names), problem
 }
 
-// published returns the node, and the objects that kubelet and drivers publish for it; nothing if the state lacks the node.
-func published(state *cluster.State, name string) []cluster.Object {
+// publishedObjects returns the node, and the objects that kubelet and drivers publish for it; nothing if the state lacks the node.
+func publishedObjects(state *cluster.State, name string) []cluster.Object {
 	var all []cluster.Object
 	if node := state.Node(name); node != nil {
 		all = append(all, node)
 	}
-	if of := csiNode(state, name); of != nil {
+	if of := findCSINode(state, name); of != nil {
 		all = append(all, of)
 	}
-	for _, slice := range devicesOf(name, state.ResourceSlices) {
+	for _, slice := range nodeResourceSlices(name, state.ResourceSlices) {
 		all = append(all, slice)
 	}
 	return all
 }
 
-// csiNode returns the node's CSINode; nil if it has none.
-func csiNode(state *cluster.State, node string) *storagev1.CSINode {
+// findCSINode returns the node's CSINode; nil if it has none.
+func findCSINode(state *cluster.State, node string) *storagev1.CSINode {
 	i := slices.IndexFunc(state.CSINodes, func(of *storagev1.CSINode) bool { return of.Name == node })
 	if i < 0 {
 		return nil
@@ -72,8 +72,8 @@ func csiNode(state *cluster.State, node string) *storagev1.CSINode {
 	return state.CSINodes[i]
 }
 
-// devicesOf returns the ResourceSlices with the node's own devices.
-func devicesOf(node string, slices []*resourcev1.ResourceSlice) []*resourcev1.ResourceSlice {
+// nodeResourceSlices returns the ResourceSlices with the node's own devices.
+func nodeResourceSlices(node string, slices []*resourcev1.ResourceSlice) []*resourcev1.ResourceSlice {
 	return list.Where(slices, func(slice *resourcev1.ResourceSlice) bool {
 		return slice.Spec.NodeName != nil && *slice.Spec.NodeName == node
 	})

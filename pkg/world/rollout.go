@@ -14,27 +14,27 @@ import (
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
-// Rollout returns the change of a workload that starts a rollout.
-func Rollout(step *scenario.LoadedStep, now metav1.Time) Edit {
+// RolloutEdit returns the change of a workload that starts a rollout.
+func RolloutEdit(step *scenario.LoadedStep, now metav1.Time) Edit {
 	rollout := step.Rollout
-	action, change := "rollout restart "+rollout.Target.Argument(), func(obj cluster.Object) error { return restart(obj, now) }
+	action, change := "rollout restart "+rollout.Target.Argument(), func(obj cluster.Object) error { return annotateRestart(obj, now) }
 	if !rollout.Restart {
 		action, change = "set image "+rollout.Target.Argument(), func(obj cluster.Object) error { return setImages(obj, rollout.Images) }
 		for _, container := range slices.Sorted(maps.Keys(rollout.Images)) {
 			action += " " + container + "=" + rollout.Images[container]
 		}
 	}
-	return Edit{rollout.Target, field.NewPath("rollout", "images"), scenario.Rolled, action, copied(func(obj cluster.Object) error {
-		if err := cluster.Changeable(obj); err != nil {
+	return Edit{rollout.Target, field.NewPath("rollout", "images"), scenario.RolloutKinds, action, changeCopy(func(obj cluster.Object) error {
+		if err := cluster.CheckChangeable(obj); err != nil {
 			return &Problem{field.NewPath("rollout", "target"), err}
 		}
 		return change(obj)
 	})}
 }
 
-// restart changes the annotation that kubectl rollout restart changes, so that controllers replace the object's pods.
+// annotateRestart changes the annotation that kubectl rollout restart changes, so that controllers replace the object's pods.
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/staging/src/k8s.io/kubectl/pkg/polymorphichelpers/objectrestarter.go
-func restart(obj cluster.Object, now metav1.Time) error {
+func annotateRestart(obj cluster.Object, now metav1.Time) error {
 	template, _ := cluster.Template(obj)
 	metav1.SetMetaDataAnnotation(&template.ObjectMeta, "kubectl.kubernetes.io/restartedAt", now.Format("2006-01-02T15:04:05Z07:00"))
 	return nil
@@ -58,7 +58,7 @@ func setImages(obj cluster.Object, images map[string]string) error {
 	for _, name := range slices.Sorted(maps.Keys(missing)) {
 		problems = append(problems, &Problem{
 			field.NewPath("rollout", "images").Key(name),
-			fmt.Errorf("%s has no container %q; %s", cluster.RefTo(obj).Describe(), name, scenario.Choices(name, there)),
+			fmt.Errorf("%s has no container %q; %s", cluster.RefTo(obj).Describe(), name, scenario.ListChoices(name, there)),
 		})
 	}
 	return errors.Join(problems...)

@@ -10,11 +10,11 @@ import (
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
-// Scale returns the change of a workload's replicas.
-func Scale(step *scenario.LoadedStep, _ metav1.Time) Edit {
+// ScaleEdit returns the change of a workload's replicas.
+func ScaleEdit(step *scenario.LoadedStep, _ metav1.Time) Edit {
 	target, replicas := step.Scale.Target, step.Scale.Replicas
 	action := fmt.Sprintf("scale %s --replicas=%d", target.Argument(), replicas)
-	return Edit{target, field.NewPath("scale", "replicas"), scenario.Scalable, action, copied(func(obj cluster.Object) error {
+	return Edit{target, field.NewPath("scale", "replicas"), scenario.ScalableKinds, action, changeCopy(func(obj cluster.Object) error {
 		*cluster.ReplicasOf(obj) = &replicas
 		return nil
 	})}

@@ -28,11 +28,11 @@ func (c *Cluster) scaleBy(_ context.Context, state *cluster.State, step *scenari
 	before, after := 0, 0
 	for _, obj := range selected {
 		now, _ := cluster.Replicas(obj)
-		wanted := times(now, action.Factor)
+		wanted := multiplyReplicas(now, action.Factor)
 		obj = obj.DeepCopyObject().(cluster.Object)
 		*cluster.ReplicasOf(obj) = &wanted
 		// An autoscaler whose load grows by the factor asks for as many, and stays within its bounds.
-		if bounded := controller.Autoscaled(state, obj); bounded != wanted {
+		if bounded := controller.AutoscaledReplicas(state, obj); bounded != wanted {
 			to.Held = append(to.Held, Held{cluster.RefTo(obj), bounded, wanted})
 			limit := "fewest"
 			if bounded < wanted {
@@ -48,7 +48,7 @@ func (c *Cluster) scaleBy(_ context.Context, state *cluster.State, step *scenari
 			scaled = append(scaled, obj)
 		}
 	}
-	next, err := c.admitBy(admission.Scale, state, path, to, scaled...)
+	next, err := c.admitWith(admission.Scale, state, path, to, scaled...)
 	return next, fmt.Sprintf("scale %s by %v, from %d to %s", words.Count(len(selected), "workload"), action.Factor, before, words.Count(after, "replica")),
 		errors.Join(problem, err)
 }
@@ -60,8 +60,8 @@ type Held struct {
 	Wanted   int32 `json:"wanted"`
 }
 
-// HeldBack counts the workloads that get fewer replicas than they should, and sums their replicas and the wanted ones.
-func HeldBack(held []Held) (workloads, replicas, wanted int) {
+// SumHeldBack counts the workloads that get fewer replicas than they should, and sums their replicas and the wanted ones.
+func SumHeldBack(held []Held) (workloads, replicas, wanted int) {
 	for _, h := range held {
 		if h.Replicas < h.Wanted {
 			workloads, replicas, wanted = workloads+1, replicas+int(h.Replicas), wanted+int(h.Wanted)
@@ -82,7 +82,7 @@ func selectWorkloads(state *cluster.State, path *field.Path, action *scenario.Sc
 			continue
 		}
 		in := cmp.Or(ref.Namespace, action.Namespace, v1.NamespaceDefault)
-		obj, err := find(state, path, scenario.Target{Target: ref.String(), Namespace: in}, scenario.Scalable...)
+		obj, err := findTarget(state, path, scenario.Target{Target: ref.String(), Namespace: in}, scenario.ScalableKinds...)
 		if err != nil {
 			problems = append(problems, err)
 			continue
@@ -101,14 +101,14 @@ func selectWorkloads(state *cluster.State, path *field.Path, action *scenario.Sc
 	}
 	if len(selected) == 0 && action.Namespace != "" {
 		return nil, &Problem{path.Child("namespace"), &scenario.NoMatchError{
-			Why: fmt.Sprintf("no workload with replicas is in namespace %q; %s", action.Namespace, scenario.Choices(action.Namespace, sets.List(namespaces))),
+			Why: fmt.Sprintf("no workload with replicas is in namespace %q; %s", action.Namespace, scenario.ListChoices(action.Namespace, sets.List(namespaces))),
 		}}
 	}
 	return selected, nil
 }
 
-// times returns replicas × factor, rounded up. It computes with the decimals as written: as floating-point numbers 10 × 1.1 is above 11.
-func times(replicas int32, factor float64) int32 {
+// multiplyReplicas returns replicas × factor, rounded up. It computes with the decimals as written: as floating-point numbers 10 × 1.1 is above 11.
+func multiplyReplicas(replicas int32, factor float64) int32 {
 	by, _ := new(big.Rat).SetString(strconv.FormatFloat(factor, 'g', -1, 64))
 	product := by.Mul(by, new(big.Rat).SetInt64(int64(replicas)))
 	up := new(big.Int).Add(product.Num(), product.Denom())

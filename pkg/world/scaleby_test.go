@@ -15,7 +15,7 @@ func TestTimes(t *testing.T) {
 		{0, 1.2, 0},
 		{1 << 30, 1000, 1<<31 - 1},
 	} {
-		if got := times(test.replicas, test.factor); got != test.want {
+		if got := multiplyReplicas(test.replicas, test.factor); got != test.want {
 			t.Errorf("%d times %v is %d, want %d", test.replicas, test.factor, got, test.want)
 		}
 	}

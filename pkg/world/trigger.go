@@ -15,7 +15,7 @@ import (
 // trigger runs a CronJob once.
 func (c *Cluster) trigger(_ context.Context, state *cluster.State, step *scenario.LoadedStep, _ *Record) (*cluster.State, string, error) {
 	target, path := step.Trigger.Target, field.NewPath("trigger", "target")
-	obj, err := find(state, path, target, "CronJob")
+	obj, err := findTarget(state, path, target, "CronJob")
 	if err != nil {
 		return state, "", err
 	}

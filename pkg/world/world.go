@@ -20,8 +20,8 @@ type World interface {
 	// Start returns the scenario's cluster before any step, and notes on what was assumed. The error joins a [Problem] for each refused
 	// part; the state has these parts, too.
 	Start(s *scenario.Scenario) (*cluster.State, []string, error)
-	// Renew returns the state without the requests of users that the API server refused, since users do not repeat them in the next step.
-	Renew(state *cluster.State) *cluster.State
+	// DropUserRefusals returns the state without the requests of users that the API server refused, since users do not repeat them in the next step.
+	DropUserRefusals(state *cluster.State) *cluster.State
 	// Do carries out a step, and describes it as a kubectl command. The record gets what happens on the way. If parts of the step cannot be
 	// done, the error joins a [Problem] for each, and the state has the rest of the step.
 	Do(ctx context.Context, state *cluster.State, step *scenario.LoadedStep, to *Record) (*cluster.State, string, error)
@@ -42,8 +42,8 @@ type World interface {
 	Reset()
 	// ResetTo resets the world for another cluster and other ties.
 	ResetTo(ties sched.Ties) error
-	// Hook replaces the hooks.
-	Hook(Hooks)
+	// SetHooks replaces the hooks.
+	SetHooks(Hooks)
 	// Config returns the configuration of the schedulers.
 	Config() *sched.Config
 	// Cycles counts the scheduling cycles since the world was created.
@@ -64,5 +64,5 @@ type Hooks struct {
 	Moved func(state *cluster.State)
 }
 
-// Hook replaces the hooks.
-func (h *Hooks) Hook(with Hooks) { *h = with }
+// SetHooks replaces the hooks.
+func (h *Hooks) SetHooks(with Hooks) { *h = with }

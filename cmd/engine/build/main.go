@@ -20,10 +20,10 @@ import (
 )
 
 const (
-	kubernetes = "k8s.io/kubernetes"
-	debugger   = "pkg/scheduler/backend/cache/debugger"
-	unix       = "signal.go"
-	windows    = "signal_windows.go"
+	kubernetes           = "k8s.io/kubernetes"
+	debugger             = "pkg/scheduler/backend/cache/debugger"
+	signalFile           = "signal.go"
+	signalFileForWindows = "signal_windows.go"
 )
 
 func main() {
@@ -42,11 +42,11 @@ func build(output, ldflags string) error {
 		return err
 	}
 	defer func() { _ = os.RemoveAll(scratch) }() // if this fails, the folder stays among the temporary files
-	flags, err := replace(scratch)
+	flags, err := overlayFlags(scratch)
 	if err != nil {
 		return err
 	}
-	root, err := query("env", "GOROOT")
+	root, err := goOutput("env", "GOROOT")
 	if err != nil {
 		return err
 	}
@@ -92,9 +92,9 @@ func compress(from, to string) error {
 	return os.WriteFile(to, small.Bytes(), 0o644)
 }
 
-// replace writes a go.mod and an overlay into the scratch folder, and returns the flags that make go build use them.
-func replace(scratch string) ([]string, error) {
-	upstream, err := folder()
+// overlayFlags writes a go.mod and an overlay into the scratch folder, and returns the flags that make go build use them.
+func overlayFlags(scratch string) ([]string, error) {
+	upstream, err := moduleFolder()
 	if err != nil {
 		return nil, err
 	}
@@ -112,11 +112,11 @@ func replace(scratch string) ([]string, error) {
 			return nil, err
 		}
 	}
-	if _, err := query("mod", "edit", "-replace", kubernetes+"="+link, modfile); err != nil {
+	if _, err := goOutput("mod", "edit", "-replace", kubernetes+"="+link, modfile); err != nil {
 		return nil, err
 	}
 	overlay, err := json.Marshal(map[string]map[string]string{"Replace": {
-		filepath.Join(link, debugger, unix): filepath.Join(upstream, debugger, windows),
+		filepath.Join(link, debugger, signalFile): filepath.Join(upstream, debugger, signalFileForWindows),
 	}})
 	if err != nil {
 		return nil, err
@@ -125,9 +125,9 @@ func replace(scratch string) ([]string, error) {
 	return []string{"-modfile", modfile, "-overlay", file}, os.WriteFile(file, overlay, 0o644)
 }
 
-// folder returns the path of the Kubernetes module in the module cache. It downloads the module if necessary.
-func folder() (string, error) {
-	out, err := query("mod", "download", "-json", kubernetes)
+// moduleFolder returns the path of the Kubernetes module in the module cache. It downloads the module if necessary.
+func moduleFolder() (string, error) {
+	out, err := goOutput("mod", "download", "-json", kubernetes)
 	if err != nil {
 		return "", err
 	}
@@ -135,8 +135,8 @@ func folder() (string, error) {
 	return module.Dir, json.Unmarshal([]byte(out), &module)
 }
 
-// query returns the output of the go command without the final newline.
-func query(args ...string) (string, error) {
+// goOutput returns the output of the go command without the final newline.
+func goOutput(args ...string) (string, error) {
 	out, err := exec.Command("go", args...).Output()
 	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
 		err = fmt.Errorf("go %s: %w\n%s", strings.Join(args, " "), err, exit.Stderr)

@@ -15,21 +15,21 @@ import (
 // necessary and sufficient.
 func TestTheReplacedFileIsNeededAndItsReplacementIsEnough(t *testing.T) {
 	t.Chdir("../../..")
-	dir, err := folder()
+	dir, err := moduleFolder()
 	if err != nil {
 		t.Fatal(err)
 	}
-	replaced, replacement := parse(t, filepath.Join(dir, debugger, unix)), parse(t, filepath.Join(dir, debugger, windows))
+	replaced, replacement := parse(t, filepath.Join(dir, debugger, signalFile)), parse(t, filepath.Join(dir, debugger, signalFileForWindows))
 	for _, tag := range []string{"js", "wasm"} {
 		if !builds(t, replaced, tag) {
-			t.Errorf("%s is not for %s any more, so that the engine can be built without another in its place", unix, tag)
+			t.Errorf("%s is not for %s any more, so that the engine can be built without another in its place", signalFile, tag)
 		}
 		if !builds(t, replacement, tag) {
-			t.Errorf("%s has a constraint, and would be left out", windows)
+			t.Errorf("%s has a constraint, and would be left out", signalFileForWindows)
 		}
 	}
 	if diff := cmp.Diff(declared(replaced), declared(replacement)); diff != "" {
-		t.Errorf("%s declares something else than %s (-%s +%s):\n%s", windows, unix, unix, windows, diff)
+		t.Errorf("%s declares something else than %s (-%s +%s):\n%s", signalFileForWindows, signalFile, signalFile, signalFileForWindows, diff)
 	}
 }
 

@@ -31,39 +31,39 @@ var version = "dev"
 
 // Main runs the command line and returns the exit code. Programs with scheduler plugins of their own pass options.
 func Main(args []string, in io.Reader, out, errOut io.Writer, opts ...Option) int {
-	ctx, stop := exit.UntilInterrupted()
+	ctx, stop := exit.SignalContext()
 	defer stop()
-	name, args := calledAs(os.Args[0], args)
+	name, args := parseProgramName(os.Args[0], args)
 	return execute(ctx, name, args, in, out, errOut, opts...)
 }
 
 func execute(ctx context.Context, name string, args []string, in io.Reader, out, errOut io.Writer, opts ...Option) int {
 	klog.SetLogger(logr.Discard()) // upstream's log lines carry timestamps, and are meant for operators of a control plane
-	own, err := register(opts)
+	own, err := registerPlugins(opts)
 	if err != nil {
-		return exit.Code(name, err, args, errOut)
+		return exit.PrintError(name, err, args, errOut)
 	}
 	root := newRoot(command.Streams{In: in, Out: out, Err: errOut, Plugins: own, ToolVersion: version})
-	rename := renamed(root, name)
+	rename := renameProgram(root, name)
 	root.SetArgs(args)
 	root.SetIn(in)
-	help := &checked{out: out}
+	help := &errorKeepingWriter{out: out}
 	root.SetOut(help)
 	root.SetErr(errOut)
 	err = root.ExecuteContext(ctx)
 	if exit.Interrupted(err) {
 		err = context.Cause(ctx) // the cause knows the signal
 	}
-	return exit.Code(name, cmp.Or(err, help.err), args, renaming{errOut, rename})
+	return exit.PrintError(name, cmp.Or(err, help.err), args, renamingWriter{errOut, rename})
 }
 
-// checked is a writer that keeps the first error, because cobra ignores errors when it prints help.
-type checked struct {
+// errorKeepingWriter is a writer that keeps the first error, because cobra ignores errors when it prints help.
+type errorKeepingWriter struct {
 	out io.Writer
 	err error
 }
 
-func (c *checked) Write(data []byte) (int, error) {
+func (c *errorKeepingWriter) Write(data []byte) (int, error) {
 	n, err := c.out.Write(data)
 	c.err = cmp.Or(c.err, err)
 	return n, err
@@ -91,7 +91,7 @@ Exit codes: 0 answered, 1 could not answer, 2 bad usage or input, 3 answered and
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if printVersion {
-				_, err := io.WriteString(s.Out, versions())
+				_, err := io.WriteString(s.Out, versionText())
 				return err
 			}
 			return cmd.Help()
@@ -142,12 +142,12 @@ func flagError(cmd *cobra.Command, err error) error {
 		wanted := map[string]string{"uint64": "a whole number of at least 0", "int": "a whole number", "bool": "true or false"}[invalid.GetFlag().Value.Type()]
 		return exit.Usage(cmd, "--%s: %q is not %s", invalid.GetFlag().Name, invalid.GetValue(), wanted)
 	}
-	return exit.Usage(cmd, "%s%s", err, instead(cmd, err))
+	return exit.Usage(cmd, "%s%s", err, suggestFlag(cmd, err))
 }
 
-// guesses maps a flag that no command has to the flags that the user may mean, with a hint. The first one that the command has is
+// flagGuesses maps a flag that no command has to the flags that the user may mean, with a hint. The first one that the command has is
 // suggested.
-var guesses = map[string][]struct{ flag, does string }{
+var flagGuesses = map[string][]struct{ flag, does string }{
 	"hpa":     {{"scale", "--scale grows workloads as far as their HorizontalPodAutoscalers allow"}, {"help", "simulate plan --hpa max asks with every HorizontalPodAutoscaler at its maximum"}},
 	"max":     {{"up-to", "--up-to limits how many more replicas are tried"}, {"node-group", "--node-group NAME=MIN:MAX limits the nodes of a group"}},
 	"price":   {{"prices", "--prices FILE says what nodes cost in an hour"}},
@@ -157,13 +157,13 @@ var guesses = map[string][]struct{ flag, does string }{
 	"zone":    {{"level", "--level zone=NAME is the loss of that zone"}, {"survive", "--survive zone=NAME is the loss of that zone"}},
 }
 
-// instead returns a hint at the flag that the user may have meant by an unknown one, or "".
-func instead(cmd *cobra.Command, err error) string {
+// suggestFlag returns a hint at the flag that the user may have meant by an unknown one, or "".
+func suggestFlag(cmd *cobra.Command, err error) string {
 	var unknown *pflag.NotExistError
 	if !errors.As(err, &unknown) {
 		return ""
 	}
-	for _, guess := range guesses[unknown.GetSpecifiedName()] {
+	for _, guess := range flagGuesses[unknown.GetSpecifiedName()] {
 		if cmd.Flags().Lookup(guess.flag) != nil {
 			return "; " + guess.does
 		}

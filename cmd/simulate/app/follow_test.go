@@ -40,17 +40,17 @@ func TestVerifyWatch(t *testing.T) {
 		ended <- execute(ctx, ownName, []string{"verify", "--server", server.URL, "--watch", "10m", "--record", file, "-q"}, nil, &out, said)
 	}()
 	said.until(t, `watching \S+ for 10m0s; interrupt to end it sooner`)
-	cluster.Happen("MODIFIED", servedPod("one", "a"))
+	cluster.Emit("MODIFIED", servedPod("one", "a"))
 	said.until(t, `shop/one to a: among equals, one of 2 best nodes`)
-	cluster.Happen("ADDED", servedPod("two", ""))
+	cluster.Emit("ADDED", servedPod("two", ""))
 	cluster.Expire()
-	cluster.Happen("MODIFIED", servedPod("two", "b"))
+	cluster.Emit("MODIFIED", servedPod("two", "b"))
 	said.until(t, `shop/two to b: expected, the best node`)
-	cluster.Happen("ADDED", servedPod("more", ""))
-	cluster.Happen("MODIFIED", servedPod("more", "a"))
+	cluster.Emit("ADDED", servedPod("more", ""))
+	cluster.Emit("MODIFIED", servedPod("more", "a"))
 	said.until(t, `shop/more to a: among equals`)
-	cluster.Happen("ADDED", servedPod("three", ""))
-	cluster.Happen("MODIFIED", servedPod("three", "a"))
+	cluster.Emit("ADDED", servedPod("three", ""))
+	cluster.Emit("MODIFIED", servedPod("three", "a"))
 	said.until(t, `shop/three to a: contradiction \(`)
 	stop()
 	if code := <-ended; code != 130 {
@@ -84,7 +84,7 @@ func TestVerifyWatchForbidden(t *testing.T) {
 		if r.URL.Query().Get("watch") == "" || r.URL.Path != "/api/v1/pods" {
 			return false
 		}
-		livetest.Fail(w, http.StatusForbidden, metav1.StatusReasonForbidden, `pods is forbidden: User "ci" cannot watch resource "pods" in API group "" at the cluster scope`)
+		livetest.WriteError(w, http.StatusForbidden, metav1.StatusReasonForbidden, `pods is forbidden: User "ci" cannot watch resource "pods" in API group "" at the cluster scope`)
 		return true
 	}
 	said := &spoken{}

@@ -16,8 +16,8 @@ const (
 	pluginName = "kubectl faultline"
 )
 
-// calledAs returns the name by which the user calls the program, and the arguments. kubectl's request for completions becomes cobra's.
-func calledAs(program string, args []string) (string, []string) {
+// parseProgramName returns the name by which the user calls the program, and the arguments. kubectl's request for completions becomes cobra's.
+func parseProgramName(program string, args []string) (string, []string) {
 	switch strings.TrimSuffix(filepath.Base(program), ".exe") {
 	case "kubectl-faultline":
 		return pluginName, args
@@ -27,8 +27,8 @@ func calledAs(program string, args []string) (string, []string) {
 	return ownName, args
 }
 
-// renamed makes help and completion use the program's name, and returns a function that does the same to other text.
-func renamed(root *cobra.Command, name string) func(string) string {
+// renameProgram makes help and completion use the program's name, and returns a function that does the same to other text.
+func renameProgram(root *cobra.Command, name string) func(string) string {
 	if name == ownName {
 		return func(text string) string { return text }
 	}
@@ -46,13 +46,13 @@ func renamed(root *cobra.Command, name string) func(string) string {
 	return rename
 }
 
-// renaming is a writer that renames the program in the text.
-type renaming struct {
+// renamingWriter is a writer that renames the program in the text.
+type renamingWriter struct {
 	out    io.Writer
 	rename func(string) string
 }
 
-func (r renaming) Write(text []byte) (int, error) {
+func (r renamingWriter) Write(text []byte) (int, error) {
 	_, err := io.WriteString(r.out, r.rename(string(text)))
 	return len(text), err
 }

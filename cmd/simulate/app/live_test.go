@@ -31,7 +31,7 @@ func clusterOf(ts *testscript.TestScript, _ bool, args []string) {
 				if path.Base(r.URL.Path) != value {
 					return false
 				}
-				livetest.Fail(w, http.StatusGone, metav1.StatusReasonExpired, "The resourceVersion for the provided list is too old")
+				livetest.WriteError(w, http.StatusGone, metav1.StatusReasonExpired, "The resourceVersion for the provided list is too old")
 				return true
 			}
 		default:

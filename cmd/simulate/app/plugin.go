@@ -13,8 +13,8 @@ func WithPlugin(name string, factory sched.PluginFactory) Option {
 	return func(plugins sched.Registry) error { return plugins.Register(name, factory) }
 }
 
-// register returns the plugins that the options add.
-func register(opts []Option) (sched.Registry, error) {
+// registerPlugins returns the plugins that the options add.
+func registerPlugins(opts []Option) (sched.Registry, error) {
 	plugins := sched.Registry{}
 	for _, opt := range opts {
 		if err := opt(plugins); err != nil {

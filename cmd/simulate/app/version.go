@@ -18,12 +18,12 @@ func newVersion(s command.Streams) *cobra.Command {
 		Short: "Print the versions of simulate and of the kube-scheduler in it",
 		Args:  command.NoArguments,
 		RunE: func(*cobra.Command, []string) error {
-			_, err := io.WriteString(s.Out, versions())
+			_, err := io.WriteString(s.Out, versionText())
 			return err
 		},
 	}
 }
 
-func versions() string {
+func versionText() string {
 	return fmt.Sprintf("simulate %s\nkube-scheduler %s, also as Kubernetes %s\n%s %s/%s\n", version, sched.Version, words.Or(sched.Releases()[:3]), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }

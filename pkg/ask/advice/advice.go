@@ -104,19 +104,19 @@ type Candidate struct {
 	// of the workload's pods as failures of the named candidate do, and in every other figure this one is no better.
 	AtBest string `json:"atBest,omitempty"`
 
-	held       string // why no change reaches the workload's pods; "" if one does
+	heldReason string // why no change reaches the workload's pods; "" if one does
 	complexity int
-	kept       []rule.Rule // as Rules describes them
+	apartRules []rule.Rule // as Rules describes them
 	// Whether the candidate drops all rules, and whether that counts as a figure: it does if another candidate keeps the workload's rules and
 	// leaves nothing Pending.
-	weighed, dropped bool
-	goals            []goal
-	scenario         *scenario.Scenario // with the patch
-	last             *simulation.Step   // the failures follow this step
-	rollsAlone       bool               // all rollouts of other workloads are complete after Rollout
-	// atLeast is a lower bound, by topology key: how many of the workload's pods the failures of that level strand at least. It is nil once
+	weighsRules, dropsRules bool
+	goals                   []goal
+	scenario                *scenario.Scenario // with the patch
+	lastStep                *simulation.Step   // the failures follow this step
+	rollsAlone              bool               // all rollouts of other workloads are complete after Rollout
+	// minStranded is a lower bound, by topology key: how many of the workload's pods the failures of that level strand at least. It is nil once
 	// these failures are simulated.
-	atLeast map[string]float64
+	minStranded map[string]float64
 }
 
 // CandidateRollout is the result of restarting the workload.
@@ -159,34 +159,34 @@ func (c *Candidate) HowChanged() []string {
 	if c.scenario == nil {
 		return nil
 	}
-	return c.scenario.HowChanged()
+	return c.scenario.DescribeChanges()
 }
 
 // Kinds are the kinds of workloads that advice is available for. A Job's template cannot change, and a DaemonSet has one pod per node.
 var Kinds = []string{"Deployment", "StatefulSet", "ReplicaSet", "ReplicationController"}
 
-// Of tries every candidate for the workload. If the context ends early, it returns the error of the context and the advice on the
+// ForWorkload tries every candidate for the workload. If the context ends early, it returns the error of the context and the advice on the
 // candidates that are done; Result.Partial then says so. Without a finished candidate to compare with the workload as it is, the advice is
 // nil.
-func Of(ctx context.Context, s *scenario.Scenario, owner cluster.Ref, opts Options) (*Advice, error) {
+func ForWorkload(ctx context.Context, s *scenario.Scenario, owner cluster.Ref, opts Options) (*Advice, error) {
 	for _, obj := range s.Objects() {
 		if cluster.RefTo(obj) != owner {
 			continue
 		}
-		if err := cluster.Changeable(obj); err != nil {
+		if err := cluster.CheckChangeable(obj); err != nil {
 			return nil, err
 		}
 	}
 	if !slices.Contains(Kinds, owner.Kind) {
 		return nil, fmt.Errorf("%s: unsupported kind: use a Deployment, a StatefulSet, a ReplicaSet or a ReplicationController", owner.Qualified())
 	}
-	r := &runs{scenario: s, worlds: simulation.NewWorlds(s), maker: variant.NewMaker(s), owner: owner, opts: &opts}
+	r := &evaluator{scenario: s, worlds: simulation.NewWorlds(s), maker: variant.NewMaker(s), owner: owner, opts: &opts}
 	defer r.worlds.Close()
-	if err := r.base(ctx); err != nil {
+	if err := r.runUnchanged(ctx); err != nil {
 		return nil, err
 	}
 	last := r.result.Steps[len(r.result.Steps)-1]
-	r.workload = find(last.State, owner)
+	r.workload = findWorkload(last.State, owner)
 	if r.workload == nil {
 		return nil, fmt.Errorf("%s no longer exists after the last step, %q; leave that step out", owner.Qualified(), last.Name)
 	}
@@ -196,13 +196,13 @@ func Of(ctx context.Context, s *scenario.Scenario, owner cluster.Ref, opts Optio
 	if tried == nil {
 		return nil, err
 	}
-	a.Candidates, a.LeftOut, a.One = tried, leftOut, r.one
-	if a.Held = asItIs(tried).held; a.One == "" {
-		a.One = secondWaits(tried)
+	a.Candidates, a.LeftOut, a.One = tried, leftOut, r.whyOneReplica
+	if a.Held = findUnchanged(tried).heldReason; a.One == "" {
+		a.One = explainNoSecondReplica(tried)
 	}
 	rank(a.Candidates)
 	if err == nil {
-		if err = r.trials(ctx, a.Candidates); err != nil && ctx.Err() == nil {
+		if err = r.runTrials(ctx, a.Candidates); err != nil && ctx.Err() == nil {
 			return nil, err
 		} else if err != nil {
 			r.result.Partial = "interrupted in the runs with random ties, which the ranking leaves out"
@@ -211,9 +211,9 @@ func Of(ctx context.Context, s *scenario.Scenario, owner cluster.Ref, opts Optio
 	rank(a.Candidates)
 	if r.large {
 		if err == nil {
-			err = r.fail(ctx, a.Candidates)
+			err = r.simulateFailures(ctx, a.Candidates)
 		}
-		if err != nil && (ctx.Err() == nil || !r.keepKnown(a)) {
+		if err != nil && (ctx.Err() == nil || !r.keepSimulated(a)) {
 			return nil, err
 		}
 	}
@@ -221,7 +221,7 @@ func Of(ctx context.Context, s *scenario.Scenario, owner cluster.Ref, opts Optio
 }
 
 // levels returns the topology keys to compute figures for, widest level first.
-func (r *runs) levels() []string {
+func (r *evaluator) levels() []string {
 	if len(r.scenario.Failures.Levels) == 0 {
 		return topology.Levels(r.scenario.Nodes(), r.scenario.LevelKeys...)
 	}
@@ -232,8 +232,8 @@ func (r *runs) levels() []string {
 	return keys
 }
 
-// find returns the workload in the state, or nil.
-func find(state *cluster.State, owner cluster.Ref) cluster.Object {
+// findWorkload returns the workload in the state, or nil.
+func findWorkload(state *cluster.State, owner cluster.Ref) cluster.Object {
 	is := func(obj cluster.Object) bool {
 		return obj.GetNamespace() == owner.Namespace && obj.GetName() == owner.Name
 	}

@@ -56,14 +56,14 @@ const (
 
 func ask(t *testing.T, s *scenario.Scenario, opts advice.Options) *advice.Advice {
 	t.Helper()
-	a, err := advice.Of(t.Context(), s, web, opts)
+	a, err := advice.ForWorkload(t.Context(), s, web, opts)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return a
 }
 
-func named(t *testing.T, a *advice.Advice, name string) *advice.Candidate {
+func nameWithStrategy(t *testing.T, a *advice.Advice, name string) *advice.Candidate {
 	t.Helper()
 	var names []string
 	for i := range a.Candidates {
@@ -81,11 +81,11 @@ func named(t *testing.T, a *advice.Advice, name string) *advice.Candidate {
 // anyway, and recovers from the loss of a zone.
 func TestRolloutDeadlock(t *testing.T) {
 	a := ask(t, world(t, "1", "3", hardZone), advice.Options{})
-	now := named(t, a, advice.AsItIs)
+	now := nameWithStrategy(t, a, advice.AsItIs)
 	if now.Rollout.Ends || !strings.Contains(now.Rollout.Waiting, "the 3 old pods stay because maxUnavailable is 25% (0)") {
 		t.Errorf("as it is: ends %v, waiting %q", now.Rollout.Ends, now.Rollout.Waiting)
 	}
-	other := named(t, a, "as it is, maxUnavailable 1 and maxSurge 0")
+	other := nameWithStrategy(t, a, "as it is, maxUnavailable 1 and maxSurge 0")
 	if !other.Rollout.Ends || other.Surge != 0 || other.Stuck != now.Rollout.Waiting {
 		t.Errorf("with another strategy: %+v", other)
 	}
@@ -93,7 +93,7 @@ func TestRolloutDeadlock(t *testing.T) {
 	if diff := cmp.Diff(want, string(other.Patch)); diff != "" {
 		t.Errorf("its patch (-want +got)\n%s", diff)
 	}
-	if c := named(t, a, "hard zone, per revision"); !c.Rollout.Ends || c.Strategy != "" {
+	if c := nameWithStrategy(t, a, "hard zone, per revision"); !c.Rollout.Ends || c.Strategy != "" {
 		t.Errorf("per revision: %+v", c)
 	}
 	best := a.Candidates[0]
@@ -121,20 +121,20 @@ func TestFourReplicasOverThreeZones(t *testing.T) {
 		{"soft zone", 0, 0, 0.5, true},
 		{"as it is", 0, 0, 0.5, true},
 	} {
-		c := named(t, a, test.name)
+		c := nameWithStrategy(t, a, test.name)
 		zone := c.Level(v1.LabelTopologyZone)
 		stranded, _ := zone.NotBack()
 		if c.Pending != test.pending || stranded != test.stranded || zone.Radius != test.radius || c.Rollout.Ends != test.ends {
 			t.Errorf("%s: Pending %d, stranded %d, radius %v, ends %v; want %+v", test.name, c.Pending, stranded, zone.Radius, c.Rollout.Ends, test)
 		}
 	}
-	if c := named(t, a, "hard zone"); c.OwnPending != 1 || !strings.Contains(c.Why, "didn't match pod anti-affinity rules") {
+	if c := nameWithStrategy(t, a, "hard zone"); c.OwnPending != 1 || !strings.Contains(c.Why, "didn't match pod anti-affinity rules") {
 		t.Errorf("hard zone: %d Pending of its own, %q", c.OwnPending, c.Why)
 	}
 	if !a.Candidates[0].Front || a.Candidates[0].Pending > 0 || a.Candidates[0].Name != advice.AsItIs {
 		t.Errorf("best is %s", a.Candidates[0].Name)
 	}
-	if c := named(t, a, "spread zone"); c.BeatenIn != "not back after the loss of a zone (0 against 1)" {
+	if c := nameWithStrategy(t, a, "spread zone"); c.BeatenIn != "not back after the loss of a zone (0 against 1)" {
 		t.Errorf("spread zone is beaten in %q", c.BeatenIn)
 	}
 }
@@ -150,7 +150,7 @@ func TestLargeCluster(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	now := named(t, a, advice.AsItIs)
+	now := nameWithStrategy(t, a, advice.AsItIs)
 	if diff := cmp.Diff(base.Found, now.Found); diff != "" {
 		t.Errorf("as it is (-run again +told)\n%s", diff)
 	}
@@ -185,7 +185,7 @@ func TestOneReplica(t *testing.T) {
 	if best.Name != "2 replicas" || string(best.Patch) != `{"spec":{"replicas":2}}` || best.Level(v1.LabelTopologyZone).Radius != 0.5 || a.One != "" {
 		t.Errorf("best is %s with the patch %s; no second since %q", best.Name, best.Patch, a.One)
 	}
-	if c := named(t, a, "2 replicas, spread zone"); c.Replicas != 2 || !strings.Contains(string(c.Patch), `"replicas":2`) || len(c.Rules) != 1 {
+	if c := nameWithStrategy(t, a, "2 replicas, spread zone"); c.Replicas != 2 || !strings.Contains(string(c.Patch), `"replicas":2`) || len(c.Rules) != 1 {
 		t.Errorf("with a rule: %d replicas, %q, patch %s", c.Replicas, c.Rules, c.Patch)
 	}
 }
@@ -252,17 +252,17 @@ func TestPatches(t *testing.T) {
 		want []rule.Apart
 	}{
 		{"none", nil},
-		{"soft zone=100 + hostname=50", []rule.Apart{{By: rule.SoftAnti, Over: []rule.Over{{TopologyKey: levels[0], Weight: 100}, {TopologyKey: levels[1], Weight: 50}}}}},
+		{"soft zone=100 + hostname=50", []rule.Apart{{By: rule.SoftAnti, Over: []rule.DomainKey{{TopologyKey: levels[0], Weight: 100}, {TopologyKey: levels[1], Weight: 50}}}}},
 		{"hard zone + soft hostname, per revision", []rule.Apart{
-			{By: rule.HardAnti, Over: []rule.Over{{TopologyKey: levels[0]}}, MatchLabelKeys: []string{"pod-template-hash"}},
-			{By: rule.SoftAnti, Over: []rule.Over{{TopologyKey: levels[1]}}, MatchLabelKeys: []string{"pod-template-hash"}}}},
-		{"spread zone (maxSkew 2)", []rule.Apart{{By: rule.EvenlySpread, Over: []rule.Over{{TopologyKey: levels[0]}}, MaxSkew: 2, Required: true}}},
+			{By: rule.HardAnti, Over: []rule.DomainKey{{TopologyKey: levels[0]}}, MatchLabelKeys: []string{"pod-template-hash"}},
+			{By: rule.SoftAnti, Over: []rule.DomainKey{{TopologyKey: levels[1]}}, MatchLabelKeys: []string{"pod-template-hash"}}}},
+		{"spread zone (maxSkew 2)", []rule.Apart{{By: rule.EvenlySpread, Over: []rule.DomainKey{{TopologyKey: levels[0]}}, MaxSkew: 2, Required: true}}},
 		{"spread zone + softly hostname", []rule.Apart{
-			{By: rule.EvenlySpread, Over: []rule.Over{{TopologyKey: levels[0]}}, Required: true},
-			{By: rule.EvenlySpread, Over: []rule.Over{{TopologyKey: levels[1]}}}}},
+			{By: rule.EvenlySpread, Over: []rule.DomainKey{{TopologyKey: levels[0]}}, Required: true},
+			{By: rule.EvenlySpread, Over: []rule.DomainKey{{TopologyKey: levels[1]}}}}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			c := named(t, a, test.name)
+			c := nameWithStrategy(t, a, test.name)
 			patch := scenario.Patch{Target: scenario.Target{Target: "deployment/web"}, Type: "merge", Patch: runtime.RawExtension{Raw: c.Patch}}
 			after, err := patch.Apply(before)
 			if err != nil {
@@ -284,7 +284,7 @@ func TestPatches(t *testing.T) {
 			if diff := cmp.Diff(found[0], &c.Found, cmpopts.IgnoreFields(whatif.Found{}, "Cause")); diff != "" { // advice names no causes
 				t.Errorf("figures (-run again +told)\n%s", diff)
 			}
-			again, err := simulation.Run(t.Context(), varied.Scenario.Then(advice.Restart(web)), simulation.Options{})
+			again, err := simulation.Run(t.Context(), varied.Scenario.AppendStep(advice.Restart(web)), simulation.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -313,11 +313,11 @@ func TestWorkers(t *testing.T) {
 
 func TestNoAdvice(t *testing.T) {
 	s := world(t, "1", "1", "")
-	if _, err := advice.Of(t.Context(), s, cluster.Ref{Kind: "DaemonSet", Namespace: "default", Name: "log"}, advice.Options{}); err == nil {
+	if _, err := advice.ForWorkload(t.Context(), s, cluster.Ref{Kind: "DaemonSet", Namespace: "default", Name: "log"}, advice.Options{}); err == nil {
 		t.Error("advice for a DaemonSet")
 	}
-	gone := s.Then(scenario.Step{Name: "bye", Delete: &scenario.Delete{Targets: []string{"deployment/web"}}})
-	if _, err := advice.Of(t.Context(), gone, web, advice.Options{}); err == nil || !strings.Contains(err.Error(), `no longer exists after the last step, "bye"`) {
+	gone := s.AppendStep(scenario.Step{Name: "bye", Delete: &scenario.Delete{Targets: []string{"deployment/web"}}})
+	if _, err := advice.ForWorkload(t.Context(), gone, web, advice.Options{}); err == nil || !strings.Contains(err.Error(), `no longer exists after the last step, "bye"`) {
 		t.Errorf("of a workload that is gone: %v", err)
 	}
 }

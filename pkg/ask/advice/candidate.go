@@ -17,32 +17,32 @@ import (
 // proposal is a rule to try.
 type proposal struct {
 	name       string
-	by         []rule.Apart
+	rules      []rule.Apart
 	complexity int
-	asItIs     bool                               // the workload's present rule
+	keepsRules bool                               // the workload's present rule
 	refine     func(*v1.TopologySpreadConstraint) // changes each required constraint; nil: changes none
-	plain      string                             // for a rule per revision, the name of the same rule over all revisions
+	plainName  string                             // for a rule per revision, the name of the same rule over all revisions
 	replicas   int32                              // the number of replicas to set; 0: as many as now
 }
 
-func proposalOf(name string, complexity int, by ...rule.Apart) proposal {
-	return proposal{name: name, by: by, complexity: complexity}
+func newProposal(name string, complexity int, by ...rule.Apart) proposal {
+	return proposal{name: name, rules: by, complexity: complexity}
 }
 
-// perRevision are the labels that restrict a rule to pods of the same revision of a Deployment.
-var perRevision = []string{appsv1.DefaultDeploymentUniqueLabelKey}
+// revisionLabels are the labels that restrict a rule to pods of the same revision of a Deployment.
+var revisionLabels = []string{appsv1.DefaultDeploymentUniqueLabelKey}
 
-// proposals returns the rules that make a difference on these nodes, simple ones first: each kind of rule over each level with more than
+// listProposals returns the rules that make a difference on these nodes, simple ones first: each kind of rule over each level with more than
 // one domain, and pairs of a wider level and the hostname. Over a level with one domain, no rule can keep pods apart.
-func proposals(nodes []*v1.Node, further []string, deployment bool) []proposal {
-	keys := topology.LevelsOfSeveral(nodes, further...)
+func listProposals(nodes []*v1.Node, further []string, deployment bool) []proposal {
+	keys := topology.MultiDomainLevels(nodes, further...)
 	all := []proposal{{name: "none"}}
 	for _, key := range keys {
-		all = append(all, single(key, deployment)...)
+		all = append(all, proposalsOverOne(key, deployment)...)
 	}
 	for _, key := range keys {
 		if key != v1.LabelHostname && keys[len(keys)-1] == v1.LabelHostname {
-			all = append(all, pairs(key, v1.LabelHostname, deployment)...)
+			all = append(all, proposalsOverTwo(key, v1.LabelHostname, deployment)...)
 		}
 	}
 	return all
@@ -55,7 +55,7 @@ func refinements(spec *v1.PodSpec, nodes []*v1.Node, deployment bool) []proposal
 	var all []proposal
 	add := func(words string, lacks func(v1.TopologySpreadConstraint) bool, refine func(*v1.TopologySpreadConstraint)) {
 		if slices.ContainsFunc(required, lacks) {
-			all = append(all, proposal{name: AsItIs + ", " + words, complexity: 1, asItIs: true, refine: refine})
+			all = append(all, proposal{name: AsItIs + ", " + words, complexity: 1, keepsRules: true, refine: refine})
 		}
 	}
 	repels := func(node *v1.Node) bool { return cluster.Repels(node, &v1.Pod{Spec: *spec}) }
@@ -64,7 +64,7 @@ func refinements(spec *v1.PodSpec, nodes []*v1.Node, deployment bool) []proposal
 			return ptr.Deref(c.NodeTaintsPolicy, v1.NodeInclusionPolicyIgnore) == v1.NodeInclusionPolicyIgnore
 		}, func(c *v1.TopologySpreadConstraint) { c.NodeTaintsPolicy = ptr.To(v1.NodeInclusionPolicyHonor) })
 	}
-	if hash := perRevision[0]; deployment {
+	if hash := revisionLabels[0]; deployment {
 		add("per revision", func(c v1.TopologySpreadConstraint) bool { return !slices.Contains(c.MatchLabelKeys, hash) },
 			func(c *v1.TopologySpreadConstraint) {
 				if !slices.Contains(c.MatchLabelKeys, hash) {
@@ -75,69 +75,71 @@ func refinements(spec *v1.PodSpec, nodes []*v1.Node, deployment bool) []proposal
 	return all
 }
 
-// single returns the rules over one topology key.
-func single(key string, deployment bool) []proposal {
-	name := Short(key)
-	all := []proposal{proposalOf("soft "+name, 2, soft(rule.Over{TopologyKey: key}))}
+// proposalsOverOne returns the rules over one topology key.
+func proposalsOverOne(key string, deployment bool) []proposal {
+	name := shortKey(key)
+	all := []proposal{newProposal("soft "+name, 2, softAntiAffinity(rule.DomainKey{TopologyKey: key}))}
 	for _, skew := range []int32{1, 2} {
 		words := "spread " + name
 		if skew > 1 {
 			words = fmt.Sprintf("spread %s (maxSkew %d)", name, skew)
 		}
-		all = append(all, proposalOf(words+" softly", 2+int(skew), spread(key, skew, false)))
-		all = append(all, proposalOf(words, 2+int(skew), spread(key, skew, true)))
+		all = append(all, newProposal(words+" softly", 2+int(skew), topologySpread(key, skew, false)))
+		all = append(all, newProposal(words, 2+int(skew), topologySpread(key, skew, true)))
 	}
-	all = append(all, proposalOf("hard "+name, 3, hard(key)))
+	all = append(all, newProposal("hard "+name, 3, hardAntiAffinity(key)))
 	if !deployment {
 		return all
 	}
-	return append(all, revisions(all[1:])...)
+	return append(all, restrictToRevision(all[1:])...)
 }
 
-// pairs returns the rules that combine a wide topology key and a narrow one.
-func pairs(wide, narrow string, deployment bool) []proposal {
-	w, n := Short(wide), Short(narrow)
+// proposalsOverTwo returns the rules that combine a wide topology key and a narrow one.
+func proposalsOverTwo(wide, narrow string, deployment bool) []proposal {
+	w, n := shortKey(wide), shortKey(narrow)
 	weighted := func(a, b int32) proposal {
-		return proposalOf(fmt.Sprintf("soft %s=%d + %s=%d", w, a, n, b), 6,
-			soft(rule.Over{TopologyKey: wide, Weight: a}, rule.Over{TopologyKey: narrow, Weight: b}))
+		return newProposal(fmt.Sprintf("soft %s=%d + %s=%d", w, a, n, b), 6,
+			softAntiAffinity(rule.DomainKey{TopologyKey: wide, Weight: a}, rule.DomainKey{TopologyKey: narrow, Weight: b}))
 	}
 	strict := []proposal{
-		proposalOf("spread "+w+" + softly "+n, 7, spread(wide, 1, true), spread(narrow, 1, false)),
-		proposalOf("hard "+w+" + soft "+n, 7, hard(wide), soft(rule.Over{TopologyKey: narrow})),
+		newProposal("spread "+w+" + softly "+n, 7, topologySpread(wide, 1, true), topologySpread(narrow, 1, false)),
+		newProposal("hard "+w+" + soft "+n, 7, hardAntiAffinity(wide), softAntiAffinity(rule.DomainKey{TopologyKey: narrow})),
 	}
 	all := append([]proposal{weighted(100, 50), weighted(50, 100)}, strict...)
 	if deployment {
-		all = append(all, revisions(strict)...)
+		all = append(all, restrictToRevision(strict)...)
 	}
 	return all
 }
 
-// revisions returns the same rules, restricted to the pods of one revision, so that old pods do not block new ones.
-func revisions(proposals []proposal) []proposal {
+// restrictToRevision returns the same rules, restricted to the pods of one revision, so that old pods do not block new ones.
+func restrictToRevision(proposals []proposal) []proposal {
 	var all []proposal
 	for _, p := range proposals {
-		next := proposal{name: p.name + ", per revision", complexity: p.complexity + 2, plain: p.name}
-		for _, by := range p.by {
-			by.MatchLabelKeys = perRevision
-			next.by = append(next.by, by)
+		next := proposal{name: p.name + ", per revision", complexity: p.complexity + 2, plainName: p.name}
+		for _, by := range p.rules {
+			by.MatchLabelKeys = revisionLabels
+			next.rules = append(next.rules, by)
 		}
 		all = append(all, next)
 	}
 	return all
 }
 
-func soft(over ...rule.Over) rule.Apart { return rule.Apart{By: rule.SoftAnti, Over: over} }
-
-func hard(key string) rule.Apart {
-	return rule.Apart{By: rule.HardAnti, Over: []rule.Over{{TopologyKey: key}}}
+func softAntiAffinity(over ...rule.DomainKey) rule.Apart {
+	return rule.Apart{By: rule.SoftAnti, Over: over}
 }
 
-func spread(key string, skew int32, required bool) rule.Apart {
-	return rule.Apart{By: rule.EvenlySpread, Over: []rule.Over{{TopologyKey: key}}, MaxSkew: skew, Required: required}
+func hardAntiAffinity(key string) rule.Apart {
+	return rule.Apart{By: rule.HardAnti, Over: []rule.DomainKey{{TopologyKey: key}}}
 }
 
-// Short returns the short name of a well-known topology key, or the key itself.
-func Short(key string) string {
+func topologySpread(key string, skew int32, required bool) rule.Apart {
+	return rule.Apart{By: rule.EvenlySpread, Over: []rule.DomainKey{{TopologyKey: key}}, MaxSkew: skew, Required: required}
+}
+
+// shortKey returns the short name of a well-known topology key, or the key itself.
+func shortKey(key string) string {
 	for _, word := range []string{"region", "zone", "hostname"} {
 		if topology.Key(word) == key {
 			return word
@@ -146,8 +148,8 @@ func Short(key string) string {
 	return key
 }
 
-// named returns the name of the rule, followed by the strategy if there is one.
-func named(name string, s *strategy) string {
+// nameWithStrategy returns the name of the rule, followed by the strategy if there is one.
+func nameWithStrategy(name string, s *strategy) string {
 	if s == nil {
 		return name
 	}

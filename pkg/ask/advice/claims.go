@@ -20,10 +20,10 @@ func (a *Advice) Claims() []claim.Claim {
 	if best.Changed() {
 		c.Patches = patchVariant(a.Workload, "", best.Patch).Patches
 	}
-	expect := &scenario.Expect{Workloads: []scenario.WorkloadPods{{Workload: claim.Name(a.Workload), Pending: ptr.To(best.OwnPending)}}}
+	expect := &scenario.Expect{Workloads: []scenario.WorkloadPods{{Workload: claim.WorkloadName(a.Workload), Pending: ptr.To(best.OwnPending)}}}
 	for _, level := range best.Levels {
-		bounds := scenario.FailureBounds{Level: level.TopologyKey, Workload: claim.Name(a.Workload), Radius: ptr.To(level.Radius)}
-		if most, examined := level.OwnNotBack(); examined && !level.Partly() {
+		bounds := scenario.FailureBounds{Level: level.TopologyKey, Workload: claim.WorkloadName(a.Workload), Radius: ptr.To(level.Radius)}
+		if most, examined := level.OwnNotBack(); examined && !level.IsPartlyExamined() {
 			bounds.Stranded = ptr.To(most)
 		}
 		expect.Failures = append(expect.Failures, bounds)

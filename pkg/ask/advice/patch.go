@@ -27,17 +27,17 @@ var strategies = []strategy{
 	{"maxUnavailable 25% and maxSurge 0", intstr.FromString("25%")},
 }
 
-// patchOf returns the JSON merge patch that gives the workload the rule and the strategy, if any; nil if that changes nothing. A strategic
+// makePatch returns the JSON merge patch that gives the workload the rule and the strategy, if any; nil if that changes nothing. A strategic
 // merge patch would not work, since it appends to some lists instead of replacing them.
-func patchOf(workload cluster.Object, p *proposal, s *strategy) (json.RawMessage, error) {
+func makePatch(workload cluster.Object, p *proposal, s *strategy) (json.RawMessage, error) {
 	before, err := manifest.Encode(workload)
 	if err != nil {
 		return nil, err
 	}
 	changed := workload.DeepCopyObject().(cluster.Object)
-	if !p.asItIs {
+	if !p.keepsRules {
 		template, _ := cluster.Template(changed)
-		rule.KeepApart(&template.Spec, template.Labels, workload.GetNamespace(), cluster.Selector(changed), p.by...)
+		rule.KeepApart(&template.Spec, template.Labels, workload.GetNamespace(), cluster.Selector(changed), p.rules...)
 	}
 	if p.replicas > 0 {
 		*cluster.ReplicasOf(changed) = &p.replicas
@@ -80,12 +80,12 @@ func rulesAfter(workload cluster.Object, owner cluster.Ref, patch json.RawMessag
 		}
 	}
 	template, _ := cluster.Template(workload)
-	return rule.KeptApart(&template.Spec, template.Labels, workload.GetNamespace()), nil
+	return rule.ApartRules(&template.Spec, template.Labels, workload.GetNamespace()), nil
 }
 
-// keep stores the rules that the workload has with the candidate's patch.
-func (c *Candidate) keep(rules []rule.Rule) {
-	c.kept, c.Rules = rules, []string{}
+// setRules stores the rules that the workload has with the candidate's patch.
+func (c *Candidate) setRules(rules []rule.Rule) {
+	c.apartRules, c.Rules = rules, []string{}
 	for _, r := range rules {
 		c.Rules = append(c.Rules, r.String())
 	}

@@ -29,16 +29,16 @@ func TestFigures(t *testing.T) {
 		for _, group := range groups {
 			want = append(want, group...)
 		}
-		if diff := cmp.Diff(want, c.figures(), cmp.AllowUnexported(goal{})); diff != "" {
+		if diff := cmp.Diff(want, c.computeGoals(), cmp.AllowUnexported(goal{})); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
 	}
 	check(before, skews)
 	c.Rollout = &CandidateRollout{Metrics: metric.Metrics{Pending: 3, Levels: []metric.LevelMetrics{{TopologyKey: v1.LabelTopologyZone, Radius: 0.75, Skew: 4}}}}
-	check([]goal{{"the rollout", doesNotEnd}}, before, skews)
+	check([]goal{{"the rollout", rolloutNeverEnds}}, before, skews)
 	c.Rollout.Ends, c.Strategy = true, "maxUnavailable 1"
 	c.Trials = &CandidateTrials{WorstPending: 5, Radius: []TrialRadius{{TopologyKey: v1.LabelTopologyZone, Worst: 1}}}
-	check([]goal{{"the rollout", endsOtherwise}, {"Pending after a rollout", 3}}, before, []goal{{"radius of a zone after a rollout", 0.75},
+	check([]goal{{"the rollout", rolloutEndsWithStrategy}, {"Pending after a rollout", 3}}, before, []goal{{"radius of a zone after a rollout", 0.75},
 		{"Pending in the worst trial", 5}, {"radius of a zone in the worst trial", 1}}, skews, []goal{{"skew over zone after a rollout", 4}})
 }
 
@@ -62,8 +62,8 @@ func TestRank(t *testing.T) {
 func TestAgainst(t *testing.T) {
 	a, b := figured("a", 0, 0.5, 0, 0), figured("b", 2, 0.25, 0, 0)
 	a.Rollout, b.Rollout = &CandidateRollout{Ends: true, Metrics: metric.Metrics{Pending: 3}}, &CandidateRollout{}
-	a.goals, b.goals = a.figures(), b.figures()
-	better, worse := a.Against(&b)
+	a.goals, b.goals = a.computeGoals(), b.computeGoals()
+	better, worse := a.DifferencesFrom(&b)
 	want := [][]string{{"Pending (0 against 2)", "the rollout (ends against never ends)"}, {"radius of a zone (50% against 25%)"}}
 	if diff := cmp.Diff(want, [][]string{better, worse}); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -81,13 +81,13 @@ func TestUnharmed(t *testing.T) {
 		"more are Pending": {CandidateRollout{Ends: true, Metrics: figured("", 2, 0.5, 0, 0).Metrics}, false},
 		"a larger radius":  {CandidateRollout{Ends: true, Metrics: figured("", 1, 0.6, 0, 0).Metrics}, false},
 	} {
-		c := trial{Candidate: figured("", 1, 0.5, 0, 0)}
+		c := candidateRun{Candidate: figured("", 1, 0.5, 0, 0)}
 		c.Rollout = &test.after
-		if got := c.unharmed(); got != test.want {
+		if got := c.rolloutHarmless(); got != test.want {
 			t.Errorf("%s: unharmed %t", name, got)
 		}
 		c.Levels[0].Skew = 0
-		if c.unharmed() {
+		if c.rolloutHarmless() {
 			t.Errorf("%s: unharmed, though less evenly spread", name)
 		}
 	}
@@ -104,7 +104,7 @@ func TestSumUp(t *testing.T) {
 		m.Levels = append([]metric.LevelMetrics{{TopologyKey: "region", Radius: 1}}, m.Levels...)
 		found = append(found, &m)
 	}
-	got := sumUp(found, 7)
+	got := summarizeTrials(found, 7)
 	got.Low, got.High = 0, 0
 	want := &CandidateTrials{N: 7, Seed: 7, MedianPending: 2, WorstPending: 2, SomePending: 5, WorstSeed: 9,
 		Radius: []TrialRadius{{"region", 1, 1}, {v1.LabelTopologyZone, 0.5, 1}}}
@@ -120,22 +120,22 @@ func TestUnsettled(t *testing.T) {
 	key := v1.LabelTopologyZone
 	open := func(name string, pending int, radius float64) Candidate {
 		c := figured(name, pending, radius, 0, 1)
-		c.Patch, c.Rules, c.atLeast = []byte("{}"), []string{name}, map[string]float64{key: 0}
+		c.Patch, c.Rules, c.minStranded = []byte("{}"), []string{name}, map[string]float64{key: 0}
 		return c
 	}
 	now, none := open(AsItIs, 0, 0.5), open("none", 0, 0.75)
 	now.Patch, none.Rules = nil, nil
 	all := []Candidate{now, none, open("same", 0, 0.5), open("hard", 2, 0.25), open("harder", 2, 0.25)}
 	names := func() (names []string) {
-		for _, c := range unsettled(all) {
+		for _, c := range selectForFailures(all) {
 			names = append(names, c.Name)
 		}
 		return names
 	}
 	simulated := func(i, stranded int) {
-		all[i].atLeast = nil
+		all[i].minStranded = nil
 		all[i].Levels[0].Failures = []metric.FailureMetrics{{OwnStranded: stranded}}
-		all[i].goals = all[i].figures()
+		all[i].goals = all[i].computeGoals()
 	}
 	rank(all)
 	if diff := cmp.Diff([]string{AsItIs, "hard", "none"}, names()); diff != "" {

@@ -28,22 +28,22 @@ import (
 // confidence is the level of the Wilson intervals of trials.
 const confidence = 0.95
 
-// runs evaluates the candidates of one workload by running the scenario with each.
-type runs struct {
-	scenario *scenario.Scenario
-	worlds   *simulation.Worlds
-	owner    cluster.Ref
-	opts     *Options
-	workload cluster.Object // after the last step
-	result   *simulation.Result
-	large    bool       // the runs would place more pods than largeWork, so some are left out
-	n        int        // trials per candidate; 0: not chosen yet
-	one      string     // why there can be no second replica
-	vary     sync.Mutex // guards maker
-	maker    *variant.Maker
+// evaluator evaluates the candidates of one workload by running the scenario with each.
+type evaluator struct {
+	scenario      *scenario.Scenario
+	worlds        *simulation.Worlds
+	owner         cluster.Ref
+	opts          *Options
+	workload      cluster.Object // after the last step
+	result        *simulation.Result
+	large         bool       // the runs would place more pods than largeWork, so some are left out
+	trialCount    int        // trials per candidate; 0: not chosen yet
+	whyOneReplica string     // why there can be no second replica
+	makerLock     sync.Mutex // guards maker
+	maker         *variant.Maker
 }
 
-func (r *runs) base(ctx context.Context) error {
+func (r *evaluator) runUnchanged(ctx context.Context) error {
 	w, err := r.worlds.First()
 	if err != nil {
 		return err
@@ -55,58 +55,58 @@ func (r *runs) base(ctx context.Context) error {
 // evaluate runs the workload as it is and every candidate that differs from it, unless no rule can reach the workload's pods. It returns
 // the candidates in order, and descriptions of the candidates that were not run. If the context ends, it returns the candidates that are
 // done; nil unless they include the workload as it is and at least one other.
-func (r *runs) evaluate(ctx context.Context) ([]Candidate, []string, error) {
+func (r *evaluator) evaluate(ctx context.Context) ([]Candidate, []string, error) {
 	deployment, _ := r.workload.(*appsv1.Deployment)
-	asItIs := &trial{Candidate: Candidate{Name: AsItIs, complexity: 0, scenario: r.scenario}}
+	asItIs := &candidateRun{Candidate: Candidate{Name: AsItIs, complexity: 0, scenario: r.scenario}}
 	rules, err := rulesAfter(r.workload, r.owner, nil)
 	if err != nil {
 		return nil, nil, err
 	}
-	asItIs.keep(rules)
-	tried := []*trial{asItIs}
+	asItIs.setRules(rules)
+	tried := []*candidateRun{asItIs}
 	template, _ := cluster.Template(r.workload)
-	all := slices.Concat(refinements(&template.Spec, r.scenario.Nodes(), deployment != nil), proposals(r.scenario.Nodes(), r.scenario.LevelKeys, deployment != nil))
-	second, why := r.secondReplica()
-	all, r.one = append(all, second...), why
-	r.large = len(all)*r.pods() > largeWork
-	if err := r.all(ctx, tried); err != nil {
+	all := slices.Concat(refinements(&template.Spec, r.scenario.Nodes(), deployment != nil), listProposals(r.scenario.Nodes(), r.scenario.LevelKeys, deployment != nil))
+	second, why := r.secondReplicaProposals()
+	all, r.whyOneReplica = append(all, second...), why
+	r.large = len(all)*r.countPods() > largeWork
+	if err := r.runCandidates(ctx, tried); err != nil {
 		return nil, nil, err
 	}
-	if tried[0].held != "" {
+	if tried[0].heldReason != "" {
 		return []Candidate{tried[0].Candidate}, nil, nil
 	}
 	var later []proposal
 	var leftOut []string
 	for _, p := range all {
 		switch {
-		case r.large && slices.ContainsFunc(p.by, func(by rule.Apart) bool { return by.MaxSkew > 1 }):
+		case r.large && slices.ContainsFunc(p.rules, func(by rule.Apart) bool { return by.MaxSkew > 1 }):
 			leftOut = append(leftOut, p.name+": not run, since the cluster is large")
 			continue
-		case r.large && p.plain != "":
+		case r.large && p.plainName != "":
 			later = append(later, p)
 			continue
 		}
-		t, err := r.try(&p, nil)
+		t, err := r.buildCandidate(&p, nil)
 		switch {
 		case err != nil:
-			leftOut = append(leftOut, notHad(p.name, err))
+			leftOut = append(leftOut, describeRefusal(p.name, err))
 		case t != nil:
 			tried = append(tried, t)
 		}
 	}
 	total := len(tried) + len(later)
-	if err = r.all(ctx, tried[1:]); err == nil {
-		var further []*trial
+	if err = r.runCandidates(ctx, tried[1:]); err == nil {
+		var further []*candidateRun
 		var skipped []string
-		further, skipped, err = r.further(ctx, tried, later)
+		further, skipped, err = r.runFurtherCandidates(ctx, tried, later)
 		tried, leftOut = append(tried, further...), append(leftOut, skipped...)
 		total = len(tried)
 	}
 	var candidates []Candidate
 	for _, t := range tried {
 		switch {
-		case t.refused != nil:
-			leftOut = append(leftOut, notHad(t.Name, t.refused))
+		case t.refusal != nil:
+			leftOut = append(leftOut, describeRefusal(t.Name, t.refusal))
 			total--
 		case t.done:
 			candidates = append(candidates, t.Candidate)
@@ -122,8 +122,8 @@ func (r *runs) evaluate(ctx context.Context) ([]Candidate, []string, error) {
 	return candidates, leftOut, err
 }
 
-// notHad returns the candidate's name and why the workload cannot have it, on one line.
-func notHad(name string, err error) string {
+// describeRefusal returns the candidate's name and why the workload cannot have it, on one line.
+func describeRefusal(name string, err error) string {
 	return name + ": " + strings.Join(strings.Fields(err.Error()), " ")
 }
 
@@ -131,55 +131,55 @@ func notHad(name string, err error) string {
 // 300 pods are 15,000 placements, which is above it.
 const largeWork = 10_000
 
-// pods returns the number of pods of the cluster after the last step.
-func (r *runs) pods() int { return len(r.result.Steps[len(r.result.Steps)-1].State.Pods) }
+// countPods returns the number of pods of the cluster after the last step.
+func (r *evaluator) countPods() int { return len(r.result.Steps[len(r.result.Steps)-1].State.Pods) }
 
-func (r *runs) all(ctx context.Context, tried []*trial) error {
+func (r *evaluator) runCandidates(ctx context.Context, tried []*candidateRun) error {
 	names := make([]string, len(tried))
 	for i, t := range tried {
 		names[i] = t.Name
 	}
 	name := func(i int) string { return names[i] }
-	return r.each(ctx, name, len(tried), func(ctx context.Context, w world.World, i int) error {
-		t, err := r.placed(ctx, w, tried[i])
+	return r.runParallel(ctx, name, len(tried), func(ctx context.Context, w world.World, i int) error {
+		t, err := r.runUntilRolloutEnds(ctx, w, tried[i])
 		switch {
 		case err == nil:
 			t.done = true
 			tried[i] = t
 		case errors.As(err, new(*simulation.StepError)) && tried[i].Changed(): // the API server refuses the patch
-			tried[i].refused, err = err, nil
+			tried[i].refusal, err = err, nil
 		}
 		return err
 	})
 }
 
-// further runs the candidates that the first runs give a reason to try: the present rule with another strategy, since the strategy alone
+// runFurtherCandidates runs the candidates that the first runs give a reason to try: the present rule with another strategy, since the strategy alone
 // may be wrong, and a rule per revision if a rollout of the plain rule went wrong. Before a rollout there is only one revision, and both
 // rules are the same. It also returns descriptions of the candidates that it skips.
-func (r *runs) further(ctx context.Context, tried []*trial, later []proposal) ([]*trial, []string, error) {
-	var further []*trial
+func (r *evaluator) runFurtherCandidates(ctx context.Context, tried []*candidateRun, later []proposal) ([]*candidateRun, []string, error) {
+	var further []*candidateRun
 	var skipped []string
 	for _, p := range later {
-		i := slices.IndexFunc(tried, func(t *trial) bool { return t.proposal != nil && t.proposal.name == p.plain })
-		if i >= 0 && tried[i].Strategy == "" && tried[i].unharmed() {
+		i := slices.IndexFunc(tried, func(t *candidateRun) bool { return t.proposal != nil && t.proposal.name == p.plainName })
+		if i >= 0 && tried[i].Strategy == "" && tried[i].rolloutHarmless() {
 			skipped = append(skipped, p.name+": not run, since a rolling update ends and leaves the pods as well spread without it")
 			continue
 		}
-		t, err := r.try(&p, nil)
+		t, err := r.buildCandidate(&p, nil)
 		switch {
 		case err != nil:
-			skipped = append(skipped, notHad(p.name, err))
+			skipped = append(skipped, describeRefusal(p.name, err))
 		case t != nil:
 			further = append(further, t)
 		}
 	}
-	if err := r.all(ctx, further); err != nil {
+	if err := r.runCandidates(ctx, further); err != nil {
 		return further, skipped, err
 	}
-	var kept *trial
+	var kept *candidateRun
 	name := func(int) string { return AsItIs + " with another strategy" }
-	err := r.each(ctx, name, 1, func(ctx context.Context, w world.World, _ int) (err error) {
-		kept, err = r.otherwise(ctx, w, &proposal{name: AsItIs, asItIs: true}, &tried[0].Candidate)
+	err := r.runParallel(ctx, name, 1, func(ctx context.Context, w world.World, _ int) (err error) {
+		kept, err = r.tryStrategies(ctx, w, &proposal{name: AsItIs, keepsRules: true}, &tried[0].Candidate)
 		return err
 	})
 	if kept != nil {
@@ -189,9 +189,9 @@ func (r *runs) further(ctx context.Context, tried []*trial, later []proposal) ([
 	return further, skipped, err
 }
 
-// unharmed reports whether the rollout finishes and leaves the pods no worse: no more of them Pending, no larger blast radius and no larger
+// rolloutHarmless reports whether the rollout finishes and leaves the pods no worse: no more of them Pending, no larger blast radius and no larger
 // skew.
-func (c *Candidate) unharmed() bool {
+func (c *Candidate) rolloutHarmless() bool {
 	if !c.Rollout.Ends || c.Rollout.Pending > c.Pending {
 		return false
 	}
@@ -206,45 +206,45 @@ func (c *Candidate) unharmed() bool {
 // AsItIs is the name of the candidate that changes nothing.
 const AsItIs = "as it is"
 
-// trial is a candidate, the proposal that it was made from, and whether it was run.
-type trial struct {
+// candidateRun is a candidate, the proposal that it was made from, and whether it was run.
+type candidateRun struct {
 	Candidate
 	proposal *proposal
 	done     bool
-	refused  error // why the workload cannot have it
+	refusal  error // why the workload cannot have it
 }
 
-// try returns the candidate for the proposal, or nil if the proposal does not change the workload. The error says why the workload cannot
+// buildCandidate returns the candidate for the proposal, or nil if the proposal does not change the workload. The error says why the workload cannot
 // have the candidate.
-func (r *runs) try(p *proposal, s *strategy) (*trial, error) {
-	patch, err := patchOf(r.workload, p, s)
+func (r *evaluator) buildCandidate(p *proposal, s *strategy) (*candidateRun, error) {
+	patch, err := makePatch(r.workload, p, s)
 	if err != nil || patch == nil {
 		return nil, err
 	}
-	t := &trial{proposal: p, Candidate: Candidate{Name: named(p.name, s), Patch: patch, complexity: 1 + p.complexity}}
+	t := &candidateRun{proposal: p, Candidate: Candidate{Name: nameWithStrategy(p.name, s), Patch: patch, complexity: 1 + p.complexity}}
 	if s != nil {
 		t.Strategy = s.words
 		t.complexity += 3
 	}
 	if p.replicas > 0 {
-		r.costOfSecond(&t.Candidate, p.replicas)
+		r.setReplicaCost(&t.Candidate, p.replicas)
 	}
 	rules, err := rulesAfter(r.workload, r.owner, patch)
 	if err != nil {
 		return nil, err
 	}
-	t.keep(rules)
-	t.scenario, err = r.varied(&t.Candidate)
+	t.setRules(rules)
+	t.scenario, err = r.patchScenario(&t.Candidate)
 	return t, err
 }
 
-// varied returns the scenario with the candidate's patch applied.
-func (r *runs) varied(c *Candidate) (*scenario.Scenario, error) {
+// patchScenario returns the scenario with the candidate's patch applied.
+func (r *evaluator) patchScenario(c *Candidate) (*scenario.Scenario, error) {
 	if !c.Changed() {
 		return r.scenario, nil
 	}
-	r.vary.Lock()
-	defer r.vary.Unlock()
+	r.makerLock.Lock()
+	defer r.makerLock.Unlock()
 	varied, err := r.maker.VaryUnchecked(patchVariant(r.owner, c.Name, c.Patch), c.Name)
 	if err != nil {
 		return nil, err
@@ -252,33 +252,33 @@ func (r *runs) varied(c *Candidate) (*scenario.Scenario, error) {
 	return varied.Scenario, nil
 }
 
-// placed runs the candidate. If its rollout does not finish, it returns the same candidate with another strategy whose rollout does, if
+// runUntilRolloutEnds runs the candidate. If its rollout does not finish, it returns the same candidate with another strategy whose rollout does, if
 // there is one.
-func (r *runs) placed(ctx context.Context, w world.World, t *trial) (*trial, error) {
-	if err := r.run(ctx, w, t); err != nil || t.proposal == nil {
+func (r *evaluator) runUntilRolloutEnds(ctx context.Context, w world.World, t *candidateRun) (*candidateRun, error) {
+	if err := r.runCandidate(ctx, w, t); err != nil || t.proposal == nil {
 		return t, err
 	}
-	other, err := r.otherwise(ctx, w, t.proposal, &t.Candidate)
+	other, err := r.tryStrategies(ctx, w, t.proposal, &t.Candidate)
 	if err != nil || other == nil {
 		return t, err
 	}
 	return other, nil
 }
 
-// otherwise returns the proposal with the first strategy whose rollout finishes. It returns nil if the rollout already finishes or no
+// tryStrategies returns the proposal with the first strategy whose rollout finishes. It returns nil if the rollout already finishes or no
 // strategy helps. It tries none if a pod that is Pending without a rollout would block every rollout, or if the controller only scales,
 // which every strategy leaves as it is.
-func (r *runs) otherwise(ctx context.Context, w world.World, p *proposal, stuck *Candidate) (*trial, error) {
+func (r *evaluator) tryStrategies(ctx context.Context, w world.World, p *proposal, stuck *Candidate) (*candidateRun, error) {
 	deployment, ok := r.workload.(*appsv1.Deployment)
-	if !ok || stuck.Rollout.Ends || stuck.held != "" || stuck.OwnPending > 0 && len(stuck.StuckRollouts) == 0 || deployment.Spec.Strategy.Type == appsv1.RecreateDeploymentStrategyType {
+	if !ok || stuck.Rollout.Ends || stuck.heldReason != "" || stuck.OwnPending > 0 && len(stuck.StuckRollouts) == 0 || deployment.Spec.Strategy.Type == appsv1.RecreateDeploymentStrategyType {
 		return nil, nil
 	}
 	for i := range strategies {
-		other, err := r.try(p, &strategies[i])
+		other, err := r.buildCandidate(p, &strategies[i])
 		if err != nil || other == nil {
 			return nil, err
 		}
-		if err := r.run(ctx, w, other); err != nil {
+		if err := r.runCandidate(ctx, w, other); err != nil {
 			return nil, err
 		}
 		if other.Rollout.Ends {
@@ -289,32 +289,32 @@ func (r *runs) otherwise(ctx context.Context, w world.World, p *proposal, stuck 
 	return nil, nil
 }
 
-// run computes the candidate's results: the placement, failures, and a restart.
-func (r *runs) run(ctx context.Context, w world.World, t *trial) error {
+// runCandidate computes the candidate's results: the placement, failures, and a restart.
+func (r *evaluator) runCandidate(ctx context.Context, w world.World, t *candidateRun) error {
 	result, err := simulation.Run(ctx, t.scenario, simulation.Options{World: w, Prefix: r.result})
 	if err != nil {
 		return err
 	}
 	last := &result.Steps[len(result.Steps)-1]
-	t.last = last
+	t.lastStep = last
 	looked := metric.Options{Workloads: []cluster.Ref{r.owner}, Levels: r.levels(), From: last.Mark()}
 	if !r.large {
-		r.recovers(&looked, last.State)
+		r.addFailureLevels(&looked, last.State)
 	}
-	metrics, err := metric.Of(ctx, w, t.scenario, last.State, looked)
+	metrics, err := metric.Measure(ctx, w, t.scenario, last.State, looked)
 	if err != nil {
 		return err
 	}
 	if r.large {
-		t.atLeast = r.atLeast(metrics, last.State)
+		t.minStranded = r.boundStranded(metrics, last.State)
 	}
-	if d, ok := find(last.State, r.owner).(*appsv1.Deployment); ok && d.Spec.Strategy.RollingUpdate != nil {
+	if d, ok := findWorkload(last.State, r.owner).(*appsv1.Deployment); ok && d.Spec.Strategy.RollingUpdate != nil {
 		t.Surge = int(deploymentutil.MaxSurge(*d))
 	}
 	before := r.result.Steps[len(r.result.Steps)-1].State
-	newly := cluster.NewlyPending(before.Crews(), last.State)
-	t.Found = whatif.Found{Metrics: *metrics, NewlyPending: len(newly), Moved: metric.Moved(before, last.State), StuckRollouts: whatif.StuckOf(t.scenario, last)}
-	t.OwnMoved = metric.MovedOf(before, last.State, func(owner cluster.Ref) bool { return owner == r.owner })
+	newly := cluster.NewlyPending(before.PodsByWorkload(), last.State)
+	t.Found = whatif.Found{Metrics: *metrics, NewlyPending: len(newly), Moved: metric.CountMoves(before, last.State), StuckRollouts: whatif.StuckRollouts(t.scenario, last)}
+	t.OwnMoved = metric.CountMovesOf(before, last.State, func(owner cluster.Ref) bool { return owner == r.owner })
 	owner := last.State.Owners()
 	t.OwnPending, t.Why = 0, ""
 	for _, pending := range last.Pending {
@@ -329,22 +329,22 @@ func (r *runs) run(ctx context.Context, w world.World, t *trial) error {
 		return nil
 	}
 	looked.Recover = nil
-	restarted, err := simulation.Run(ctx, t.scenario.Then(Restart(r.owner)), simulation.Options{World: w, Prefix: result})
+	restarted, err := simulation.Run(ctx, t.scenario.AppendStep(Restart(r.owner)), simulation.Options{World: w, Prefix: result})
 	if err != nil {
 		return err
 	}
 	end := &restarted.Steps[len(restarted.Steps)-1]
 	t.Rollout = &CandidateRollout{}
 	t.rollsAlone = !slices.ContainsFunc(end.Rollouts, func(other controller.Rollout) bool { return other.Ref != r.owner && !other.Complete })
-	if metrics, err = metric.Of(ctx, w, t.scenario, end.State, looked); err != nil {
+	if metrics, err = metric.Measure(ctx, w, t.scenario, end.State, looked); err != nil {
 		return err
 	}
 	t.Rollout.Metrics = *metrics
 	for _, rollout := range end.Rollouts {
 		if rollout.Ref == r.owner {
 			t.Rollout.Ends, t.Rollout.Waiting = rollout.Complete, rollout.Waiting
-			if rollout.OnlyScales && variant.Rolled(r.scenario, r.owner) {
-				t.held = rollout.Waiting
+			if rollout.OnlyScales && variant.IsRolledOut(r.scenario, r.owner) {
+				t.heldReason = rollout.Waiting
 			}
 		}
 	}
@@ -358,16 +358,16 @@ func Restart(owner cluster.Ref) scenario.Step {
 	}}
 }
 
-// trials runs the candidates on the front, and the workload as it is, with random ties. It skips candidates that already have trials.
-func (r *runs) trials(ctx context.Context, candidates []Candidate) error {
+// runTrials runs the candidates on the front, and the workload as it is, with random ties. It skips candidates that already have trials.
+func (r *evaluator) runTrials(ctx context.Context, candidates []Candidate) error {
 	if r.opts.Trials < 1 {
 		return nil
 	}
 	var tried []*Candidate
-	now := asItIs(candidates)
+	now := findUnchanged(candidates)
 	for i := range candidates {
 		c := &candidates[i]
-		hopeless := r.large && c.SameAs != "" && c.Pending > now.Pending // [runs.fail] skips it, too
+		hopeless := r.large && c.SameAs != "" && c.Pending > now.Pending // [evaluator.simulateFailures] skips it, too
 		if c.Trials == nil && (c.Front && !hopeless || !c.Changed()) {
 			tried = append(tried, c)
 		}
@@ -375,19 +375,19 @@ func (r *runs) trials(ctx context.Context, candidates []Candidate) error {
 	if len(tried) == 0 {
 		return nil
 	}
-	if r.n == 0 { // later calls use the same number of trials
-		r.n = r.opts.Trials
+	if r.trialCount == 0 { // later calls use the same number of trials
+		r.trialCount = r.opts.Trials
 		if r.opts.Fewer {
-			r.n = min(r.n, max(3, largeWork/(len(tried)*max(1, r.pods()))))
+			r.trialCount = min(r.trialCount, max(3, largeWork/(len(tried)*max(1, r.countPods()))))
 		}
 	}
-	n := r.n
+	n := r.trialCount
 	found := make([]*metric.Metrics, len(tried)*n)
 	looked := metric.Options{Workloads: []cluster.Ref{r.owner}, Levels: r.levels()}
 	// The runs of all candidates with one seed follow each other. With another seed, the scheduler has to place the running pods anew,
 	// since their start times are drawn from the seed.
 	name := func(i int) string { return tried[i%len(tried)].Name + " with random ties" }
-	err := r.each(ctx, name, len(found), func(ctx context.Context, w world.World, i int) error {
+	err := r.runParallel(ctx, name, len(found), func(ctx context.Context, w world.World, i int) error {
 		of, trial := i%len(tried), i/len(tried)
 		s := *tried[of].scenario
 		s.Ties.Random, s.Ties.Seed = true, r.opts.Seed+uint64(trial)
@@ -397,20 +397,20 @@ func (r *runs) trials(ctx context.Context, candidates []Candidate) error {
 		}
 		looked, last := looked, &result.Steps[len(result.Steps)-1]
 		looked.From = last.Mark()
-		found[of*n+trial], err = metric.Of(ctx, w, &s, last.State, looked)
+		found[of*n+trial], err = metric.Measure(ctx, w, &s, last.State, looked)
 		return err
 	})
 	if err != nil {
 		return err
 	}
 	for i, c := range tried {
-		c.Trials = sumUp(found[i*n:(i+1)*n], r.opts.Seed)
+		c.Trials = summarizeTrials(found[i*n:(i+1)*n], r.opts.Seed)
 	}
 	return nil
 }
 
-// sumUp returns the median and the worst of the trials. The median of an even number is the larger of the middle two.
-func sumUp(found []*metric.Metrics, seed uint64) *CandidateTrials {
+// summarizeTrials returns the median and the worst of the trials. The median of an even number is the larger of the middle two.
+func summarizeTrials(found []*metric.Metrics, seed uint64) *CandidateTrials {
 	t := &CandidateTrials{N: len(found), Seed: seed, WorstSeed: seed}
 	var pending []int
 	worst := found[0]
@@ -419,7 +419,7 @@ func sumUp(found []*metric.Metrics, seed uint64) *CandidateTrials {
 		if m.Pending > 0 {
 			t.SomePending++
 		}
-		if m.Pending > worst.Pending || m.Pending == worst.Pending && wider(m, worst) {
+		if m.Pending > worst.Pending || m.Pending == worst.Pending && hasLargerRadius(m, worst) {
 			worst, t.WorstSeed = m, seed+uint64(i)
 		}
 	}
@@ -437,8 +437,8 @@ func sumUp(found []*metric.Metrics, seed uint64) *CandidateTrials {
 	return t
 }
 
-// wider reports whether a has the larger blast radius at the widest level at which both differ.
-func wider(a, b *metric.Metrics) bool {
+// hasLargerRadius reports whether a has the larger blast radius at the widest level at which both differ.
+func hasLargerRadius(a, b *metric.Metrics) bool {
 	for i := range a.Levels {
 		if x, y := a.Levels[i].Radius, b.Levels[i].Radius; x != y {
 			return x > y
@@ -447,8 +447,8 @@ func wider(a, b *metric.Metrics) bool {
 	return false
 }
 
-// each calls f for 0 to n-1 on all cores; each call has a world of its own while it runs.
-func (r *runs) each(ctx context.Context, name func(i int) string, n int, f func(ctx context.Context, w world.World, i int) error) error {
+// runParallel calls f for 0 to n-1 on all cores; each call has a world of its own while it runs.
+func (r *evaluator) runParallel(ctx context.Context, name func(i int) string, n int, f func(ctx context.Context, w world.World, i int) error) error {
 	opts := parallel.Options{Workers: r.opts.Workers}
 	if r.opts.Progress != nil {
 		opts.Progress = func(last, done int) { r.opts.Progress(name(last), done, n) }

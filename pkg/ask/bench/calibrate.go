@@ -20,7 +20,7 @@ func calibrate() time.Duration {
 	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // or begin in it: its cost would depend on the scenario in memory
 	began := cpuTime()
 	for pod := range 40 {
-		runtime.KeepAlive(place(pod)) // keep the compiler from removing the work
+		runtime.KeepAlive(placeOnEmptiestRack(pod)) // keep the compiler from removing the work
 	}
 	return cpuTime() - began
 }
@@ -44,8 +44,8 @@ var calibrationNodes = func() []*calibrationNode {
 	return nodes
 }()
 
-// place finds the node whose rack has the fewest pods with the pod's app.
-func place(pod int) int {
+// placeOnEmptiestRack finds the node whose rack has the fewest pods with the pod's app.
+func placeOnEmptiestRack(pod int) int {
 	type topology struct{ key, value string }
 	type score struct {
 		node  *calibrationNode

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-var written = []Sample{
+var writtenSamples = []Sample{
 	{Runs: 3, Pods: 40, Wall: 20 * time.Millisecond, CPU: 24 * time.Millisecond, Calibration: 10 * time.Millisecond, Bytes: 8000, Allocs: 400, Kept: 30, Plain: 12},
 	{Runs: 3, Pods: 0, Wall: 30 * time.Millisecond, CPU: 36 * time.Millisecond, Calibration: 12 * time.Millisecond},
 }
@@ -16,10 +16,10 @@ var written = []Sample{
 // TestWrite: 40 pods in 20 ms are 2,000 per second and 500 µs each. The plugin's quarter of (24 + 36 ms) for 40 pods is 375 µs.
 func TestWrite(t *testing.T) {
 	var got strings.Builder
-	if err := Write(&got, "web shop", written); err != nil {
+	if err := Write(&got, "web shop", writtenSamples); err != nil {
 		t.Fatal(err)
 	}
-	if err := WritePlugins(&got, "web shop", written, []PluginTime{{"NodePorts", 0.25}, {"NodeName", 0.125}}); err != nil {
+	if err := WritePlugins(&got, "web shop", writtenSamples, []PluginTime{{"NodePorts", 0.25}, {"NodeName", 0.125}}); err != nil {
 		t.Fatal(err)
 	}
 	want := `BenchmarkScenario/web_shop	3	20000000 ns/op	24000000 cpu-ns/op	10000000 cal-ns/op	40 pods/op	2000 pods/s	500000 ns/pod	200 B/pod	10 allocs/pod	30 kept-cycles/op	12 plain-cycles/op

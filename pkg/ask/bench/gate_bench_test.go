@@ -21,7 +21,7 @@ func BenchmarkGate(b *testing.B) {
 		if err != nil {
 			return work{}, err
 		}
-		return work{pods: attempts(result)}, nil
+		return work{pods: countAttempts(result)}, nil
 	}
 	for _, program := range []struct {
 		name   string
@@ -31,7 +31,7 @@ func BenchmarkGate(b *testing.B) {
 			ctx := context.Background()
 			alarms := 0
 			for b.Loop() {
-				before, err := newMeter(ctx, run, machine)
+				before, err := newMeter(ctx, run, realClock)
 				if err != nil {
 					b.Fatal(err)
 				}
@@ -39,7 +39,7 @@ func BenchmarkGate(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				after, err := newMeter(ctx, slowed(run, program.slower), machine)
+				after, err := newMeter(ctx, slowDown(run, program.slower), realClock)
 				if err != nil {
 					b.Fatal(err)
 				}
@@ -58,8 +58,8 @@ func BenchmarkGate(b *testing.B) {
 	}
 }
 
-// slowed returns a run that keeps the CPU busy for that fraction of its time after it has ended.
-func slowed(run func(context.Context) (work, error), part float64) func(context.Context) (work, error) {
+// slowDown returns a run that keeps the CPU busy for that fraction of its time after it has ended.
+func slowDown(run func(context.Context) (work, error), part float64) func(context.Context) (work, error) {
 	return func(ctx context.Context) (work, error) {
 		began := cpuTime()
 		done, err := run(ctx)

@@ -37,20 +37,20 @@ type Verdict struct {
 //   - The limit is at least the difference between measurements of this same program now, so that a noisy machine raises no alarm.
 //   - A second round of measurements gives the same result, so that a burst of other work raises no alarm.
 func (m *Meter) Compare(ctx context.Context, old []Sample, count int, allowed float64) (Verdict, error) {
-	return compare(old, allowed, func() ([]Sample, error) { return m.Samples(ctx, 2*count) })
+	return compareInRounds(old, allowed, func() ([]Sample, error) { return m.Samples(ctx, 2*count) })
 }
 
-// rounds is the number of rounds that must agree that a program is slower.
-const rounds = 2
+// maxRounds is the number of rounds that must agree that a program is slower.
+const maxRounds = 2
 
-func compare(old []Sample, allowed float64, measure func() ([]Sample, error)) (Verdict, error) {
+func compareInRounds(old []Sample, allowed float64, measure func() ([]Sample, error)) (Verdict, error) {
 	var verdict Verdict
-	for round := 1; round <= rounds; round++ {
+	for round := 1; round <= maxRounds; round++ {
 		current, err := measure()
 		if err != nil {
 			return Verdict{}, err
 		}
-		verdict = judge(old, current, allowed)
+		verdict = judgeSamples(old, current, allowed)
 		verdict.Rounds = round
 		if !verdict.Slower {
 			break
@@ -59,25 +59,25 @@ func compare(old []Sample, allowed float64, measure func() ([]Sample, error)) (V
 	return verdict, nil
 }
 
-func judge(old, current []Sample, allowed float64) Verdict {
+func judgeSamples(old, current []Sample, allowed float64) Verdict {
 	before, now := scores(old, 1), scores(current, 1)
 	v := Verdict{Change: median(now)/median(before) - 1, P: benchmath.AssumeNothing.Compare(before, now).P, Noise: noise(now.Values)}
 	v.Limit = max(allowed, v.Noise)
 	bound := scores(old, 1+v.Limit)
 	v.Slower = median(now) > median(bound) && significant(benchmath.AssumeNothing.Compare(bound, now).P)
 
-	speed := median(sampled(current, func(s *Sample) float64 { return float64(s.Calibration) }))
+	speed := median(sampleFigures(current, func(s *Sample) float64 { return float64(s.Calibration) }))
 	v.Old, v.New = time.Duration(median(before)*speed), time.Duration(median(now)*speed)
 	pods := func(s *Sample) float64 { return s.Pods }
-	v.OldPods, v.NewPods = median(sampled(old, pods)), median(sampled(current, pods))
+	v.OldPods, v.NewPods = median(sampleFigures(old, pods)), median(sampleFigures(current, pods))
 	return v
 }
 
 func significant(p float64) bool { return p < benchmath.DefaultThresholds.CompareAlpha }
 
-// Enough reports whether so many old and new samples could differ significantly at all: 3 and 3 samples cannot, since the most extreme of
+// EnoughSamples reports whether so many old and new samples could differ significantly at all: 3 and 3 samples cannot, since the most extreme of
 // their 20 orders have a probability of 2/20.
-func Enough(old, current int) bool {
+func EnoughSamples(old, current int) bool {
 	// The probability of the most extreme of all orders, in either direction.
 	ways := 1.0
 	for i := 1; i <= old; i++ {
@@ -106,10 +106,10 @@ func noise(scores []float64) float64 {
 
 // scores returns the samples' scores, each times the factor.
 func scores(samples []Sample, factor float64) *benchmath.Sample {
-	return sampled(samples, func(s *Sample) float64 { return factor * s.Score() })
+	return sampleFigures(samples, func(s *Sample) float64 { return factor * s.Score() })
 }
 
-func sampled(samples []Sample, figure func(*Sample) float64) *benchmath.Sample {
+func sampleFigures(samples []Sample, figure func(*Sample) float64) *benchmath.Sample {
 	values := make([]float64, len(samples))
 	for i := range samples {
 		values[i] = figure(&samples[i])

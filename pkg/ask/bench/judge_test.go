@@ -35,7 +35,7 @@ var machines = map[string]func(*rand.Rand) func() float64{
 	},
 	// The machine steadily gets slower, by up to 6 % in a session.
 	"drift": func(r *rand.Rand) func() float64 {
-		slope, i := 0.06/24/bestOf*r.Float64(), -1.0
+		slope, i := 0.06/24/attemptsPerSample*r.Float64(), -1.0
 		return func() float64 {
 			i++
 			return (1 + slope*i) * (1 + 0.02*r.NormFloat64())
@@ -68,7 +68,7 @@ func session(t *testing.T, machine func(*rand.Rand) func() float64, seed uint64,
 		samples := make([]float64, count)
 		for i := range samples {
 			samples[i] = math.Inf(1)
-			for range bestOf {
+			for range attemptsPerSample {
 				samples[i] = min(samples[i], session()*factor)
 			}
 		}
@@ -77,7 +77,7 @@ func session(t *testing.T, machine func(*rand.Rand) func() float64, seed uint64,
 	r := rand.New(rand.NewPCG(seed, 7))
 	old := take(machine(r), 6, 1)
 	today := machine(r)
-	verdict, err := compare(samples(old), 0.1, func() ([]Sample, error) { return samples(take(today, 12, 1+slower)), nil })
+	verdict, err := compareInRounds(samples(old), 0.1, func() ([]Sample, error) { return samples(take(today, 12, 1+slower)), nil })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +98,7 @@ var (
 	twice = func(samples []float64) []float64 { return append(append([]float64(nil), samples...), samples...) }
 )
 
-func times(samples []float64, factor float64) []float64 {
+func multiplyAll(samples []float64, factor float64) []float64 {
 	scaled := make([]float64, len(samples))
 	for i := range samples {
 		scaled[i] = samples[i] * factor
@@ -114,17 +114,17 @@ func TestCompare(t *testing.T) {
 		ran     int
 	}{
 		"the same":                       {0.1, [][]float64{twice(even)}, false, 1},
-		"a fifth slower, twice":          {0.1, [][]float64{times(twice(even), 1.2), times(twice(even), 1.2)}, true, 2},
-		"a fifth slower, once":           {0.1, [][]float64{times(twice(even), 1.2), twice(even)}, false, 2},
-		"a fifth slower, and allowed":    {0.25, [][]float64{times(twice(even), 1.2)}, false, 1},
-		"slower than allowed by nothing": {0.1, [][]float64{times(twice(even), 1.11)}, false, 1}, // not significantly
-		"faster":                         {0, [][]float64{times(twice(even), 0.5)}, false, 1},
+		"a fifth slower, twice":          {0.1, [][]float64{multiplyAll(twice(even), 1.2), multiplyAll(twice(even), 1.2)}, true, 2},
+		"a fifth slower, once":           {0.1, [][]float64{multiplyAll(twice(even), 1.2), twice(even)}, false, 2},
+		"a fifth slower, and allowed":    {0.25, [][]float64{multiplyAll(twice(even), 1.2)}, false, 1},
+		"slower than allowed by nothing": {0.1, [][]float64{multiplyAll(twice(even), 1.11)}, false, 1}, // not significantly
+		"faster":                         {0, [][]float64{multiplyAll(twice(even), 0.5)}, false, 1},
 		// Half of the measurements take twice as long as the others: the machine cannot show a fifth.
-		"noise above the regression": {0.1, [][]float64{append(times(even, 1.2), times(even, 2.4)...)}, false, 1},
+		"noise above the regression": {0.1, [][]float64{append(multiplyAll(even, 1.2), multiplyAll(even, 2.4)...)}, false, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			round := 0
-			got, err := compare(samples(even), test.allowed, func() ([]Sample, error) {
+			got, err := compareInRounds(samples(even), test.allowed, func() ([]Sample, error) {
 				round++
 				return samples(test.rounds[round-1]), nil
 			})
@@ -141,11 +141,11 @@ func TestCompare(t *testing.T) {
 // TestJudge has figures computed by hand: the median scores are 1.025 and 1.23, and the machine's calibration, which took 10 ms then, takes
 // 20 ms now. All 12 new scores are above all 6 old ones, which is 2 of the 18!/(6!12!) = 18,564 orders.
 func TestJudge(t *testing.T) {
-	current := samples(times(twice(even), 1.2))
+	current := samples(multiplyAll(twice(even), 1.2))
 	for i := range current {
 		current[i].Pods, current[i].CPU, current[i].Calibration = 7, 2*current[i].CPU, 2*current[i].Calibration
 	}
-	got := judge(samples(even), current, 0.1)
+	got := judgeSamples(samples(even), current, 0.1)
 	if got.Noise <= 0 || got.Noise > 0.05 {
 		t.Errorf("noise %g, where the largest and the smallest differ by 0.05", got.Noise)
 	}
@@ -182,7 +182,7 @@ func TestEnough(t *testing.T) {
 		old, current int
 		want         bool
 	}{{3, 3, false}, {4, 4, true}, {3, 6, true}, {6, 12, true}, {1, 12, false}, {1, 38, false}, {1, 40, true}, {6, 2, false}, {0, 12, false}} {
-		if got := Enough(test.old, test.current); got != test.want {
+		if got := EnoughSamples(test.old, test.current); got != test.want {
 			t.Errorf("%d and %d: %t, want %t", test.old, test.current, got, test.want)
 		}
 	}

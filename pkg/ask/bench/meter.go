@@ -13,11 +13,11 @@ import (
 )
 
 const (
-	// atLeast is the minimum duration of a measurement attempt, in which a shorter scenario runs several times.
-	atLeast = 100 * time.Millisecond
-	// bestOf is the number of attempts per measurement. Other work on the machine can only add to CPU time, through caches and memory, so the
+	// minAttempt is the minimum duration of a measurement attempt, in which a shorter scenario runs several times.
+	minAttempt = 100 * time.Millisecond
+	// attemptsPerSample is the number of attempts per measurement. Other work on the machine can only add to CPU time, through caches and memory, so the
 	// minimum of three attempts varies half as much as one attempt.
-	bestOf = 3
+	attemptsPerSample = 3
 )
 
 // Sample is one measurement, the best of three attempts by CPU time. All figures except Runs are per run of the scenario, averaged over the
@@ -59,7 +59,7 @@ type clock struct {
 	calibrate func() time.Duration
 }
 
-var machine = clock{wall: time.Now, cpu: cpuTime, calibrate: calibrate}
+var realClock = clock{wall: time.Now, cpu: cpuTime, calibrate: calibrate}
 
 // NewMeter runs the scenario once or twice, to warm up and to measure how long it takes.
 func NewMeter(ctx context.Context, s *scenario.Scenario) (*Meter, error) {
@@ -68,8 +68,8 @@ func NewMeter(ctx context.Context, s *scenario.Scenario) (*Meter, error) {
 		if err != nil {
 			return work{}, fmt.Errorf("%s: %w", s.Name, err)
 		}
-		return work{attempts(result), result.Cycles}, nil
-	}, machine)
+		return work{countAttempts(result), result.Cycles}, nil
+	}, realClock)
 }
 
 func newMeter(ctx context.Context, run func(context.Context) (work, error), by clock) (*Meter, error) {
@@ -82,16 +82,16 @@ func newMeter(ctx context.Context, run func(context.Context) (work, error), by c
 		if _, err := run(ctx); err != nil {
 			return nil, err
 		}
-		if took = by.wall().Sub(began); took >= atLeast {
+		if took = by.wall().Sub(began); took >= minAttempt {
 			break
 		}
 	}
-	m.runs = int(math.Ceil(float64(atLeast) / float64(took)))
+	m.runs = int(math.Ceil(float64(minAttempt) / float64(took)))
 	return m, nil
 }
 
-// attempts counts the scheduling attempts that finished; see Sample.Pods.
-func attempts(result *simulation.Result) int {
+// countAttempts counts the scheduling attempts that finished; see Sample.Pods.
+func countAttempts(result *simulation.Result) int {
 	var pods int
 	for i := range result.Steps {
 		pods += len(result.Steps[i].Placed) + len(result.Steps[i].Pending)
@@ -103,8 +103,8 @@ func attempts(result *simulation.Result) int {
 func (m *Meter) Sample(ctx context.Context) (Sample, error) {
 	var best Sample
 	calibration := m.clock.calibrate()
-	for attempt := range bestOf {
-		sample, err := m.attempt(ctx)
+	for attempt := range attemptsPerSample {
+		sample, err := m.measureRuns(ctx)
 		if err != nil {
 			return Sample{}, err
 		}
@@ -117,7 +117,7 @@ func (m *Meter) Sample(ctx context.Context) (Sample, error) {
 	return best, nil
 }
 
-func (m *Meter) attempt(ctx context.Context) (Sample, error) {
+func (m *Meter) measureRuns(ctx context.Context) (Sample, error) {
 	var start, end runtime.MemStats
 	runtime.ReadMemStats(&start)
 	var done work

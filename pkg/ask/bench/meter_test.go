@@ -11,13 +11,13 @@ import (
 	"github.com/faultline/faultline/pkg/loader"
 )
 
-// fake is a clock that only advances in runs.
-type fake struct {
+// fakeClock is a clock that only advances in runs.
+type fakeClock struct {
 	wall, cpu    time.Duration
 	calibrations []time.Duration // the remaining ones
 }
 
-func (f *fake) clock() clock {
+func (f *fakeClock) clock() clock {
 	return clock{
 		wall: func() time.Time { return time.Time{}.Add(f.wall) },
 		cpu:  func() time.Duration { return f.cpu },
@@ -34,7 +34,7 @@ func (f *fake) clock() clock {
 // all three; the very first calibration only warms up.
 func TestMeter(t *testing.T) {
 	const ms = time.Millisecond
-	f := &fake{calibrations: []time.Duration{1 * ms, 8 * ms, 7 * ms, 6 * ms, 9 * ms}}
+	f := &fakeClock{calibrations: []time.Duration{1 * ms, 8 * ms, 7 * ms, 6 * ms, 9 * ms}}
 	runs := 0
 	meter, err := newMeter(t.Context(), func(context.Context) (work, error) {
 		f.wall += 30 * ms
@@ -73,10 +73,10 @@ var garbage []byte
 
 // A run of 100 ms or more is long enough by itself, and warms up once.
 func TestMeterOfALongRun(t *testing.T) {
-	f := &fake{calibrations: []time.Duration{time.Millisecond}}
+	f := &fakeClock{calibrations: []time.Duration{time.Millisecond}}
 	runs := 0
 	meter, err := newMeter(t.Context(), func(context.Context) (work, error) {
-		f.wall += atLeast
+		f.wall += minAttempt
 		runs++
 		return work{pods: 1}, nil
 	}, f.clock())
@@ -94,7 +94,7 @@ func TestCalibrate(t *testing.T) {
 
 func TestMeterError(t *testing.T) {
 	failed := errors.New("no answer")
-	if _, err := newMeter(context.Background(), func(context.Context) (work, error) { return work{}, failed }, machine); !errors.Is(err, failed) {
+	if _, err := newMeter(context.Background(), func(context.Context) (work, error) { return work{}, failed }, realClock); !errors.Is(err, failed) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -21,9 +21,9 @@ type PluginTime struct {
 	Share float64
 }
 
-// profiled is the time for which the scenario runs under the profile. It gives about 100 samples, so a plugin with a tenth of the time gets
+// profileDuration is the time for which the scenario runs under the profile. It gives about 100 samples, so a plugin with a tenth of the time gets
 // 10 ± 3.
-const profiled = time.Second
+const profileDuration = time.Second
 
 // Plugins runs the scenario again under a CPU profile, and returns the shares of the plugins that the profile has, the largest first.
 // Garbage collection belongs to no plugin, unless the plugin was made to assist.
@@ -32,7 +32,7 @@ func (m *Meter) Plugins(ctx context.Context) ([]PluginTime, error) {
 	if err := pprof.StartCPUProfile(&out); err != nil {
 		return nil, err
 	}
-	for began := cpuTime(); cpuTime()-began < profiled; {
+	for began := cpuTime(); cpuTime()-began < profileDuration; {
 		if _, err := m.run(ctx); err != nil {
 			pprof.StopCPUProfile()
 			return nil, err
@@ -43,11 +43,11 @@ func (m *Meter) Plugins(ctx context.Context) ([]PluginTime, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the CPU profile: %w", err)
 	}
-	return shares(found), nil
+	return pluginShares(found), nil
 }
 
-// shares attributes each of the profile's samples to the outermost plugin in its stack.
-func shares(found *profile.Profile) []PluginTime {
+// pluginShares attributes each of the profile's samples to the outermost plugin in its stack.
+func pluginShares(found *profile.Profile) []PluginTime {
 	taken := map[string]int64{}
 	var all int64
 	for _, sample := range found.Sample {
@@ -75,13 +75,13 @@ func pluginOf(sample *profile.Sample) string {
 	return ""
 }
 
-// plugins is the path below which upstream has one package per plugin.
-const plugins = "k8s.io/kubernetes/pkg/scheduler/framework/plugins/"
+// pluginsPath is the path below which upstream has one package per plugin.
+const pluginsPath = "k8s.io/kubernetes/pkg/scheduler/framework/plugins/"
 
 // pluginName returns the plugin that a function such as ….../plugins/nodeports.(*NodePorts).Filter belongs to, or "" if it is not a
 // plugin's method.
 func pluginName(function string) string {
-	rest, found := strings.CutPrefix(function, plugins)
+	rest, found := strings.CutPrefix(function, pluginsPath)
 	if !found {
 		return ""
 	}
@@ -90,14 +90,14 @@ func pluginName(function string) string {
 	if !found {
 		return ""
 	}
-	if other, differs := pluginNames[name]; differs {
+	if other, differs := namesByType[name]; differs {
 		return other
 	}
 	return name
 }
 
-// pluginNames has the names of the plugins whose types have other names, by type.
-var pluginNames = map[string]string{
+// namesByType has the names of the plugins whose types have other names, by type.
+var namesByType = map[string]string{
 	"Fit":                "NodeResourcesFit",
 	"BalancedAllocation": "NodeResourcesBalancedAllocation",
 	"CSILimits":          "NodeVolumeLimits",

@@ -7,8 +7,8 @@ import (
 	"github.com/google/pprof/profile"
 )
 
-// stack returns a sample with these functions, the innermost first.
-func stack(nanoseconds int64, functions ...string) *profile.Sample {
+// stackSample returns a sample with these functions, the innermost first.
+func stackSample(nanoseconds int64, functions ...string) *profile.Sample {
 	sample := &profile.Sample{Value: []int64{nanoseconds}}
 	for _, name := range functions {
 		sample.Location = append(sample.Location, &profile.Location{Line: []profile.Line{{Function: &profile.Function{Name: name}}}})
@@ -21,15 +21,15 @@ func stack(nanoseconds int64, functions ...string) *profile.Sample {
 func TestShares(t *testing.T) {
 	const (
 		run    = "k8s.io/kubernetes/pkg/scheduler/framework/runtime.(*frameworkImpl).RunFilterPlugins"
-		spread = plugins + "podtopologyspread.(*PodTopologySpread)."
+		spread = pluginsPath + "podtopologyspread.(*PodTopologySpread)."
 	)
-	got := shares(&profile.Profile{Sample: []*profile.Sample{
-		stack(20, "runtime.mapaccess1", spread+"Filter", run),
-		stack(10, plugins+"nodeaffinity.(*NodeAffinity).Filter", plugins+"helper.Match", spread+"Filter", run),
-		stack(10, spread+"PreScore.func1", "k8s.io/client-go/util/workqueue.ParallelizeUntil"),
-		stack(20, plugins+"noderesources.fitsRequest", plugins+"noderesources.(*Fit).Filter", run),
-		stack(15, plugins+"feature.NewSchedulerFeaturesFromGates", run),
-		stack(25, "runtime.gcBgMarkWorker"),
+	got := pluginShares(&profile.Profile{Sample: []*profile.Sample{
+		stackSample(20, "runtime.mapaccess1", spread+"Filter", run),
+		stackSample(10, pluginsPath+"nodeaffinity.(*NodeAffinity).Filter", pluginsPath+"helper.Match", spread+"Filter", run),
+		stackSample(10, spread+"PreScore.func1", "k8s.io/client-go/util/workqueue.ParallelizeUntil"),
+		stackSample(20, pluginsPath+"noderesources.fitsRequest", pluginsPath+"noderesources.(*Fit).Filter", run),
+		stackSample(15, pluginsPath+"feature.NewSchedulerFeaturesFromGates", run),
+		stackSample(25, "runtime.gcBgMarkWorker"),
 	}})
 	want := []PluginTime{{"PodTopologySpread", 0.4}, {"NodeResourcesFit", 0.2}}
 	if diff := cmp.Diff(want, got); diff != "" {

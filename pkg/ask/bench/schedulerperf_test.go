@@ -25,54 +25,54 @@ type perfCase struct {
 }
 
 // countGatedPods and churnedPods return the number of pods without a node at the end.
-func gated(s *perfScenario) int { return s.number(0, "gatedPods") }
-func churned(of int) func(*perfScenario) int {
+func countGatedPods(s *perfScenario) int { return s.number(0, "gatedPods") }
+func churnedPods(of int) func(*perfScenario) int {
 	return func(s *perfScenario) int { return of * s.churn }
 }
 
-// sized returns the parameters of a small size.
-func sized(nodes, init, measured float64) map[string]any {
+// smallSize returns the parameters of a small size.
+func smallSize(nodes, init, measured float64) map[string]any {
 	return map[string]any{"initNodes": nodes, "initPods": init, "measurePods": measured}
 }
 
-func sizedByNamespace(nodes, namespaces, init, measured float64) map[string]any {
+func smallSizeByNamespace(nodes, namespaces, init, measured float64) map[string]any {
 	return map[string]any{"initNodes": nodes, "initNamespaces": namespaces, "initPodsPerNamespace": init, "measurePods": measured}
 }
 
-func sizedDevices(init, measured float64) map[string]any {
+func smallSizeWithDevices(init, measured float64) map[string]any {
 	return map[string]any{"nodesWithDRA": 20.0, "initClaims": init, "initPods": init, "classes": 5.0, "measurePods": measured}
 }
 
 var perfCases = map[string]perfCase{
-	"SchedulingBasic":                                       {"Pods without any rule.", sized(500, 100, 400), nil},
-	"SchedulingDaemonset":                                   {"Pods that must be on one node by its name, as those of a DaemonSet.", sized(500, 0, 500), nil},
-	"SchedulingWhileGated":                                  {"Pods beside many that are held by a gate, after others were deleted.", map[string]any{"gatedPods": 100.0, "deletingPods": 200.0, "measurePods": 400.0}, gated},
-	"SchedulingPodAntiAffinity":                             {"Pods that must be on different nodes.", sized(500, 100, 400), nil},
-	"SchedulingPodMatchingAntiAffinity":                     {"Pods without a rule that must not be beside those that have one.", sized(500, 100, 400), nil},
-	"SchedulingPodAffinity":                                 {"Pods that must be in the zone of others.", sized(500, 100, 400), nil},
-	"SchedulingPreferredPodAffinity":                        {"Pods that are better on the nodes of others.", sized(500, 100, 400), nil},
-	"SchedulingPreferredPodAntiAffinity":                    {"Pods that are better on different nodes.", sized(500, 100, 400), nil},
-	"SchedulingNodeAffinity":                                {"Pods that must be in one of two zones.", sized(500, 100, 400), nil},
-	"MixedSchedulingBasePod":                                {"Pods without any rule, beside pods with all kinds of affinity.", sized(500, 20, 400), nil},
-	"TopologySpreading":                                     {"Pods that must be spread over three zones, with a skew of at most 5.", sized(500, 100, 400), nil},
-	"PreferredTopologySpreading":                            {"Pods that are better spread over three zones.", sized(500, 100, 400), nil},
-	"DefaultTopologySpreading":                              {"Pods of a Service, spread by default.", sized(500, 100, 400), nil},
+	"SchedulingBasic":                                       {"Pods without any rule.", smallSize(500, 100, 400), nil},
+	"SchedulingDaemonset":                                   {"Pods that must be on one node by its name, as those of a DaemonSet.", smallSize(500, 0, 500), nil},
+	"SchedulingWhileGated":                                  {"Pods beside many that are held by a gate, after others were deleted.", map[string]any{"gatedPods": 100.0, "deletingPods": 200.0, "measurePods": 400.0}, countGatedPods},
+	"SchedulingPodAntiAffinity":                             {"Pods that must be on different nodes.", smallSize(500, 100, 400), nil},
+	"SchedulingPodMatchingAntiAffinity":                     {"Pods without a rule that must not be beside those that have one.", smallSize(500, 100, 400), nil},
+	"SchedulingPodAffinity":                                 {"Pods that must be in the zone of others.", smallSize(500, 100, 400), nil},
+	"SchedulingPreferredPodAffinity":                        {"Pods that are better on the nodes of others.", smallSize(500, 100, 400), nil},
+	"SchedulingPreferredPodAntiAffinity":                    {"Pods that are better on different nodes.", smallSize(500, 100, 400), nil},
+	"SchedulingNodeAffinity":                                {"Pods that must be in one of two zones.", smallSize(500, 100, 400), nil},
+	"MixedSchedulingBasePod":                                {"Pods without any rule, beside pods with all kinds of affinity.", smallSize(500, 20, 400), nil},
+	"TopologySpreading":                                     {"Pods that must be spread over three zones, with a skew of at most 5.", smallSize(500, 100, 400), nil},
+	"PreferredTopologySpreading":                            {"Pods that are better spread over three zones.", smallSize(500, 100, 400), nil},
+	"DefaultTopologySpreading":                              {"Pods of a Service, spread by default.", smallSize(500, 100, 400), nil},
 	"SchedulingWithNodeInclusionPolicy":                     {"Pods that must be on different nodes by a spread, which counts only nodes without a taint.", map[string]any{"taintNodes": 100.0, "normalNodes": 400.0, "measurePods": 400.0}, nil},
-	"SchedulingSecrets":                                     {"Pods with a Secret as a volume.", sized(500, 100, 400), nil},
-	"SchedulingCSIPVs":                                      {"Pods with a volume each, bound before they are scheduled. No node has a limit of volumes here.", sized(500, 100, 400), nil},
-	"PreemptionAsync":                                       {"Pods that fit, while others come that preempt four pods each.", sized(120, 480, 100), churned(4)},
-	"Unschedulable":                                         {"Pods that fit, while others come that fit nowhere.", sized(500, 10, 400), churned(1)},
-	"SchedulingWithResourceClaimTemplate":                   {"Pods with a claim on a device each, by a template.", sizedDevices(100, 60), nil},
-	"ExtendedResource":                                      {"Pods that get a device by an extended resource of one of many classes.", sizedDevices(100, 60), nil},
-	"SchedulingRequiredPodAntiAffinityWithNSSelector":       {"Pods that must be on different nodes, over namespaces by their labels.", sizedByNamespace(500, 10, 10, 200), nil},
-	"SchedulingPreferredAntiAffinityWithNSSelector":         {"Pods that are better on different nodes, over namespaces by their labels.", sizedByNamespace(500, 10, 10, 200), nil},
-	"SchedulingRequiredPodAffinityWithNSSelector":           {"Pods that must be in the zone of others, over namespaces by their labels.", sizedByNamespace(500, 10, 10, 200), nil},
-	"SchedulingPreferredAffinityWithNSSelector":             {"Pods that are better on the nodes of others, over namespaces by their labels.", sizedByNamespace(500, 10, 10, 200), nil},
-	"SchedulingGatedPodsWithPodAffinityImpactForThroughput": {"Pods on a node of one name, beside gated ones with affinity to them.", map[string]any{"gatedPods": 100.0, "measurePods": 400.0}, gated},
+	"SchedulingSecrets":                                     {"Pods with a Secret as a volume.", smallSize(500, 100, 400), nil},
+	"SchedulingCSIPVs":                                      {"Pods with a volume each, bound before they are scheduled. No node has a limit of volumes here.", smallSize(500, 100, 400), nil},
+	"PreemptionAsync":                                       {"Pods that fit, while others come that preempt four pods each.", smallSize(120, 480, 100), churnedPods(4)},
+	"Unschedulable":                                         {"Pods that fit, while others come that fit nowhere.", smallSize(500, 10, 400), churnedPods(1)},
+	"SchedulingWithResourceClaimTemplate":                   {"Pods with a claim on a device each, by a template.", smallSizeWithDevices(100, 60), nil},
+	"ExtendedResource":                                      {"Pods that get a device by an extended resource of one of many classes.", smallSizeWithDevices(100, 60), nil},
+	"SchedulingRequiredPodAntiAffinityWithNSSelector":       {"Pods that must be on different nodes, over namespaces by their labels.", smallSizeByNamespace(500, 10, 10, 200), nil},
+	"SchedulingPreferredAntiAffinityWithNSSelector":         {"Pods that are better on different nodes, over namespaces by their labels.", smallSizeByNamespace(500, 10, 10, 200), nil},
+	"SchedulingRequiredPodAffinityWithNSSelector":           {"Pods that must be in the zone of others, over namespaces by their labels.", smallSizeByNamespace(500, 10, 10, 200), nil},
+	"SchedulingPreferredAffinityWithNSSelector":             {"Pods that are better on the nodes of others, over namespaces by their labels.", smallSizeByNamespace(500, 10, 10, 200), nil},
+	"SchedulingGatedPodsWithPodAffinityImpactForThroughput": {"Pods on a node of one name, beside gated ones with affinity to them.", map[string]any{"gatedPods": 100.0, "measurePods": 400.0}, countGatedPods},
 }
 
-// leftOut has the workloads with a threshold that are no scenarios, by a pattern for CASE/WORKLOAD. docs/performance.md lists the reasons.
-var leftOut = []string{
+// leftOutWorkloads has the workloads with a threshold that are no scenarios, by a pattern for CASE/WORKLOAD. docs/performance.md lists the reasons.
+var leftOutWorkloads = []string{
 	`SchedulingWithMixedChurn/.*`, `SchedulingDeletedPodsWithFinalizers/.*`, `SchedulingInTreePVs/.*`, `SchedulingMigratedInTreePVs/.*`, `NodeDeclaredFeaturesEnabled/.*`,
 	`SchedulingWithExtendedResource/.*`, `ExtendedResourceScoring/.*`, `SchedulingWithResourceClaimTemplate/(empty|half|full|selector_empty|match_empty)_500nodes`,
 	`.*_AsyncAPICallsEnabled`, `.*_AsyncPreemptionEnabled`, `.*_NodeDeclaredFeaturesDisabled`,
@@ -83,7 +83,7 @@ func (c perfCase) scenario(t *testing.T, of *upstreamCase, w *upstreamWorkload, 
 	s := &perfScenario{t: t, of: of, params: maps.Clone(w.Params), threshold: w.threshold(), namespaces: map[string]bool{}, jobs: map[string]string{}}
 	maps.Copy(s.params, small)
 	for i := range of.WorkloadTemplate {
-		s.do(i, &of.WorkloadTemplate[i])
+		s.addOperation(i, &of.WorkloadTemplate[i])
 	}
 	var text strings.Builder
 	fmt.Fprintf(&text, "# %s/%s of upstream's scheduler_perf", of.Name, w.Name)
@@ -96,21 +96,21 @@ func (c perfCase) scenario(t *testing.T, of *upstreamCase, w *upstreamWorkload, 
 		fmt.Fprintf(&text, "# Upstream makes a pod every %d ms, without an end. Here there are as many as in the time that the threshold, %g pods/s, allows.\n", s.interval(), s.threshold)
 	}
 	fmt.Fprintf(&text, "# https://github.com/kubernetes/kubernetes/blob/%s/test/integration/scheduler_perf/%s\n", of.version, of.file)
-	fmt.Fprintf(&text, "apiVersion: faultline/v1alpha1\nkind: Scenario\nmetadata: {name: %s}\ndescription: %s\n", flow(name), flow(c.description))
+	fmt.Fprintf(&text, "apiVersion: faultline/v1alpha1\nkind: Scenario\nmetadata: {name: %s}\ndescription: %s\n", flowYAML(name), flowYAML(c.description))
 	if of.FeatureGates["DRAExtendedResource"] {
 		text.WriteString("scheduler: {featureGates: {DRAExtendedResource: true}}\n")
 	}
 	text.WriteString("cluster:\n")
 	for _, source := range s.synthetic {
-		fmt.Fprintf(&text, "- synthetic: %s\n", flow(plain(source)))
+		fmt.Fprintf(&text, "- synthetic: %s\n", flowYAML(toPlainValue(source)))
 	}
 	text.WriteString("- objects:\n")
 	for _, object := range s.objects {
-		fmt.Fprintf(&text, "  - %s\n", flow(plain(object)))
+		fmt.Fprintf(&text, "  - %s\n", flowYAML(toPlainValue(object)))
 	}
 	text.WriteString("steps:\n")
 	for i, step := range s.steps {
-		s.writeStep(&text, plain(step).(map[string]any), i == len(s.steps)-1, c.waiting)
+		s.writeStep(&text, toPlainValue(step).(map[string]any), i == len(s.steps)-1, c.waiting)
 	}
 	return text.String()
 }
@@ -124,7 +124,7 @@ func (s *perfScenario) writeStep(text *strings.Builder, step map[string]any, las
 			fmt.Fprintf(text, "    - %s\n", line)
 		}
 	} else {
-		fmt.Fprintf(text, "  delete: %s\n", flow(step["delete"]))
+		fmt.Fprintf(text, "  delete: %s\n", flowYAML(step["delete"]))
 	}
 	pending := 0
 	if waiting != nil && (last || s.churn == 0) {
@@ -135,10 +135,10 @@ func (s *perfScenario) writeStep(text *strings.Builder, step map[string]any, las
 
 // withAnchor writes the objects of a step. It writes the pods' template once, with an anchor, if all of them share it.
 func withAnchor(objects []any) (lines []string) {
-	template := func(object any) string { return flow(object.(map[string]any)["spec"].(map[string]any)["template"]) }
+	template := func(object any) string { return flowYAML(object.(map[string]any)["spec"].(map[string]any)["template"]) }
 	shared := len(objects) > 1 && !slices.ContainsFunc(objects, func(object any) bool { return template(object) != template(objects[0]) })
 	for i, object := range objects {
-		line := flow(object)
+		line := flowYAML(object)
 		switch {
 		case shared && i == 0:
 			line = strings.Replace(line, template(object), "&pod "+template(object), 1)
@@ -175,7 +175,7 @@ func TestSchedulerPerf(t *testing.T) {
 			if w.threshold() == 0 {
 				continue
 			}
-			if slices.ContainsFunc(leftOut, func(pattern string) bool {
+			if slices.ContainsFunc(leftOutWorkloads, func(pattern string) bool {
 				return regexp.MustCompile("^" + pattern + "$").MatchString(of.Name + "/" + w.Name)
 			}) {
 				continue

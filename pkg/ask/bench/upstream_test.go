@@ -165,8 +165,8 @@ func (s *perfScenario) object(path string, index int, given map[string]any) map[
 	return object
 }
 
-// as converts an object to its type.
-func as[T any](s *perfScenario, object map[string]any) (typed T) {
+// typedObject converts an object to its type.
+func typedObject[T any](s *perfScenario, object map[string]any) (typed T) {
 	data, err := json.Marshal(object)
 	if err == nil {
 		err = json.Unmarshal(data, &typed)
@@ -177,30 +177,30 @@ func as[T any](s *perfScenario, object map[string]any) (typed T) {
 	return typed
 }
 
-// do adds the effect of an operation.
-func (s *perfScenario) do(i int, op *upstreamOp) {
+// addOperation adds the effect of an operation.
+func (s *perfScenario) addOperation(i int, op *upstreamOp) {
 	switch op.Opcode {
 	case "createNodes":
-		s.nodes(op)
+		s.addNodes(op)
 	case "createNamespaces":
 		for n := range s.number(op.Count, op.CountParam) {
 			labels := map[string]any(nil)
 			if op.Prefix != "sched" { // upstream's have a template
 				labels = map[string]any{"team": "devops"}
 			}
-			s.namespace(fmt.Sprintf("%s-%d", op.Prefix, n), labels)
+			s.addNamespace(fmt.Sprintf("%s-%d", op.Prefix, n), labels)
 		}
 	case "createAny":
-		s.create(op)
+		s.addObjects(op)
 	case "allocResourceClaims": // by pods, since a claim without any is allocated to none
 		if s.claims > 0 {
-			s.apply("init-claims", s.pods("init", "claims", s.claims, func(int) map[string]any {
+			s.apply("init-claims", s.podJobs("init", "claims", s.claims, func(int) map[string]any {
 				return s.object("templates/pod-with-claim-template.yaml", 0, nil)
 			}))
 		}
 	case "churn":
 		s.churn = int(math.Ceil(float64(s.number(0, "measurePods")) / s.threshold * 1000 / float64(op.IntervalMilliseconds)))
-		s.churned = s.pods("churn", "churn", s.churn, func(int) map[string]any { return s.object(op.TemplatePaths[0], 0, nil) })
+		s.churned = s.podJobs("churn", "churn", s.churn, func(int) map[string]any { return s.object(op.TemplatePaths[0], 0, nil) })
 	case "createPods":
 		namespace, name := op.Namespace, fmt.Sprintf("init-%d", i)
 		if namespace == "" {
@@ -235,8 +235,8 @@ func (s *perfScenario) apply(name string, objects []any) {
 	s.steps = append(s.steps, map[string]any{"name": name, "apply": map[string]any{"objects": objects}})
 }
 
-// namespace adds a namespace, unless it was added before.
-func (s *perfScenario) namespace(name string, labels map[string]any) {
+// addNamespace adds a namespace, unless it was added before.
+func (s *perfScenario) addNamespace(name string, labels map[string]any) {
 	if s.namespaces[name] {
 		return
 	}
@@ -248,8 +248,8 @@ func (s *perfScenario) namespace(name string, labels map[string]any) {
 	s.objects = append(s.objects, map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
 }
 
-// nodes adds a group of nodes, or the one node that pods ask for by name.
-func (s *perfScenario) nodes(op *upstreamOp) {
+// addNodes adds a group of nodes, or the one node that pods ask for by name.
+func (s *perfScenario) addNodes(op *upstreamOp) {
 	count := s.number(op.Count, op.CountParam)
 	if count == 0 {
 		return
@@ -261,7 +261,7 @@ func (s *perfScenario) nodes(op *upstreamOp) {
 			path = "../../templates/node-default.yaml"
 		}
 	}
-	node := as[v1.Node](s, s.object(path, 0, nil))
+	node := typedObject[v1.Node](s, s.object(path, 0, nil))
 	if node.Name == "scheduler-perf-node" {
 		node.Status.Allocatable = node.Status.Capacity
 		s.objects = append(s.objects, map[string]any{"apiVersion": "v1", "kind": "Node", "metadata": map[string]any{"name": node.Name, "labels": node.Labels},
@@ -285,13 +285,13 @@ func (s *perfScenario) nodes(op *upstreamOp) {
 	s.synthetic = append(s.synthetic, source)
 }
 
-// create adds objects of any kind. A slice of devices becomes devices of the last node group, whose nodes publish slices by themselves.
-func (s *perfScenario) create(op *upstreamOp) {
+// addObjects adds objects of any kind. A slice of devices becomes devices of the last node group, whose nodes publish slices by themselves.
+func (s *perfScenario) addObjects(op *upstreamOp) {
 	for i := range s.number(max(1, op.Count), op.CountParam) {
 		object := s.object(op.TemplatePath, i, op.TemplateParams)
 		switch object["kind"] {
 		case "ResourceSlice":
-			slice := as[resourcev1.ResourceSlice](s, object)
+			slice := typedObject[resourcev1.ResourceSlice](s, object)
 			last := s.synthetic[len(s.synthetic)-1].(map[string]any)
 			last["nodeGroups"].([]any)[0].(map[string]any)["devices"] = []any{map[string]any{"class": slice.Spec.Driver, "count": len(slice.Spec.Devices)}}
 			return
@@ -316,7 +316,7 @@ func (s *perfScenario) create(op *upstreamOp) {
 }
 
 func (s *perfScenario) inNamespace(namespace string, object map[string]any) {
-	s.namespace(namespace, nil)
+	s.addNamespace(namespace, nil)
 	placed := maps.Clone(object)
 	placed["metadata"] = maps.Clone(object["metadata"].(map[string]any))
 	placed["metadata"].(map[string]any)["namespace"] = namespace
@@ -336,7 +336,7 @@ func (s *perfScenario) podsOf(namespace, name string, op *upstreamOp) []any {
 		s.objects = append(s.objects, map[string]any{"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": map[string]any{"name": "immediate"},
 			"provisioner": "ebs.csi.aws.com", "volumeBindingMode": "Immediate"})
 	}
-	return s.pods(namespace, name, s.number(op.Count, op.CountParam), func(i int) map[string]any {
+	return s.podJobs(namespace, name, s.number(op.Count, op.CountParam), func(i int) map[string]any {
 		pod := s.object(path, i, op.TemplateParams)
 		if op.PersistentVolumeTemplatePath != "" {
 			addVolume(pod)
@@ -351,21 +351,21 @@ func addVolume(pod map[string]any) {
 		"accessModes": []any{"ReadOnlyMany"}, "storageClassName": "immediate", "resources": map[string]any{"requests": map[string]any{"storage": "1Gi"}}}}}}}
 }
 
-// pods returns Jobs for that many pods, one Job for each template.
-func (s *perfScenario) pods(namespace, name string, count int, pod func(i int) map[string]any) (jobs []any) {
+// podJobs returns Jobs for that many pods, one Job for each template.
+func (s *perfScenario) podJobs(namespace, name string, count int, pod func(i int) map[string]any) (jobs []any) {
 	if count == 0 {
 		return nil
 	}
-	s.namespace(namespace, nil)
+	s.addNamespace(namespace, nil)
 	numbers, templates := map[string]int{}, map[string]map[string]any{}
 	var order []string
 	for i := range count {
-		made := s.template(pod(i))
-		if i == 1 && numbers[flow(plain(made))] == 1 { // a template without an index makes equal pods
+		made := s.jobTemplate(pod(i))
+		if i == 1 && numbers[flowYAML(toPlainValue(made))] == 1 { // a template without an index makes equal pods
 			numbers[order[0]] = count
 			break
 		}
-		key := flow(plain(made))
+		key := flowYAML(toPlainValue(made))
 		if numbers[key] == 0 {
 			order = append(order, key)
 			templates[key] = made
@@ -383,9 +383,9 @@ func (s *perfScenario) pods(namespace, name string, count int, pod func(i int) m
 	return jobs
 }
 
-// template returns a Job's template for a pod.
-func (s *perfScenario) template(pod map[string]any) map[string]any {
-	spec := plain(as[v1.Pod](s, pod).Spec).(map[string]any) // with upstream's spelling of fields, which it reads in any case
+// jobTemplate returns a Job's template for a pod.
+func (s *perfScenario) jobTemplate(pod map[string]any) map[string]any {
+	spec := toPlainValue(typedObject[v1.Pod](s, pod).Spec).(map[string]any) // with upstream's spelling of fields, which it reads in any case
 	for _, container := range spec["containers"].([]any) {
 		if fields := container.(map[string]any); fmt.Sprint(fields["resources"]) == "map[]" {
 			delete(fields, "resources")
@@ -414,19 +414,19 @@ func (s *perfScenario) priorityClass(value any) string {
 
 var plainText = regexp.MustCompile(`^[A-Za-z/][A-Za-z0-9./_-]*$`)
 
-// flow writes a value in YAML's flow style, with quotes only where YAML needs them.
-func flow(value any) string {
+// flowYAML writes a value in YAML's flow style, with quotes only where YAML needs them.
+func flowYAML(value any) string {
 	switch v := value.(type) {
 	case map[string]any:
 		var fields []string
 		for _, key := range slices.SortedFunc(maps.Keys(v), byImportance) {
-			fields = append(fields, key+": "+flow(v[key]))
+			fields = append(fields, key+": "+flowYAML(v[key]))
 		}
 		return "{" + strings.Join(fields, ", ") + "}"
 	case []any:
 		var items []string
 		for _, item := range v {
-			items = append(items, flow(item))
+			items = append(items, flowYAML(item))
 		}
 		return "[" + strings.Join(items, ", ") + "]"
 	case string:
@@ -459,8 +459,8 @@ func byImportance(a, b string) int {
 	return strings.Compare(a, b)
 }
 
-// plain converts typed values to maps and lists.
-func plain(value any) (made any) {
+// toPlainValue converts typed values to maps and lists.
+func toPlainValue(value any) (made any) {
 	data, err := json.Marshal(value)
 	if err == nil {
 		err = json.Unmarshal(data, &made)

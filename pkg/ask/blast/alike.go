@@ -16,29 +16,29 @@ import (
 	"github.com/faultline/faultline/pkg/engine/sched"
 )
 
-// kindsOf is [kinds] for a cluster or for each member of a federation, since a member's objects mention only its own names. Nodes of two
+// classifyNodes is [classifyNodesOf] for a cluster or for each member of a federation, since a member's objects mention only its own names. Nodes of two
 // members never have the same text: pods of a lost node move to other nodes in each.
-func kindsOf(state *cluster.State, config *sched.Config) (func(node string) string, error) {
+func classifyNodes(state *cluster.State, config *sched.Config) (func(node string) string, error) {
 	if state.Federation == nil {
-		return kinds(state, config)
+		return classifyNodesOf(state, config)
 	}
 	in := map[string]func(string) string{}
 	for _, m := range state.Federation.Members {
 		var err error
-		if in[m.Name], err = kinds(m.State, config); err != nil {
+		if in[m.Name], err = classifyNodesOf(m.State, config); err != nil {
 			return nil, err
 		}
 	}
 	return func(joined string) string {
-		member, name := cluster.Apart(joined)
-		return cluster.Joined(member, in[member](name))
+		member, name := cluster.SplitName(joined)
+		return cluster.JoinName(member, in[member](name))
 	}, nil
 }
 
-// kinds returns a function that maps two nodes to the same text if schedulers and controllers cannot distinguish them: the nodes and their
+// classifyNodesOf returns a function that maps two nodes to the same text if schedulers and controllers cannot distinguish them: the nodes and their
 // pods differ only in names that no other object mentions. What can come of the loss of one node can then, but for these names, come of the
 // loss of the other. The order of the nodes still decides ties, as chance does in a real cluster.
-func kinds(state *cluster.State, config *sched.Config) (func(node string) string, error) {
+func classifyNodesOf(state *cluster.State, config *sched.Config) (func(node string) string, error) {
 	if config.Foreign() {
 		return func(node string) string { return node }, nil
 	}
@@ -50,21 +50,21 @@ func kinds(state *cluster.State, config *sched.Config) (func(node string) string
 	if err != nil {
 		return nil, err
 	}
-	var classes alike.Pods
-	on, single, aged := map[string][]string{}, map[string]bool{}, agesCount(state)
+	var classes alike.PodClasses
+	on, single, aged := map[string][]string{}, map[string]bool{}, choosesByAge(state)
 	for _, pod := range state.Pods {
 		switch of := pod.Spec.NodeName; {
-		case replica(pod):
+		case isPlainReplica(pod):
 			class := classes.Class(pod)
-			if !cluster.Terminal(pod) {
-				on[of] = append(on[of], class+life(pod, aged))
+			if !cluster.IsTerminal(pod) {
+				on[of] = append(on[of], class+podHistory(pod, aged))
 			}
-		case !cluster.Terminal(pod): // a pod that has ended matters only to Jobs, which know about it once it is gone
+		case !cluster.IsTerminal(pod): // a pod that has ended matters only to Jobs, which know about it once it is gone
 			single[of] = true
 		}
 	}
-	names := sync.OnceValue(func() *alike.Names {
-		names := alike.NewNames(state.Nodes, v1.LabelHostname)
+	names := sync.OnceValue(func() *alike.NodeNames {
+		names := alike.NewNodeNames(state.Nodes, v1.LabelHostname)
 		names.Mention(string(arguments))
 		for look := range classes.Looks() {
 			names.Mention(look)
@@ -72,14 +72,14 @@ func kinds(state *cluster.State, config *sched.Config) (func(node string) string
 		for _, obj := range state.Objects() {
 			pod, isPod := obj.(*v1.Pod)
 			switch {
-			case isPod && replica(pod):
+			case isPod && isPlainReplica(pod):
 				names.Mention(pod.Status.NominatedNodeName)
 			case isPod:
 				elsewhere := *pod
 				elsewhere.Spec.NodeName = ""
-				names.Mention(alike.Text(&elsewhere))
+				names.Mention(alike.EncodeJSON(&elsewhere))
 			case cluster.KindOf(obj) != "Node":
-				names.Mention(alike.Text(obj))
+				names.Mention(alike.EncodeJSON(obj))
 			}
 		}
 		return names
@@ -92,40 +92,40 @@ func kinds(state *cluster.State, config *sched.Config) (func(node string) string
 		plain := *nodes[name]
 		plain.Annotations, plain.Status.Conditions = nil, nil // nobody reads them, except for whether the node answers
 		slices.Sort(on[name])
-		return fmt.Sprint(names().Look(&plain), cluster.Answers(nodes[name]), on[name])
+		return fmt.Sprint(names().Look(&plain), cluster.KubeletResponds(nodes[name]), on[name])
 	}, nil
 }
 
-// replica reports whether the pod can be like others: it belongs to a ReplicaSet or ReplicationController and has no volumes or devices.
+// isPlainReplica reports whether the pod can be like others: it belongs to a ReplicaSet or ReplicationController and has no volumes or devices.
 // Any other pod has something of its own.
-func replica(pod *v1.Pod) bool {
+func isPlainReplica(pod *v1.Pod) bool {
 	controller := metav1.GetControllerOfNoCopy(pod)
 	return controller != nil && (controller.Kind == "ReplicaSet" || controller.Kind == "ReplicationController") &&
 		len(pod.Spec.Volumes) == 0 && len(pod.Spec.ResourceClaims) == 0
 }
 
-// life describes what happened to a pod since its creation, as far as schedulers and controllers read it.
-func life(pod *v1.Pod, aged bool) string {
+// podHistory describes what happened to a pod since its creation, as far as schedulers and controllers read it.
+func podHistory(pod *v1.Pod, aged bool) string {
 	text := " " + string(pod.Status.Phase)
 	if podutil.IsPodReady(pod) {
 		text += " ready"
 	}
 	if pod.DeletionTimestamp != nil || len(pod.Finalizers) > 0 {
-		text += alike.Text(&metav1.ObjectMeta{
+		text += alike.EncodeJSON(&metav1.ObjectMeta{
 			DeletionTimestamp: pod.DeletionTimestamp, DeletionGracePeriodSeconds: pod.DeletionGracePeriodSeconds, Finalizers: pod.Finalizers,
 		})
 	}
 	for _, container := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
-		text += alike.Text(container.Resources) + alike.Text(container.AllocatedResources) // a resize in progress
+		text += alike.EncodeJSON(container.Resources) + alike.EncodeJSON(container.AllocatedResources) // a resize in progress
 	}
 	if aged {
-		text += alike.Text(pod.CreationTimestamp) + alike.Text(pod.Status)
+		text += alike.EncodeJSON(pod.CreationTimestamp) + alike.EncodeJSON(pod.Status)
 	}
 	return text
 }
 
-// agesCount reports whether anything may choose among pods by age: preemption, or a controller that scales down.
-func agesCount(state *cluster.State) bool {
+// choosesByAge reports whether anything may choose among pods by age: preemption, or a controller that scales down.
+func choosesByAge(state *cluster.State) bool {
 	rolling := map[types.UID]bool{}
 	for _, set := range state.ReplicaSets {
 		if replicas, _ := cluster.Replicas(set); replicas > 0 {
@@ -138,5 +138,5 @@ func agesCount(state *cluster.State) bool {
 			}
 		}
 	}
-	return len(state.HorizontalPodAutoscalers) > 0 || alike.Preempt(state.Objects())
+	return len(state.HorizontalPodAutoscalers) > 0 || alike.CanPreempt(state.Objects())
 }

@@ -33,7 +33,7 @@ func TestNodesThatDifferAreLookedAtApart(t *testing.T) {
 			change(changed)
 			got := map[string]outcome{}
 			for _, failure := range recovered(t, base.With(changed), Options{Levels: []string{v1.LabelHostname}, Mode: node.Deleted}).Levels[0].Failures {
-				got[failure.Nodes[0]] = of(failure.Recovery)
+				got[failure.Nodes[0]] = countOutcome(failure.Recovery)
 			}
 			want := map[string]outcome{"n1": {Lost: 1, Stranded: 1}, "n2": {Lost: 1, Recovered: 1}}
 			if diff := cmp.Diff(want, got); diff != "" {
@@ -51,7 +51,7 @@ func TestNodesWithOtherPodsAreLookedAtApart(t *testing.T) {
 		pods("Deployment", "web", 1, "1", "nodeSelector: {topology.kubernetes.io/zone: z},"))
 	got := map[string]outcome{}
 	for _, failure := range recovered(t, state, Options{Levels: []string{v1.LabelHostname}, Mode: node.Deleted}).Levels[0].Failures {
-		got[failure.Nodes[0]] = of(failure.Recovery)
+		got[failure.Nodes[0]] = countOutcome(failure.Recovery)
 	}
 	want := map[string]outcome{"n1": {Lost: 1, Stranded: 1}, "n2": {Lost: 1, Recovered: 1}, "n3": {}}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -71,7 +71,7 @@ func TestAReplacementThatIsPreemptedIsNotRecovered(t *testing.T) {
 		pods("Deployment", "high", 1, "1", "priorityClassName: high, "+there),
 		pods("Deployment", "low", 1, "1", "tolerations: [{key: node.kubernetes.io/unreachable, operator: Exists, effect: NoExecute, tolerationSeconds: 10}], "+there))
 	failure := recovered(t, state, Options{Levels: []string{zone}, Mode: node.Unreachable}).Levels[0].Failures[0]
-	if diff := cmp.Diff(outcome{Lost: 2, Recovered: 1, Stranded: 1}, of(failure.Recovery)); diff != "" {
+	if diff := cmp.Diff(outcome{Lost: 2, Recovered: 1, Stranded: 1}, countOutcome(failure.Recovery)); diff != "" {
 		t.Errorf("recovery (-want +got):\n%s", diff)
 	}
 	if of := failure.Recovery.Recovered[0].Workload; of != "deployment/high" {
@@ -85,7 +85,7 @@ func TestThePodThatIsNotReplaced(t *testing.T) {
 	state := settle(t, nodeIn("a", "za"), nodeIn("b", "zb"),
 		pods("Deployment", "firm", 1, "2", "nodeSelector: {topology.kubernetes.io/zone: zb},"), pods("StatefulSet", "db", 2, "1", ""))
 	got := recovered(t, state, Options{Levels: []string{zone}, Mode: node.Deleted}).Levels[0].Failures[0].Recovery
-	if diff := cmp.Diff(outcome{Lost: 2, Stranded: 1, NotReplaced: 1}, of(got)); diff != "" {
+	if diff := cmp.Diff(outcome{Lost: 2, Stranded: 1, NotReplaced: 1}, countOutcome(got)); diff != "" {
 		t.Fatalf("recovery (-want +got):\n%s", diff)
 	}
 	if name := got.NotReplaced[0].Name; name != "db-1" {
@@ -205,7 +205,7 @@ hostPath: {path: /disk}, claimRef: {namespace: default, name: data}, nodeAffinit
 			var bound []cluster.Object
 			for _, pod := range state.Pods {
 				if app := pod.Labels["app"]; len(left[app]) > 0 {
-					bound = append(bound, cluster.Bind(pod, left[app][0], cluster.Epoch.Time))
+					bound = append(bound, cluster.BindPod(pod, left[app][0], cluster.Epoch.Time))
 					left[app] = left[app][1:]
 				}
 			}
@@ -229,7 +229,7 @@ hostPath: {path: /disk}, claimRef: {namespace: default, name: data}, nodeAffinit
 					t.Fatal(err)
 				}
 				for _, failure := range level.Failures {
-					got = append(got, of(failure.Recovery))
+					got = append(got, countOutcome(failure.Recovery))
 				}
 				return got
 			}

@@ -54,7 +54,7 @@ func generated(b *testing.B, nodes int) *cluster.State {
 		}
 		var bound []cluster.Object
 		for i, pod := range state.Unscheduled() {
-			bound = append(bound, cluster.Bind(pod, state.Nodes[i%nodes].Name, cluster.Epoch.Add(1)))
+			bound = append(bound, cluster.BindPod(pod, state.Nodes[i%nodes].Name, cluster.Epoch.Add(1)))
 		}
 		state = state.With(bound...)
 	}

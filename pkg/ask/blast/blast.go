@@ -184,14 +184,14 @@ func (l *Loss) Share() float64 {
 	return float64(l.Lost) / float64(l.Replicas)
 }
 
-// Whole reports whether no replica is left.
-func (l *Loss) Whole() bool { return l.Lost == l.Replicas }
+// TakesAll reports whether no replica is left.
+func (l *Loss) TakesAll() bool { return l.Lost == l.Replicas }
 
 // Survivors returns the number of replicas that are left.
 func (l *Loss) Survivors() int { return l.Replicas - l.Lost }
 
-// beyond returns the share of the replicas that is lost beyond an even spread; negative if an even spread would lose more.
-func (l *Loss) beyond() float64 { return float64(l.Lost-l.Even) / float64(l.Replicas) }
+// excessShare returns the share of the replicas that is lost beyond an even spread; negative if an even spread would lose more.
+func (l *Loss) excessShare() float64 { return float64(l.Lost-l.Even) / float64(l.Replicas) }
 
 // Share returns the largest share that the failure takes of any workload.
 func (f *Failure) Share() float64 {
@@ -201,16 +201,16 @@ func (f *Failure) Share() float64 {
 	return f.Workloads[0].Share()
 }
 
-// Replicated returns the largest share that the failure takes of a workload of two or more replicas.
-func (f *Failure) Replicated() float64 {
-	if losses := f.OfSeveral(); len(losses) > 0 {
+// ReplicatedShare returns the largest share that the failure takes of a workload of two or more replicas.
+func (f *Failure) ReplicatedShare() float64 {
+	if losses := f.ReplicatedLosses(); len(losses) > 0 {
 		return losses[0].Share()
 	}
 	return 0
 }
 
-// OfSeveral returns the losses of workloads of two or more replicas.
-func (f *Failure) OfSeveral() []Loss {
+// ReplicatedLosses returns the losses of workloads of two or more replicas.
+func (f *Failure) ReplicatedLosses() []Loss {
 	return list.Without(f.Workloads, func(l Loss) bool { return l.Replicas < 2 })
 }
 
@@ -262,27 +262,27 @@ type Recovery struct {
 	State   *cluster.State      `json:"-"`
 	Pending []placement.Pending `json:"-"`
 
-	notReplaced []*v1.Pod        // the complete pods of NotReplaced
-	ending      []cluster.Object // the pods that stay Terminating on the failed nodes, for as long as these are down
+	unreplacedPods []*v1.Pod        // the complete pods of NotReplaced
+	terminating    []cluster.Object // the pods that stay Terminating on the failed nodes, for as long as these are down
 }
 
 // CountLost returns the number of lost pods, without lost work and without pods that live and die with their node.
 func (r *Recovery) CountLost() int { return r.Lost - r.OfDaemonSets - r.OfNodes - len(r.LostWork) }
 
-// Unreplaced returns the number of pods that are not replaced, without pods that live and die with their node.
-func (r *Recovery) Unreplaced() int { return max(0, len(r.NotReplaced)-r.OfDaemonSets-r.OfNodes) }
+// CountNotReplaced returns the number of pods that are not replaced, without pods that live and die with their node.
+func (r *Recovery) CountNotReplaced() int { return max(0, len(r.NotReplaced)-r.OfDaemonSets-r.OfNodes) }
 
-// Gone returns the number of lost pods that do not come back: their replacements stay Pending, or nobody makes any.
-func (r *Recovery) Gone() int { return len(r.Stranded) + r.Unreplaced() }
+// CountNotBack returns the number of lost pods that do not come back: their replacements stay Pending, or nobody makes any.
+func (r *Recovery) CountNotBack() int { return len(r.Stranded) + r.CountNotReplaced() }
 
-// GoneOf counts the pods of each workload that do not come back, without pods that live and die with their node.
-func (r *Recovery) GoneOf() map[cluster.WorkloadRef]int {
+// NotBackByWorkload counts the pods of each workload that do not come back, without pods that live and die with their node.
+func (r *Recovery) NotBackByWorkload() map[cluster.WorkloadRef]int {
 	n := map[cluster.WorkloadRef]int{}
 	for _, pod := range r.Stranded {
 		n[pod.Owner().Workload()]++
 	}
 	for _, pod := range r.NotReplaced {
-		if !pod.OfNode() {
+		if !pod.BelongsToNode() {
 			n[pod.Owner().Workload()]++
 		}
 	}

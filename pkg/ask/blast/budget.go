@@ -27,9 +27,9 @@ func (b *budget) breaks(lost int) bool {
 	return b.healthy >= b.desired && max(0, b.healthy-lost) < b.desired
 }
 
-// healthy reports whether budgets count the pod, like countHealthyPods in
+// isHealthy reports whether budgets count the pod, like countHealthyPods in
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/disruption/disruption.go.
-func healthy(pod *v1.Pod) bool {
+func isHealthy(pod *v1.Pod) bool {
 	return pod.DeletionTimestamp == nil && podutil.IsPodReady(pod)
 }
 

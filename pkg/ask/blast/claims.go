@@ -27,7 +27,7 @@ func (a *Analysis) Claims(mode node.FailureMode) []claim.Claim {
 			r := f.Recovery
 			c := claim.Claim{Says: fmt.Sprintf("the failure of %s takes %s, of which %d are stranded and %d not replaced", what, words.Count(r.Lost, "pod"), len(r.Stranded), len(r.NotReplaced))}
 			step := scenario.Step{Name: "fail " + what, Fail: &scenario.Fail{Nodes: scenario.Nodes{Names: f.Nodes}, Mode: string(mode)}}
-			if workloads := f.after(); len(workloads) > 0 {
+			if workloads := f.podsAfter(); len(workloads) > 0 {
 				step.Expect = &scenario.Expect{Workloads: workloads}
 				c.Steps = []scenario.Step{step}
 				claims = append(claims, c)
@@ -37,8 +37,8 @@ func (a *Analysis) Claims(mode node.FailureMode) []claim.Claim {
 	return claims
 }
 
-// after returns how many pods of each of these workloads run after the recovery, and how many are Pending.
-func (f *Failure) after() []scenario.WorkloadPods {
+// podsAfter returns how many pods of each of these workloads run after the recovery, and how many are Pending.
+func (f *Failure) podsAfter() []scenario.WorkloadPods {
 	concerned := map[cluster.Ref]bool{}
 	for i := range f.Workloads {
 		concerned[f.Workloads[i].Ref] = true

@@ -11,20 +11,20 @@ import (
 	"github.com/faultline/faultline/pkg/topology"
 )
 
-// Even returns how many replicas the failure of the k fullest domains takes if the replicas are spread over the domains as evenly as
+// EvenLoss returns how many replicas the failure of the k fullest domains takes if the replicas are spread over the domains as evenly as
 // possible. No placement does better: with more replicas in one domain, the failure of that domain takes more. For 5 replicas over 3
 // domains and k = 1 it is 2.
-func Even(replicas, domains, k int) int {
+func EvenLoss(replicas, domains, k int) int {
 	if k >= domains {
 		return replicas
 	}
 	return k*(replicas/domains) + min(k, replicas%domains)
 }
 
-// evens returns, for each workload, what an even spread over the domains would lose. A domain counts if one of its nodes takes such pods,
+// evenLosses returns, for each workload, what an even spread over the domains would lose. A domain counts if one of its nodes takes such pods,
 // by taints and node affinity, or if it has one of the pods. In a federation, a node takes only pods that Karmada's policy admits to its
 // cluster, and the cluster's own pods.
-func (c *contents) evens(of []topology.Domain, domains []domain, k int) []int {
+func (c *contents) evenLosses(of []topology.Domain, domains []domain, k int) []int {
 	holds := make([]map[int]bool, len(c.workloads)) // by workload: the domains that have one of its pods
 	for d := range domains {
 		for _, part := range domains[d].workloads {
@@ -37,8 +37,8 @@ func (c *contents) evens(of []topology.Domain, domains []domain, k int) []int {
 	open := map[string][]bool{} // by what pods require of nodes: the domains with a node that takes them
 	evens := make([]int, len(c.workloads))
 	for i, w := range c.workloads {
-		lets := c.lets(&w)
-		key := asked(w.sample) + strings.Join(lets, " ")
+		lets := c.admittingClusters(&w)
+		key := nodeRequirementsKey(w.sample) + strings.Join(lets, " ")
 		takes, known := open[key]
 		if !known {
 			takes = make([]bool, len(of))
@@ -55,13 +55,13 @@ func (c *contents) evens(of []topology.Domain, domains []domain, k int) []int {
 				n++
 			}
 		}
-		evens[i] = Even(w.replicas, n, k)
+		evens[i] = EvenLoss(w.replicas, n, k)
 	}
 	return evens
 }
 
-// lets returns the names of the member clusters that can have pods of the workload; nil outside a federation.
-func (c *contents) lets(w *counted) []string {
+// admittingClusters returns the names of the member clusters that can have pods of the workload; nil outside a federation.
+func (c *contents) admittingClusters(w *knownWorkload) []string {
 	if c.federation == nil {
 		return nil
 	}
@@ -75,8 +75,8 @@ func (c *contents) lets(w *counted) []string {
 	return names
 }
 
-// asked returns what the pod requires of a node's taints and labels, as a key.
-func asked(pod *v1.Pod) string {
+// nodeRequirementsKey returns what the pod requires of a node's taints and labels, as a key.
+func nodeRequirementsKey(pod *v1.Pod) string {
 	var affinity *v1.NodeAffinity
 	if pod.Spec.Affinity != nil {
 		affinity = pod.Spec.Affinity.NodeAffinity

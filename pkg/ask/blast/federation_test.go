@@ -181,7 +181,7 @@ func TestRecoveryInAFederation(t *testing.T) {
 					continue
 				}
 				r := failure.Recovery
-				if diff := cmp.Diff(test.want, of(r)); diff != "" {
+				if diff := cmp.Diff(test.want, countOutcome(r)); diff != "" {
 					t.Errorf("(-want +got)\n%s", diff)
 				}
 				nodes := map[string]int{}
@@ -218,7 +218,7 @@ func TestNodesOfTwoClustersAreNotAlike(t *testing.T) {
 	state := federated(t, "", only("m1")+only("m2")+pods("Deployment", "m1", 2, "1", "")+"\n---\n"+pods("Deployment", "m2", 2, "1500m", ""))
 	got := map[string]outcome{}
 	for _, failure := range recovered(t, state, Options{Levels: []string{"node"}, Mode: node.Unreachable}).Levels[0].Failures {
-		got[failure.Domains[0]] = of(failure.Recovery)
+		got[failure.Domains[0]] = countOutcome(failure.Recovery)
 	}
 	want := map[string]outcome{
 		"m1/a": {Lost: 1, Recovered: 1}, "m1/b": {Lost: 1, Recovered: 1}, "m2/a": {Lost: 1, Stranded: 1}, "m2/b": {Lost: 1, Stranded: 1},

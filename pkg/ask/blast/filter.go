@@ -43,18 +43,18 @@ func (f Filter) Select(state *cluster.State) (map[cluster.Ref]bool, error) {
 	}
 	pods, owner, nodes := map[cluster.Ref][]*v1.Pod{}, state.Owners(), state.NodesByName()
 	for _, pod := range state.Pods {
-		if node := nodes[pod.Spec.NodeName]; node != nil && cluster.Answers(node) && cluster.Active(pod) {
+		if node := nodes[pod.Spec.NodeName]; node != nil && cluster.KubeletResponds(node) && cluster.IsActive(pod) {
 			pods[owner(pod)] = append(pods[owner(pod)], pod)
 		}
 	}
 	var workloads []cluster.Ref
 	for o := range pods {
-		if !ofNode(o) {
+		if !belongsToNode(o) {
 			workloads = append(workloads, o)
 		}
 	}
 	slices.SortFunc(workloads, cluster.Ref.Compare)
-	named, problems := f.named(workloads)
+	named, problems := f.namedWorkloads(workloads)
 	selector, err := labels.Parse(f.Selector)
 	if err != nil {
 		return nil, fmt.Errorf("selector %s: %w", f.Selector, err)
@@ -69,13 +69,13 @@ func (f Filter) Select(state *cluster.State) (map[cluster.Ref]bool, error) {
 		there func() string
 	}{
 		{"namespace " + f.Namespace, f.Namespace != "", f.inNamespace, func() string {
-			return scenario.Choices(f.Namespace, namespaces(workloads))
+			return scenario.ListChoices(f.Namespace, namespaces(workloads))
 		}},
 		{"selector " + f.Selector, f.Selector != "", labelled, func() string {
-			return scenario.Choices(f.Selector, labelsOf(workloads, pods))
+			return scenario.ListChoices(f.Selector, labelsOf(workloads, pods))
 		}},
 		{fmt.Sprintf("at least %d replicas", f.MinReplicas), f.MinReplicas > 1, func(o cluster.Ref) bool { return len(pods[o]) >= f.MinReplicas }, func() string {
-			return fmt.Sprintf("the largest has %d", largest(workloads, pods))
+			return fmt.Sprintf("the largest has %d", maxPods(workloads, pods))
 		}},
 	} {
 		if part.given && !slices.ContainsFunc(workloads, part.holds) {
@@ -101,8 +101,8 @@ func (f Filter) inNamespace(o cluster.Ref) bool {
 	return f.Namespace == "" || o.Namespace == f.Namespace
 }
 
-// named returns the workloads that the filter names.
-func (f Filter) named(workloads []cluster.Ref) (map[cluster.Ref]bool, []error) {
+// namedWorkloads returns the workloads that the filter names.
+func (f Filter) namedWorkloads(workloads []cluster.Ref) (map[cluster.Ref]bool, []error) {
 	named := map[cluster.Ref]bool{}
 	var problems []error
 	for _, target := range f.Workloads {
@@ -118,20 +118,20 @@ func (f Filter) named(workloads []cluster.Ref) (map[cluster.Ref]bool, []error) {
 		}
 		found := false
 		for _, o := range workloads {
-			if scenario.IsWorkload(o, wanted) {
+			if scenario.MatchesName(o, wanted) {
 				named[o], found = true, true
 			}
 		}
 		if !found {
-			names := list.Each(workloads, cluster.Ref.Qualified)
-			problems = append(problems, fmt.Errorf("workload %q: no workload of this name has a running pod; %s", target, scenario.Choices(target, names)))
+			names := list.Map(workloads, cluster.Ref.Qualified)
+			problems = append(problems, fmt.Errorf("workload %q: no workload of this name has a running pod; %s", target, scenario.ListChoices(target, names)))
 		}
 	}
 	return named, problems
 }
 
 func namespaces(workloads []cluster.Ref) []string {
-	found := list.Set(workloads, func(o cluster.Ref) string { return o.Namespace })
+	found := list.KeySet(workloads, func(o cluster.Ref) string { return o.Namespace })
 	return slices.Sorted(maps.Keys(found))
 }
 
@@ -150,7 +150,7 @@ func labelsOf(workloads []cluster.Ref, pods map[cluster.Ref][]*v1.Pod) []string 
 	return slices.Sorted(maps.Keys(found))
 }
 
-func largest(workloads []cluster.Ref, pods map[cluster.Ref][]*v1.Pod) int {
+func maxPods(workloads []cluster.Ref, pods map[cluster.Ref][]*v1.Pod) int {
 	most := 0
 	for _, o := range workloads {
 		most = max(most, len(pods[o]))

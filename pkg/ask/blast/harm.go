@@ -34,30 +34,30 @@ func (h Harm) Compare(other Harm) int {
 	)
 }
 
-// Add counts the loss of a workload. A workload with one replica counts only in Down and Quorums, since no placement saves it from the loss
+// AddLoss counts the loss of a workload. A workload with one replica counts only in Down and Quorums, since no placement saves it from the loss
 // of its domain.
-func (h *Harm) Add(loss *Loss) {
+func (h *Harm) AddLoss(loss *Loss) {
 	if loss.QuorumLost {
 		h.Quorums++
 	}
-	gone := rank(loss.Whole())
+	gone := boolToInt(loss.TakesAll())
 	h.Down += gone
 	if loss.Replicas < 2 {
 		return
 	}
 	h.Whole += gone
 	h.Share = max(h.Share, loss.Share())
-	h.Excess = max(h.Excess, loss.beyond())
+	h.Excess = max(h.Excess, loss.excessShare())
 }
 
 // Harm returns how bad the failure is. It counts the pods that do not come back if the recovery was examined.
 func (l *Level) Harm(f *Failure) Harm {
 	h := Harm{Budgets: len(f.BrokenBudgets), Pods: f.Pods}
 	for i := range f.Workloads {
-		h.Add(&f.Workloads[i])
+		h.AddLoss(&f.Workloads[i])
 	}
 	if r := l.Recovery(f); r != nil {
-		h.Gone = r.Gone()
+		h.Gone = r.CountNotBack()
 	}
 	return h
 }

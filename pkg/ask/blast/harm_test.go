@@ -34,10 +34,10 @@ func TestHarmCompares(t *testing.T) {
 // spread loses 1.
 func TestHarmAddsLosses(t *testing.T) {
 	var got blast.Harm
-	got.Add(&blast.Loss{Replicas: 1, Lost: 1, Even: 1})
-	got.Add(&blast.Loss{Replicas: 1, Lost: 1, Even: 1, Quorum: 1, QuorumLost: true})
-	got.Add(&blast.Loss{Replicas: 3, Lost: 3, Even: 1})
-	got.Add(&blast.Loss{Replicas: 2, Lost: 1, Even: 1})
+	got.AddLoss(&blast.Loss{Replicas: 1, Lost: 1, Even: 1})
+	got.AddLoss(&blast.Loss{Replicas: 1, Lost: 1, Even: 1, Quorum: 1, QuorumLost: true})
+	got.AddLoss(&blast.Loss{Replicas: 3, Lost: 3, Even: 1})
+	got.AddLoss(&blast.Loss{Replicas: 2, Lost: 1, Even: 1})
 	if diff := cmp.Diff(blast.Harm{Quorums: 1, Whole: 1, Down: 3, Excess: 2. / 3, Share: 1}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -43,7 +43,7 @@ func Lost(state *cluster.State, opts Options) (*Analysis, error) {
 	found := topology.Levels(state.Nodes, opts.LevelKeys...)
 	var keys []string
 	for _, word := range opts.Levels {
-		if key := topology.KeyAmong(state.Nodes, word); !slices.Contains(keys, key) {
+		if key := topology.ResolveKey(state.Nodes, word); !slices.Contains(keys, key) {
 			keys = append(keys, key)
 		}
 	}
@@ -62,29 +62,29 @@ func Lost(state *cluster.State, opts Options) (*Analysis, error) {
 		domains, unlabelled := topology.Domains(state.Nodes, key)
 		most = max(most, len(domains))
 		level := Level{TopologyKey: key, Domains: len(domains)}
-		level.Unlabelled = list.Each(unlabelled, func(node *v1.Node) string { return node.Name })
+		level.Unlabelled = list.Map(unlabelled, func(node *v1.Node) string { return node.Name })
 		switch named := len(opts.Levels) > 0; {
 		case len(domains) == 0:
-			problems = append(problems, fmt.Errorf("level %s: no node has this label; give a label of the nodes%s", key, suchAs(found)))
+			problems = append(problems, fmt.Errorf("level %s: no node has this label; give a label of the nodes%s", key, suggestLevels(found)))
 		case len(opts.Together) > 0:
-			set, err := together(key, domains, opts.Together)
+			set, err := indexDomains(key, domains, opts.Together)
 			if err != nil {
 				problems = append(problems, err)
 				break
 			}
-			held.fail(&level, domains, len(set), set)
+			held.addFailures(&level, domains, len(set), set)
 		case len(domains) < opts.Simultaneous && named:
 			problems = append(problems, fmt.Errorf("level %s: %d domains cannot fail at once, since there are only %d; let fewer fail, or leave the level out",
 				key, opts.Simultaneous, len(domains)))
 		case len(domains) < opts.Simultaneous:
 			level.Search = fmt.Sprintf("not looked at: %d domains cannot fail together where there are %d", opts.Simultaneous, len(domains))
 		case opts.Simultaneous >= 1:
-			if base, value, is := topology.Chosen(key); is { // the key names one domain, and only that one fails
+			if base, value, is := topology.SplitValue(key); is { // the key names one domain, and only that one fails
 				all, _ := topology.Domains(state.Nodes, base)
-				held.fail(&level, all, 1, []int{slices.IndexFunc(all, func(d topology.Domain) bool { return d.Value == value })})
+				held.addFailures(&level, all, 1, []int{slices.IndexFunc(all, func(d topology.Domain) bool { return d.Value == value })})
 				break
 			}
-			held.fail(&level, domains, opts.Simultaneous, nil)
+			held.addFailures(&level, domains, opts.Simultaneous, nil)
 		}
 		analysis.Levels = append(analysis.Levels, level)
 	}
@@ -97,8 +97,8 @@ func Lost(state *cluster.State, opts Options) (*Analysis, error) {
 	return analysis, nil
 }
 
-// together returns the indexes of the named domains of a level, sorted. The error lists the names that are not among the domains.
-func together(key string, domains []topology.Domain, names []string) (set []int, err error) {
+// indexDomains returns the indexes of the named domains of a level, sorted. The error lists the names that are not among the domains.
+func indexDomains(key string, domains []topology.Domain, names []string) (set []int, err error) {
 	at := make(map[string]int, len(domains))
 	values := make([]string, len(domains))
 	for i := range domains {
@@ -108,7 +108,7 @@ func together(key string, domains []topology.Domain, names []string) (set []int,
 	for _, name := range names {
 		i, found := at[name]
 		if !found {
-			problems = append(problems, fmt.Errorf("level %s: there is no domain %q; %s", key, name, scenario.Choices(name, values)))
+			problems = append(problems, fmt.Errorf("level %s: there is no domain %q; %s", key, name, scenario.ListChoices(name, values)))
 		}
 		set = append(set, i)
 	}
@@ -116,8 +116,8 @@ func together(key string, domains []topology.Domain, names []string) (set []int,
 	return set, errors.Join(problems...)
 }
 
-// suchAs lists the levels of the nodes, for an error message.
-func suchAs(levels []string) string {
+// suggestLevels lists the levels of the nodes, for an error message.
+func suggestLevels(levels []string) string {
 	if len(levels) == 0 {
 		return ""
 	}
@@ -127,9 +127,9 @@ func suchAs(levels []string) string {
 // contents is what the nodes of a cluster contain, indexed once for all levels.
 type contents struct {
 	pods        map[string][]runningPod // by node
-	count       int                     // number of pods
-	nodes       int
-	workloads   []counted
+	podCount    int                     // number of pods
+	nodeCount   int
+	workloads   []knownWorkload
 	budgets     []budget
 	cpu, memory float64 // allocatable resources of all nodes
 	federation  *cluster.Federation
@@ -140,40 +140,40 @@ type runningPod struct {
 	workload int // index in contents.workloads, or -1
 	budgets  []int
 	healthy  bool
-	// waits means that the pod has not started, since its volume is attached to another node.
-	waits bool
+	// awaitsVolume means that the pod has not started, since its volume is attached to another node.
+	awaitsVolume bool
 }
 
-// counted is a workload, and what is known about it before anything fails.
-type counted struct {
+// knownWorkload is a workload, and what is known about it before anything fails.
+type knownWorkload struct {
 	owner            cluster.Ref
 	replicas, quorum int
-	waiting          int // number of replicas that wait for a volume
+	awaitingVolume   int // number of replicas that wait for a volume
 	sample           *v1.Pod
 	clusters         map[string]int // in a federation, the number of its pods in each cluster
-	// apart has the quorum of each cluster's copy if each copy votes by itself; see [ensembles].
-	apart map[string]int
+	// copyQuorums has the quorum of each cluster's copy if each copy votes by itself; see [copyQuorumsOf].
+	copyQuorums map[string]int
 }
 
 func newContents(state *cluster.State, quorum map[cluster.Ref]int, only map[cluster.Ref]bool) *contents {
-	c := &contents{pods: make(map[string][]runningPod, len(state.Nodes)), nodes: len(state.Nodes), federation: state.Federation}
+	c := &contents{pods: make(map[string][]runningPod, len(state.Nodes)), nodeCount: len(state.Nodes), federation: state.Federation}
 	silent := map[string]bool{}
 	for _, node := range state.Nodes {
 		c.pods[node.Name] = nil
-		silent[node.Name] = !cluster.Answers(node)
+		silent[node.Name] = !cluster.KubeletResponds(node)
 		cpu, memory := allocatable(node)
 		c.cpu += cpu
 		c.memory += memory
 	}
 	budgets, covering := indexBudgets(state)
 	c.budgets = budgets
-	owner, position, apart := state.Owners(), map[cluster.Ref]int{}, ensembles(state, quorum)
+	owner, position, apart := state.Owners(), map[cluster.Ref]int{}, copyQuorumsOf(state, quorum)
 	for _, pod := range state.Pods {
 		on, known := c.pods[pod.Spec.NodeName]
-		if !known || !cluster.Active(pod) || silent[pod.Spec.NodeName] {
+		if !known || !cluster.IsActive(pod) || silent[pod.Spec.NodeName] {
 			continue // a terminating pod, or one whose node failed before, is already lost
 		}
-		r := runningPod{name: pod.Name, workload: -1, budgets: covering(pod), healthy: healthy(pod), waits: cluster.WaitsForVolume(pod) != ""}
+		r := runningPod{name: pod.Name, workload: -1, budgets: covering(pod), healthy: isHealthy(pod), awaitsVolume: cluster.WaitsForVolume(pod) != ""}
 		o := owner(pod)
 		reported := only == nil || only[o]
 		if reported {
@@ -181,30 +181,30 @@ func newContents(state *cluster.State, quorum map[cluster.Ref]int, only map[clus
 				c.budgets[b].reported = true
 			}
 		}
-		if reported && !ofNode(o) {
+		if reported && !belongsToNode(o) {
 			i, seen := position[o]
 			if !seen {
 				i = len(c.workloads)
 				position[o] = i
-				c.workloads = append(c.workloads, counted{owner: o, quorum: quorum[o], sample: pod, clusters: map[string]int{}, apart: apart[o]})
+				c.workloads = append(c.workloads, knownWorkload{owner: o, quorum: quorum[o], sample: pod, clusters: map[string]int{}, copyQuorums: apart[o]})
 			}
 			if in := pod.Labels[cluster.MemberLabel]; c.federation != nil {
 				c.workloads[i].clusters[in]++
 			}
 			c.workloads[i].replicas++
-			if r.waits {
-				c.workloads[i].waiting++
+			if r.awaitsVolume {
+				c.workloads[i].awaitingVolume++
 			}
 			r.workload = i
 		}
 		c.pods[pod.Spec.NodeName] = append(on, r)
-		c.count++
+		c.podCount++
 	}
 	return c
 }
 
-// ofNode reports whether the owner's pods live and die with their node. The owner of a static pod is the Node.
-func ofNode(o cluster.Ref) bool {
+// belongsToNode reports whether the owner's pods live and die with their node. The owner of a static pod is the Node.
+func belongsToNode(o cluster.Ref) bool {
 	return o.Kind == "DaemonSet" || o.Kind == "Pod" || o.Kind == "Node"
 }
 
@@ -217,20 +217,20 @@ type domain struct {
 	value       string
 	nodes       []string
 	pods        int
-	workloads   []part
+	workloads   []workloadPart
 	healthy     map[int]int // healthy pods by budget that covers them
 	cpu, memory float64
 }
 
-// part is the pods of one workload in one domain.
-type part struct {
-	workload int
-	pods     []string
-	waiting  int   // number of pods that wait for a volume
-	budgets  []int // budgets that cover one of the pods
+// workloadPart is the pods of one workload in one domain.
+type workloadPart struct {
+	workload       int
+	pods           []string
+	awaitingVolume int   // number of pods that wait for a volume
+	budgets        []int // budgets that cover one of the pods
 }
 
-func (c *contents) domain(from topology.Domain) domain {
+func (c *contents) indexDomain(from topology.Domain) domain {
 	d := domain{value: from.Value, healthy: map[int]int{}}
 	position := map[int]int{}
 	for _, node := range from.Nodes {
@@ -252,12 +252,12 @@ func (c *contents) domain(from topology.Domain) domain {
 			if !seen {
 				i = len(d.workloads)
 				position[pod.workload] = i
-				d.workloads = append(d.workloads, part{workload: pod.workload})
+				d.workloads = append(d.workloads, workloadPart{workload: pod.workload})
 			}
 			p := &d.workloads[i]
 			p.pods = append(p.pods, pod.name)
-			if pod.waits {
-				p.waiting++
+			if pod.awaitsVolume {
+				p.awaitingVolume++
 			}
 			for _, b := range pod.budgets {
 				if !slices.Contains(p.budgets, b) {
@@ -269,40 +269,40 @@ func (c *contents) domain(from topology.Domain) domain {
 	return d
 }
 
-// fail adds to the level the failures of all sets of that many domains, or only the failure of the one set, and what they take.
-func (c *contents) fail(level *Level, of []topology.Domain, simultaneous int, one []int) {
+// addFailures adds to the level the failures of all sets of that many domains, or only the failure of the one set, and what they take.
+func (c *contents) addFailures(level *Level, of []topology.Domain, simultaneous int, one []int) {
 	domains := make([]domain, len(of))
 	for i := range of {
-		domains[i] = c.domain(of[i])
+		domains[i] = c.indexDomain(of[i])
 	}
 	sets, search := [][]int{one}, ""
 	if one == nil {
-		sets, search = c.sets(domains, simultaneous)
+		sets, search = c.selectSets(domains, simultaneous)
 	}
 	level.Search = search
-	evens := c.evens(of, domains, simultaneous)
-	var largest, replicated, excess widest
+	evens := c.evenLosses(of, domains, simultaneous)
+	var largest, replicated, excess firstLoss
 	shares := make([]float64, len(sets))
 	for i, set := range sets {
-		failure := c.failure(domains, set, evens)
+		failure := c.sumFailure(domains, set, evens)
 		level.Failures = append(level.Failures, failure)
 		shares[i] = failure.Share()
 		for k := range failure.Workloads {
 			loss := &failure.Workloads[k]
 			if k == 0 {
-				largest.take(loss, failure.Domains, compareLosses)
+				largest.keepFirst(loss, failure.Domains, compareLosses)
 			}
 			if loss.Replicas > 1 {
-				replicated.take(loss, failure.Domains, compareLosses)
+				replicated.keepFirst(loss, failure.Domains, compareLosses)
 				if loss.Lost > loss.Even {
-					excess.take(loss, failure.Domains, compareExcess)
+					excess.keepFirst(loss, failure.Domains, compareExcess)
 				}
 			}
 		}
 	}
 	level.Radius, level.Replicated = largest.radius(), replicated.radius()
 	if e := excess.Loss; e != nil {
-		level.Excess = &Excess{Share: e.beyond(), WorkloadRef: e.Ref.Workload(), Lost: e.Lost, Even: e.Even, Replicas: e.Replicas, Domains: excess.domains}
+		level.Excess = &Excess{Share: e.excessShare(), WorkloadRef: e.Ref.Workload(), Lost: e.Lost, Even: e.Even, Replicas: e.Replicas, Domains: excess.domains}
 	}
 	if search != "" {
 		return // the worst sets say nothing about a typical one
@@ -321,19 +321,19 @@ func (c *contents) fail(level *Level, of []topology.Domain, simultaneous int, on
 	}
 }
 
-// widest is the first loss in some order, and the domains whose failure causes it. Its Loss is nil until it takes one.
-type widest struct {
+// firstLoss is the first loss in some order, and the domains whose failure causes it. Its Loss is nil until it takes one.
+type firstLoss struct {
 	*Loss
 	domains []string
 }
 
-func (w *widest) take(loss *Loss, domains []string, order func(a, b *Loss) int) {
+func (w *firstLoss) keepFirst(loss *Loss, domains []string, order func(a, b *Loss) int) {
 	if w.Loss == nil || order(loss, w.Loss) < 0 {
-		*w = widest{loss, domains}
+		*w = firstLoss{loss, domains}
 	}
 }
 
-func (w *widest) radius() Radius {
+func (w *firstLoss) radius() Radius {
 	if w.Loss == nil {
 		return Radius{}
 	}
@@ -342,12 +342,12 @@ func (w *widest) radius() Radius {
 
 // compareExcess puts the loss that exceeds an even spread the most first; among equal losses, the first workload.
 func compareExcess(a, b *Loss) int {
-	return cmp.Or(cmp.Compare(b.beyond(), a.beyond()), cmp.Compare(b.Lost-b.Even, a.Lost-a.Even), a.Ref.Compare(b.Ref))
+	return cmp.Or(cmp.Compare(b.excessShare(), a.excessShare()), cmp.Compare(b.Lost-b.Even, a.Lost-a.Even), a.Ref.Compare(b.Ref))
 }
 
-// failure adds up what the domains of a set contain. They share no node, and so no pod. evens are the numbers of replicas that each
+// sumFailure adds up what the domains of a set contain. They share no node, and so no pod. evens are the numbers of replicas that each
 // workload would lose if it were spread evenly.
-func (c *contents) failure(domains []domain, set, evens []int) Failure {
+func (c *contents) sumFailure(domains []domain, set, evens []int) Failure {
 	var f Failure
 	var cpu, memory float64
 	var parts [][]string // the lost pods of each workload
@@ -370,7 +370,7 @@ func (c *contents) failure(domains []domain, set, evens []int) Failure {
 				parts, waiting = append(parts, nil), append(waiting, 0)
 			}
 			parts[at] = append(parts[at], part.pods...)
-			waiting[at] += part.waiting
+			waiting[at] += part.awaitingVolume
 			loss := &f.Workloads[at]
 			loss.Lost += len(part.pods)
 			if len(part.pods) > 1 {
@@ -405,11 +405,11 @@ func (c *contents) failure(domains []domain, set, evens []int) Failure {
 	for workload, i := range position {
 		loss := &f.Workloads[i]
 		w := &c.workloads[workload]
-		loss.Gone = loss.Whole()
-		started, left := loss.Replicas-w.waiting, loss.Survivors()-(w.waiting-waiting[i])
+		loss.Gone = loss.TakesAll()
+		started, left := loss.Replicas-w.awaitingVolume, loss.Survivors()-(w.awaitingVolume-waiting[i])
 		loss.QuorumLost = started >= loss.Quorum && left < loss.Quorum
-		if w.apart != nil {
-			loss.Quorum, loss.QuorumLost = w.lostApart(parts[i])
+		if w.copyQuorums != nil {
+			loss.Quorum, loss.QuorumLost = w.lostCopyQuorum(parts[i])
 		}
 	}
 	slices.SortFunc(f.Workloads, func(a, b Loss) int { return compareLosses(&a, &b) })

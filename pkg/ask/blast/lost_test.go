@@ -93,7 +93,7 @@ func settled(t *testing.T, nodes []*v1.Node, place map[string]string, manifests 
 			node, waits := strings.CutSuffix(left[name][0], "~")
 			node, unready := strings.CutSuffix(node, "!")
 			left[name] = left[name][1:]
-			pod = cluster.Bind(pod, node, next.Now.Time)
+			pod = cluster.BindPod(pod, node, next.Now.Time)
 			if unready {
 				pod.Status.Conditions = nil
 			}
@@ -285,7 +285,7 @@ func podOf(kind, name string, i int, node string) *v1.Pod {
 		Name: fmt.Sprintf("%s-%d", name, i), Namespace: "default", Labels: map[string]string{"app": name},
 		OwnerReferences: []metav1.OwnerReference{{Kind: kind, Name: name, UID: types.UID(kind + name), Controller: ptr.To(true)}},
 	}}
-	return cluster.Bind(pod, node, cluster.Epoch.Time)
+	return cluster.BindPod(pod, node, cluster.Epoch.Time)
 }
 
 // BenchmarkLost analyzes all levels of 5,000 nodes with 50,000 pods in 500 Deployments, each with a budget.

@@ -41,9 +41,9 @@ var knownVoters = []labels.Set{
 	{"app.kubernetes.io/name": "hdfs", "app.kubernetes.io/component": "journalnode"},
 }
 
-// voters returns the workloads that have a number of replicas: Deployments, StatefulSets, ReplicationControllers, ReplicaSets without a
+// listVoters returns the workloads that have a number of replicas: Deployments, StatefulSets, ReplicationControllers, ReplicaSets without a
 // controller, and unknown owners.
-func voters(state *cluster.State) []voter {
+func listVoters(state *cluster.State) []voter {
 	var all []voter
 	add := func(kind string, obj cluster.Object, replicas *int32, pod map[string]string) {
 		v := voter{owner: cluster.Ref{Kind: kind, Namespace: obj.GetNamespace(), Name: obj.GetName()}}
@@ -77,7 +77,7 @@ func voters(state *cluster.State) []voter {
 // members are known to vote. A name takes precedence over an annotation, and an annotation over a known system. Names and known systems
 // mean a majority. The error lists every invalid annotation and name.
 func Quorums(state *cluster.State, named []string) (map[cluster.Ref]int, error) {
-	voters := voters(state)
+	voters := listVoters(state)
 	quorum := map[cluster.Ref]int{}
 	var problems []error
 	for _, v := range voters {
@@ -100,7 +100,7 @@ func Quorums(state *cluster.State, named []string) (map[cluster.Ref]int, error) 
 		quorum[v.owner] = int(n)
 	}
 	for _, name := range named {
-		v, err := find(voters, name)
+		v, err := findVoter(voters, name)
 		if err != nil {
 			problems = append(problems, fmt.Errorf("quorum: %w", err))
 			continue
@@ -110,15 +110,15 @@ func Quorums(state *cluster.State, named []string) (map[cluster.Ref]int, error) 
 	return quorum, errors.Join(problems...)
 }
 
-// ensembles returns, for a federation, the workloads with a quorum of which each cluster has its own copy, and for each the quorums of the
+// copyQuorumsOf returns, for a federation, the workloads with a quorum of which each cluster has its own copy, and for each the quorums of the
 // copies by cluster. It leaves out workloads whose replicas Karmada divides among clusters: their replicas vote together.
-func ensembles(state *cluster.State, quorum map[cluster.Ref]int) map[cluster.Ref]map[string]int {
+func copyQuorumsOf(state *cluster.State, quorum map[cluster.Ref]int) map[cluster.Ref]map[string]int {
 	if state.Federation == nil {
 		return nil
 	}
 	all := map[cluster.Ref]map[string]int{}
 	for _, m := range state.Federation.Members {
-		for _, v := range voters(m.State) {
+		for _, v := range listVoters(m.State) {
 			b := state.Federation.Control.BindingOf(v.owner)
 			if quorum[v.owner] == 0 || b != nil && b.Divided() {
 				continue
@@ -135,16 +135,16 @@ func ensembles(state *cluster.State, quorum map[cluster.Ref]int) map[cluster.Ref
 	return all
 }
 
-// lostApart returns the quorum of the first cluster's copy that loses its quorum with the pods; if no copy does, the quorum of the first
+// lostCopyQuorum returns the quorum of the first cluster's copy that loses its quorum with the pods; if no copy does, the quorum of the first
 // copy that loses a pod.
-func (w *counted) lostApart(pods []string) (quorum int, lost bool) {
+func (w *knownWorkload) lostCopyQuorum(pods []string) (quorum int, lost bool) {
 	gone := map[string]int{}
 	for _, pod := range pods {
-		member, _ := cluster.Apart(pod)
+		member, _ := cluster.SplitName(pod)
 		gone[member]++
 	}
 	for _, member := range slices.Sorted(maps.Keys(gone)) {
-		needs, has := w.apart[member], w.clusters[member]
+		needs, has := w.copyQuorums[member], w.clusters[member]
 		if has >= needs && has-gone[member] < needs {
 			return needs, true
 		}
@@ -155,14 +155,14 @@ func (w *counted) lostApart(pods []string) (quorum int, lost bool) {
 	return quorum, false
 }
 
-// find returns the workload with the name kind/name or namespace/kind/name. Without a namespace, it must be the only workload of that kind
+// findVoter returns the workload with the name kind/name or namespace/kind/name. Without a namespace, it must be the only workload of that kind
 // and name.
-func find(voters []voter, target string) (voter, error) {
+func findVoter(voters []voter, target string) (voter, error) {
 	wanted, err := scenario.ParseWorkload(target)
 	if err != nil {
 		return voter{}, err
 	}
-	found := list.Where(voters, func(v voter) bool { return scenario.IsWorkload(v.owner, wanted) })
+	found := list.Where(voters, func(v voter) bool { return scenario.MatchesName(v.owner, wanted) })
 	switch len(found) {
 	case 1:
 		return found[0], nil
@@ -170,20 +170,20 @@ func find(voters []voter, target string) (voter, error) {
 		if len(voters) == 0 {
 			return voter{}, fmt.Errorf("no workload %q; the cluster has no Deployment, StatefulSet, ReplicaSet or ReplicationController", target)
 		}
-		return voter{}, fmt.Errorf("no workload %q; give one of %s", target, candidates(voters))
+		return voter{}, fmt.Errorf("no workload %q; give one of %s", target, listNames(voters))
 	default:
-		return voter{}, fmt.Errorf("%q is in several namespaces; give one of %s", target, candidates(found))
+		return voter{}, fmt.Errorf("%q is in several namespaces; give one of %s", target, listNames(found))
 	}
 }
 
-// maxCandidates limits how many names an error lists.
-const maxCandidates = 20
+// maxListedNames limits how many names an error lists.
+const maxListedNames = 20
 
-func candidates(voters []voter) string {
-	names := list.Each(voters, func(v voter) string { return fullName(v.owner) })
+func listNames(voters []voter) string {
+	names := list.Map(voters, func(v voter) string { return fullName(v.owner) })
 	slices.Sort(names)
-	if more := len(names) - maxCandidates; more > 0 {
-		return fmt.Sprintf("%s and %d more", strings.Join(names[:maxCandidates], ", "), more)
+	if more := len(names) - maxListedNames; more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:maxListedNames], ", "), more)
 	}
 	return strings.Join(names, ", ")
 }

@@ -35,28 +35,28 @@ import (
 func Recover(ctx context.Context, state *cluster.State, s *scenario.Scenario, analysis *Analysis, opts Options, progress func(domains string, done, total int)) error {
 	worlds := simulation.NewWorlds(s)
 	defer worlds.Close()
-	return RecoverAmong(ctx, worlds, state, analysis, opts, progress)
+	return RecoverInWorlds(ctx, worlds, state, analysis, opts, progress)
 }
 
-// RecoverAmong is [Recover] in existing worlds, for callers that examine several clusters. If the context ends, only the failures that are
+// RecoverInWorlds is [Recover] in existing worlds, for callers that examine several clusters. If the context ends, only the failures that are
 // done by then have a recovery.
-func RecoverAmong(ctx context.Context, worlds *simulation.Worlds, state *cluster.State, analysis *Analysis, opts Options, progress func(domains string, done, total int)) error {
-	jobs, err := plan(state, worlds.Scenario.Config, analysis, opts)
+func RecoverInWorlds(ctx context.Context, worlds *simulation.Worlds, state *cluster.State, analysis *Analysis, opts Options, progress func(domains string, done, total int)) error {
+	jobs, err := planJobs(state, worlds.Scenario.Config, analysis, opts)
 	if err != nil {
 		return err
 	}
 	one := func(ctx context.Context, w world.World, i int) error {
-		w.Hook(world.Hooks{Record: opts.Record})
-		if err := jobs[i].run(ctx, w, state, opts); err != nil {
+		w.SetHooks(world.Hooks{Record: opts.Record})
+		if err := jobs[i].recoverFirst(ctx, w, state, opts); err != nil {
 			return err
 		}
 		if opts.Until == nil {
 			err := jobs[i].lookAhead(ctx, w, opts)
-			jobs[i].done = err == nil
+			jobs[i].complete = err == nil
 			return err
 		}
 		if opts.Until(jobs[i].failures[0], jobs[i].recovery) {
-			return last(i)
+			return lastJob(i)
 		}
 		return nil
 	}
@@ -65,31 +65,31 @@ func RecoverAmong(ctx context.Context, worlds *simulation.Worlds, state *cluster
 		each.Progress = func(last, done int) { progress(jobs[last].domains(), done, len(jobs)) }
 	}
 	err = worlds.Each(ctx, len(jobs), each, one)
-	var end last
+	var end lastJob
 	if errors.As(err, &end) {
 		jobs = jobs[:end+1]
 	} else if err != nil {
-		assign(analysis, list.Where(jobs, func(j job) bool { return j.done }))
+		assignRecoveries(analysis, list.Where(jobs, func(j job) bool { return j.complete }))
 		return err
 	}
-	assign(analysis, jobs)
+	assignRecoveries(analysis, jobs)
 	return nil
 }
 
-// last is the index of the last job that is needed. As an error it ends parallel.Each, which stops at the first error.
-type last int
+// lastJob is the index of the last job that is needed. As an error it ends parallel.Each, which stops at the first error.
+type lastJob int
 
-func (l last) Error() string { return fmt.Sprintf("job %d is the last", int(l)) }
+func (l lastJob) Error() string { return fmt.Sprintf("job %d is the last", int(l)) }
 
 // RecoverIn is [Recover] in an existing world, one failure after another, for callers that examine many clusters at once and count what
 // comes back. It leaves out what [job.lookAhead] adds. It resets the world.
 func RecoverIn(ctx context.Context, w world.World, state *cluster.State, analysis *Analysis, opts Options) error {
-	jobs, err := plan(state, w.Config(), analysis, opts)
+	jobs, err := planJobs(state, w.Config(), analysis, opts)
 	if err != nil {
 		return err
 	}
 	for i := range jobs {
-		if err := jobs[i].run(ctx, w, state, opts); err != nil {
+		if err := jobs[i].recoverFirst(ctx, w, state, opts); err != nil {
 			return err
 		}
 		if opts.Until != nil && opts.Until(jobs[i].failures[0], jobs[i].recovery) {
@@ -97,7 +97,7 @@ func RecoverIn(ctx context.Context, w world.World, state *cluster.State, analysi
 			break
 		}
 	}
-	assign(analysis, jobs)
+	assignRecoveries(analysis, jobs)
 	return nil
 }
 
@@ -106,17 +106,17 @@ type job struct {
 	level    *Level
 	failures []*Failure
 	recovery *Recovery
-	done     bool // lookAhead has completed the recovery
+	complete bool // lookAhead has completed the recovery
 }
 
-// run simulates the recovery from the first failure of the job, which stands for the others.
-func (j *job) run(ctx context.Context, w world.World, state *cluster.State, opts Options) (err error) {
-	j.recovery, err = recovery(ctx, w, state, j.failures[0], opts)
-	return j.wrapped(err)
+// recoverFirst simulates the recovery from the first failure of the job, which stands for the others.
+func (j *job) recoverFirst(ctx context.Context, w world.World, state *cluster.State, opts Options) (err error) {
+	j.recovery, err = simulateRecovery(ctx, w, state, j.failures[0], opts)
+	return j.wrapError(err)
 }
 
-// wrapped adds to an error from which loss the job recovers; nil if err is nil.
-func (j *job) wrapped(err error) error {
+// wrapError adds to an error from which loss the job recovers; nil if err is nil.
+func (j *job) wrapError(err error) error {
 	if err == nil {
 		return nil
 	}
@@ -130,17 +130,17 @@ func (j *job) domains() string { return strings.Join(j.failures[0].Domains, " an
 // after a second failure.
 func (j *job) lookAhead(ctx context.Context, w world.World, opts Options) error {
 	r := j.recovery
-	if len(r.Stranded) > 0 && len(r.ending) > 0 {
-		if err := r.wait(ctx, w); err != nil {
-			return j.wrapped(err)
+	if len(r.Stranded) > 0 && len(r.terminating) > 0 {
+		if err := r.markWaiting(ctx, w); err != nil {
+			return j.wrapError(err)
 		}
 	}
-	why := unreplaced(r.State)
-	for i, pod := range r.notReplaced {
+	why := notReplacedReason(r.State)
+	for i, pod := range r.unreplacedPods {
 		r.NotReplaced[i].Why = why(pod)
 	}
 	key := j.level.TopologyKey
-	if base, _, is := topology.Chosen(key); is {
+	if base, _, is := topology.SplitValue(key); is {
 		key = base // any domain can fail next
 	}
 	if domains, _ := topology.Domains(r.State.Nodes, key); len(domains) > 0 {
@@ -149,13 +149,13 @@ func (j *job) lookAhead(ctx context.Context, w world.World, opts Options) error 
 			return err
 		}
 		r.After = next.Levels[0].Radius
-		replicated := j.level.replicated()
-		var largest widest
+		replicated := j.level.replicatedWorkloads()
+		var largest firstLoss
 		for i := range next.Levels[0].Failures {
 			failure := &next.Levels[0].Failures[i]
 			for k := range failure.Workloads {
 				if loss := &failure.Workloads[k]; replicated[loss.Ref] {
-					largest.take(loss, failure.Domains, compareLosses)
+					largest.keepFirst(loss, failure.Domains, compareLosses)
 				}
 			}
 		}
@@ -164,8 +164,8 @@ func (j *job) lookAhead(ctx context.Context, w world.World, opts Options) error 
 	return nil
 }
 
-// replicated returns the workloads with two or more replicas that lose pods.
-func (l *Level) replicated() map[cluster.Ref]bool {
+// replicatedWorkloads returns the workloads with two or more replicas that lose pods.
+func (l *Level) replicatedWorkloads() map[cluster.Ref]bool {
 	found := map[cluster.Ref]bool{}
 	for _, failure := range l.Failures {
 		for _, loss := range failure.Workloads {
@@ -177,8 +177,8 @@ func (l *Level) replicated() map[cluster.Ref]bool {
 	return found
 }
 
-// assign sets the recovery of each failure, and notes in LikeDomains which earlier failure has the same recovery.
-func assign(analysis *Analysis, jobs []job) {
+// assignRecoveries sets the recovery of each failure, and notes in LikeDomains which earlier failure has the same recovery.
+func assignRecoveries(analysis *Analysis, jobs []job) {
 	for i := range jobs {
 		for _, failure := range jobs[i].failures {
 			failure.Recovery = jobs[i].recovery
@@ -197,8 +197,8 @@ func assign(analysis *Analysis, jobs []job) {
 	}
 }
 
-// Recovered returns the number of failures whose recovery is known, and the number of all failures.
-func (a *Analysis) Recovered() (known, all int) {
+// CountRecovered returns the number of failures whose recovery is known, and the number of all failures.
+func (a *Analysis) CountRecovered() (known, all int) {
 	for i := range a.Levels {
 		level := &a.Levels[i]
 		all += len(level.Failures)
@@ -207,14 +207,14 @@ func (a *Analysis) Recovered() (known, all int) {
 	return known, all
 }
 
-// plan selects the failures to recover from, and groups failures that have the same result.
-func plan(state *cluster.State, config *sched.Config, analysis *Analysis, opts Options) ([]job, error) {
-	kind := sync.OnceValues(func() (func(string) string, error) { return kindsOf(state, config) })
+// planJobs selects the failures to recover from, and groups failures that have the same result.
+func planJobs(state *cluster.State, config *sched.Config, analysis *Analysis, opts Options) ([]job, error) {
+	kind := sync.OnceValues(func() (func(string) string, error) { return classifyNodes(state, config) })
 	var jobs []job
 	for i := range analysis.Levels {
 		level := &analysis.Levels[i]
 		same := map[string]int{}
-		for _, failure := range worst(level, opts.Worst) {
+		for _, failure := range selectWorst(level, opts.Worst) {
 			if len(failure.Nodes) == 1 {
 				kindOf, err := kind()
 				if err != nil {
@@ -233,8 +233,8 @@ func plan(state *cluster.State, config *sched.Config, analysis *Analysis, opts O
 	return jobs, nil
 }
 
-// worst returns the n failures that do the most harm, of equal ones the first; all failures if n is 0.
-func worst(level *Level, n int) []*Failure {
+// selectWorst returns the n failures that do the most harm, of equal ones the first; all failures if n is 0.
+func selectWorst(level *Level, n int) []*Failure {
 	if n > 0 && n < len(level.Failures) {
 		return level.ByHarm()[:n]
 	}
@@ -245,8 +245,8 @@ func worst(level *Level, n int) []*Failure {
 	return failures
 }
 
-// recovery fails the nodes, and runs the world until nothing moves any more.
-func recovery(ctx context.Context, w world.World, state *cluster.State, failure *Failure, opts Options) (*Recovery, error) {
+// simulateRecovery fails the nodes, and runs the world until nothing moves any more.
+func simulateRecovery(ctx context.Context, w world.World, state *cluster.State, failure *Failure, opts Options) (*Recovery, error) {
 	w.Reset()
 	if opts.From != nil {
 		if err := w.Resume(*opts.From); err != nil {
@@ -264,8 +264,8 @@ func recovery(ctx context.Context, w world.World, state *cluster.State, failure 
 	}
 	r := &Recovery{State: settled}
 	if did := step.Autoscaling; did != nil && did.Changed() {
-		r.Autoscaling = did.OfChanges()
-		r.LastNode = r.Autoscaling.Grown(state.Now.Time).Seconds()
+		r.Autoscaling = did.WithoutUnchangedGroups()
+		r.LastNode = r.Autoscaling.LastGrowth(state.Now.Time).Seconds()
 		if opts.Mode == node.Unreachable && r.LastNode > 0 {
 			r.LastNode += node.NodeMonitorGracePeriod.Seconds()
 		}
@@ -280,7 +280,7 @@ func recovery(ctx context.Context, w world.World, state *cluster.State, failure 
 	owner := state.Owners()
 	anywhere := func(o cluster.Ref) cluster.Ref {
 		if o.Kind == "Pod" { // a bare pod that Karmada moves has another name then
-			_, o.Name = cluster.Apart(o.Name)
+			_, o.Name = cluster.SplitName(o.Name)
 		}
 		return o
 	}
@@ -295,11 +295,11 @@ func recovery(ctx context.Context, w world.World, state *cluster.State, failure 
 	}
 	down, nodes := map[string]bool{}, state.NodesByName()
 	for _, name := range failure.Nodes {
-		down[name] = cluster.Answers(nodes[name])
+		down[name] = cluster.KubeletResponds(nodes[name])
 	}
 	for _, pod := range state.Pods {
 		before[pod.UID] = true
-		if down[pod.Spec.NodeName] && cluster.Active(pod) {
+		if down[pod.Spec.NodeName] && cluster.IsActive(pod) {
 			lose(pod)
 		}
 	}
@@ -310,9 +310,9 @@ func recovery(ctx context.Context, w world.World, state *cluster.State, failure 
 	}
 	there, now := map[types.UID]bool{}, map[types.UID]*v1.Pod{}
 	for _, pod := range settled.Pods {
-		there[pod.UID], now[pod.UID] = cluster.Active(pod), pod
-		if before[pod.UID] && down[pod.Spec.NodeName] && !cluster.Terminal(pod) && pod.DeletionTimestamp != nil {
-			r.ending = append(r.ending, pod)
+		there[pod.UID], now[pod.UID] = cluster.IsActive(pod), pod
+		if before[pod.UID] && down[pod.Spec.NodeName] && !cluster.IsTerminal(pod) && pod.DeletionTimestamp != nil {
+			r.terminating = append(r.terminating, pod)
 			evicted = max(evicted, cluster.DeletionRequested(pod).Sub(state.Now.Time))
 		}
 	}
@@ -356,7 +356,7 @@ func recovery(ctx context.Context, w world.World, state *cluster.State, failure 
 	for i := range r.Pending {
 		r.Stranded = append(r.Stranded, r.Pending[i].Stranded(owner(r.Pending[i].Pod)))
 	}
-	r.Outages = outages(failure, runs, func(again time.Time) time.Duration {
+	r.Outages = findOutages(failure, runs, func(again time.Time) time.Duration {
 		r.StartSeconds = opts.StartTime.Seconds()
 		switch waited := again.Sub(state.Now.Time) + opts.StartTime; {
 		case moved > 0:
@@ -372,38 +372,38 @@ func recovery(ctx context.Context, w world.World, state *cluster.State, failure 
 		// Pods that are still on their nodes come first, since nothing replaces them. Pods whose names have come back, as a StatefulSet's
 		// do, come last.
 		order := func(pod *v1.Pod) int {
-			return rank(names[cluster.NameOf(pod)]) - rank(there[pod.UID])
+			return boolToInt(names[cluster.NameOf(pod)]) - boolToInt(there[pod.UID])
 		}
 		slices.SortStableFunc(pods, func(a, b *v1.Pod) int { return cmp.Compare(order(a), order(b)) })
 		for _, pod := range pods[:max(0, len(pods)-replaced[o])] {
 			if losesWork(pod) {
 				lostWork = append(lostWork, pod)
 			} else {
-				r.notReplaced = append(r.notReplaced, pod)
+				r.unreplacedPods = append(r.unreplacedPods, pod)
 			}
 		}
 	}
 	byName := func(a, b *v1.Pod) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	}
-	slices.SortFunc(r.notReplaced, byName)
+	slices.SortFunc(r.unreplacedPods, byName)
 	slices.SortFunc(lostWork, byName)
-	for _, pod := range r.notReplaced {
-		left := UnreplacedPod{PodRef: cluster.NewPodRef(pod, owner(pod)), Why: withNode(pod)}
-		r.OfDaemonSets += rank(left.Why == ofDaemonSet)
-		r.OfNodes += rank(left.Why == ofStatic)
+	for _, pod := range r.unreplacedPods {
+		left := UnreplacedPod{PodRef: cluster.NewPodRef(pod, owner(pod)), Why: nodeBoundReason(pod)}
+		r.OfDaemonSets += boolToInt(left.Why == daemonSetReason)
+		r.OfNodes += boolToInt(left.Why == staticPodReason)
 		r.NotReplaced = append(r.NotReplaced, left)
 	}
-	r.LostWork = list.Each(lostWork, func(pod *v1.Pod) cluster.PodRef { return cluster.NewPodRef(pod, owner(pod)) })
+	r.LostWork = list.Map(lostWork, func(pod *v1.Pod) cluster.PodRef { return cluster.NewPodRef(pod, owner(pod)) })
 	return r, nil
 }
 
-// outages returns the workloads that lose every pod. runs has the time at which the first pod of each workload runs again, and since
+// findOutages returns the workloads that lose every pod. runs has the time at which the first pod of each workload runs again, and since
 // returns how long after the failure that is.
-func outages(failure *Failure, runs map[cluster.Ref]time.Time, since func(time.Time) time.Duration) []Outage {
+func findOutages(failure *Failure, runs map[cluster.Ref]time.Time, since func(time.Time) time.Duration) []Outage {
 	var all []Outage
 	for _, loss := range failure.Workloads {
-		if !loss.Whole() {
+		if !loss.TakesAll() {
 			continue
 		}
 		o := Outage{WorkloadRef: loss.Ref.Workload(), Replicas: loss.Replicas}
@@ -415,9 +415,9 @@ func outages(failure *Failure, runs map[cluster.Ref]time.Time, since func(time.T
 	return all
 }
 
-// wait marks the stranded pods that get a node, or start on theirs, once the pods that stay Terminating are gone.
-func (r *Recovery) wait(ctx context.Context, w world.World) error {
-	settled, err := w.Settle(ctx, r.State.Without(r.ending...), &world.Record{})
+// markWaiting marks the stranded pods that get a node, or start on theirs, once the pods that stay Terminating are gone.
+func (r *Recovery) markWaiting(ctx context.Context, w world.World) error {
+	settled, err := w.Settle(ctx, r.State.Without(r.terminating...), &world.Record{})
 	if err != nil {
 		return err
 	}
@@ -431,7 +431,7 @@ func (r *Recovery) wait(ctx context.Context, w world.World) error {
 	return nil
 }
 
-func rank(b bool) int {
+func boolToInt(b bool) int {
 	if b {
 		return 1
 	}

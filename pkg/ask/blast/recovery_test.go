@@ -59,8 +59,8 @@ func nodeIn(name, zone string) string {
 status: {capacity: {cpu: 2, memory: 8Gi, pods: 20}}}`, name, zone)
 }
 
-// three returns three zones of one node each.
-func three() string {
+// threeZones returns three zones of one node each.
+func threeZones() string {
 	return nodeIn("a", "za") + "\n---\n" + nodeIn("b", "zb") + "\n---\n" + nodeIn("c", "zc")
 }
 
@@ -113,7 +113,7 @@ func recovered(t testing.TB, state *cluster.State, opts Options) *Analysis {
 // outcome is a recovery in numbers.
 type outcome struct{ Lost, Preempted, Recovered, Stranded, NotReplaced int }
 
-func of(r *Recovery) outcome {
+func countOutcome(r *Recovery) outcome {
 	return outcome{r.Lost, r.Preempted, len(r.Recovered), len(r.Stranded), len(r.NotReplaced)}
 }
 
@@ -134,30 +134,30 @@ func TestRecovery(t *testing.T) {
 		want  outcome // of the loss of zone za
 	}{
 		// One replica per zone. A hard rule leaves no zone for the third, a soft one does.
-		"hard rule": {settle(t, three(), pods("Deployment", "web", 3, "100m", antiAffinity(true, "web"))), node.Deleted, outcome{1, 0, 0, 1, 0}},
-		"soft rule": {settle(t, three(), pods("Deployment", "web", 3, "100m", antiAffinity(false, "web"))), node.Deleted, outcome{1, 0, 1, 0, 0}},
+		"hard rule": {settle(t, threeZones(), pods("Deployment", "web", 3, "100m", antiAffinity(true, "web"))), node.Deleted, outcome{1, 0, 0, 1, 0}},
+		"soft rule": {settle(t, threeZones(), pods("Deployment", "web", 3, "100m", antiAffinity(false, "web"))), node.Deleted, outcome{1, 0, 1, 0, 0}},
 		// Six CPUs, six pods of one CPU: there is no room for the two of za.
-		"capacity": {settle(t, three(), pods("Deployment", "web", 6, "1", "")), node.Deleted, outcome{2, 0, 0, 2, 0}},
+		"capacity": {settle(t, threeZones(), pods("Deployment", "web", 6, "1", "")), node.Deleted, outcome{2, 0, 0, 2, 0}},
 		// Pods of StatefulSets wait for the node; an administrator who marks it out of service frees them.
-		"stateful, unreachable":    {settle(t, three(), pods("StatefulSet", "db", 3, "100m", "")), node.Unreachable, outcome{1, 0, 0, 0, 1}},
-		"stateful, out of service": {settle(t, three(), pods("StatefulSet", "db", 3, "100m", "")), node.OutOfService, outcome{1, 0, 1, 0, 0}},
-		"stateful, deleted":        {settle(t, three(), pods("StatefulSet", "db", 3, "100m", "")), node.Deleted, outcome{1, 0, 1, 0, 0}},
-		"deployment, unreachable":  {settle(t, three(), pods("Deployment", "web", 3, "100m", "")), node.Unreachable, outcome{1, 0, 1, 0, 0}},
-		"daemon set":               {settle(t, three(), pods("DaemonSet", "agent", 0, "100m", "")), node.Deleted, outcome{1, 0, 0, 0, 1}},
-		"bare pod": {settle(t, three(), "{apiVersion: v1, kind: Pod, metadata: {name: alone}, spec: {nodeName: a, containers: [{name: c, image: c}]}}"),
+		"stateful, unreachable":    {settle(t, threeZones(), pods("StatefulSet", "db", 3, "100m", "")), node.Unreachable, outcome{1, 0, 0, 0, 1}},
+		"stateful, out of service": {settle(t, threeZones(), pods("StatefulSet", "db", 3, "100m", "")), node.OutOfService, outcome{1, 0, 1, 0, 0}},
+		"stateful, deleted":        {settle(t, threeZones(), pods("StatefulSet", "db", 3, "100m", "")), node.Deleted, outcome{1, 0, 1, 0, 0}},
+		"deployment, unreachable":  {settle(t, threeZones(), pods("Deployment", "web", 3, "100m", "")), node.Unreachable, outcome{1, 0, 1, 0, 0}},
+		"daemon set":               {settle(t, threeZones(), pods("DaemonSet", "agent", 0, "100m", "")), node.Deleted, outcome{1, 0, 0, 0, 1}},
+		"bare pod": {settle(t, threeZones(), "{apiVersion: v1, kind: Pod, metadata: {name: alone}, spec: {nodeName: a, containers: [{name: c, image: c}]}}"),
 			node.Deleted, outcome{1, 0, 0, 0, 1}},
 		// The claim's volume was created in the zone of its first pod, which is za: the first of equal nodes.
-		"zonal volume": {settle(t, three(), volume, pods("Deployment", "db", 1, "100m", "volumes: [{name: data, persistentVolumeClaim: {claimName: data}}],")),
+		"zonal volume": {settle(t, threeZones(), volume, pods("Deployment", "db", 1, "100m", "volumes: [{name: data, persistentVolumeClaim: {claimName: data}}],")),
 			node.Deleted, outcome{1, 0, 0, 1, 0}},
 		// All nodes reach the volume, one at a time. It stays with za while that may still run.
-		"attached, unreachable":    {settle(t, three(), shared, pods("Deployment", "db", 1, "100m", mounts)), node.Unreachable, outcome{1, 0, 0, 1, 0}},
-		"attached, out of service": {settle(t, three(), shared, pods("Deployment", "db", 1, "100m", mounts)), node.OutOfService, outcome{1, 0, 1, 0, 0}},
-		"attached, deleted":        {settle(t, three(), shared, pods("Deployment", "db", 1, "100m", mounts)), node.Deleted, outcome{1, 0, 1, 0, 0}},
-		"attached to many": {settle(t, three(), strings.Replace(shared, "ReadWriteOnce", "ReadWriteMany", 1), pods("Deployment", "db", 1, "100m", mounts)),
+		"attached, unreachable":    {settle(t, threeZones(), shared, pods("Deployment", "db", 1, "100m", mounts)), node.Unreachable, outcome{1, 0, 0, 1, 0}},
+		"attached, out of service": {settle(t, threeZones(), shared, pods("Deployment", "db", 1, "100m", mounts)), node.OutOfService, outcome{1, 0, 1, 0, 0}},
+		"attached, deleted":        {settle(t, threeZones(), shared, pods("Deployment", "db", 1, "100m", mounts)), node.Deleted, outcome{1, 0, 1, 0, 0}},
+		"attached to many": {settle(t, threeZones(), strings.Replace(shared, "ReadWriteOnce", "ReadWriteMany", 1), pods("Deployment", "db", 1, "100m", mounts)),
 			node.Unreachable, outcome{1, 0, 1, 0, 0}},
 		// Every node is full, with one important and one unimportant pod. The important one of za replaces an unimportant one elsewhere, so
 		// two are lost besides the important one: za's and the victim. Both stay Pending.
-		"priority": {settle(t, three(), classes, pods("Deployment", "vip", 3, "1", "priorityClassName: high, "+antiAffinityHost("vip")),
+		"priority": {settle(t, threeZones(), classes, pods("Deployment", "vip", 3, "1", "priorityClassName: high, "+antiAffinityHost("vip")),
 			pods("Deployment", "filler", 3, "1", "priorityClassName: low,")), node.Deleted, outcome{3, 1, 1, 2, 0}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -166,7 +166,7 @@ func TestRecovery(t *testing.T) {
 			if !slices.Equal(got.Domains, []string{"za"}) {
 				t.Fatalf("first failure is of %v, want za", got.Domains)
 			}
-			if diff := cmp.Diff(c.want, of(got.Recovery)); diff != "" {
+			if diff := cmp.Diff(c.want, countOutcome(got.Recovery)); diff != "" {
 				t.Errorf("recovery (-want +got):\n%s", diff)
 			}
 		})
@@ -176,7 +176,7 @@ func TestRecovery(t *testing.T) {
 // A volume stays attached to zone za. The replacement starts once the lost pod is gone; if nobody can unmount the volume, it starts six
 // minutes later.
 func TestVolumeThatStaysAttached(t *testing.T) {
-	state := settle(t, three(), `{apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: shared}, provisioner: rbd.csi.ceph.com, volumeBindingMode: WaitForFirstConsumer}
+	state := settle(t, threeZones(), `{apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: shared}, provisioner: rbd.csi.ceph.com, volumeBindingMode: WaitForFirstConsumer}
 ---
 {apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: data}, spec: {storageClassName: shared, accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}`,
 		pods("Deployment", "db", 1, "100m", "volumes: [{name: data, persistentVolumeClaim: {claimName: data}}],"))
@@ -195,14 +195,14 @@ func TestVolumeThatStaysAttached(t *testing.T) {
 		for _, stranded := range r.Stranded {
 			message = stranded.Message
 		}
-		if message != test.message || waits(r) != test.waiting || r.LastDetach != test.detach.Seconds() {
-			t.Errorf("%s: %q, %d waiting, detached after %v s; want %q, %d, %s", test.mode, message, waits(r), r.LastDetach, test.message, test.waiting, test.detach)
+		if message != test.message || countWaiting(r) != test.waiting || r.LastDetach != test.detach.Seconds() {
+			t.Errorf("%s: %q, %d waiting, detached after %v s; want %q, %d, %s", test.mode, message, countWaiting(r), r.LastDetach, test.message, test.waiting, test.detach)
 		}
 	}
 }
 
-// waits counts the stranded pods that wait until the lost ones are gone.
-func waits(r *Recovery) int {
+// countWaiting counts the stranded pods that wait until the lost ones are gone.
+func countWaiting(r *Recovery) int {
 	return len(slices.DeleteFunc(slices.Clone(r.Stranded), func(p placement.StrandedPod) bool { return !p.Waiting }))
 }
 
@@ -212,7 +212,7 @@ func antiAffinityHost(app string) string {
 
 // Three softly spread replicas: the loss of a zone takes one of three; then two share a zone, so the next loss takes two of three.
 func TestSecondFailureIsWorse(t *testing.T) {
-	state := settle(t, three(), pods("Deployment", "web", 3, "100m", antiAffinity(false, "web")))
+	state := settle(t, threeZones(), pods("Deployment", "web", 3, "100m", antiAffinity(false, "web")))
 	level := recovered(t, state, Options{Levels: []string{zone}, Mode: node.Deleted}).Levels[0]
 	if level.Radius.Lost != 1 || level.Radius.Replicas != 3 {
 		t.Errorf("first failure takes %d of %d, want 1 of 3", level.Radius.Lost, level.Radius.Replicas)
@@ -270,7 +270,7 @@ func TestAlikeNodesAreLookedAtOnce(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		jobs, err := plan(state, config, analysis, Options{})
+		jobs, err := planJobs(state, config, analysis, Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -324,7 +324,7 @@ func TestRecoveryAccountsForEveryPod(t *testing.T) {
 		mode := []node.FailureMode{node.Deleted, node.Unreachable, node.OutOfService}[r.IntN(3)]
 		for _, level := range recovered(t, state, Options{Mode: mode}).Levels {
 			for _, failure := range level.Failures {
-				got := of(failure.Recovery)
+				got := countOutcome(failure.Recovery)
 				if got.Lost != got.Recovered+got.Stranded+got.NotReplaced {
 					t.Errorf("world %d, %s, loss of %s %v: %+v do not add up", seed, mode, level.TopologyKey, failure.Domains, got)
 				}
@@ -356,11 +356,11 @@ func TestStrandedPodWaitsForTheLostOne(t *testing.T) {
 	} {
 		level := recovered(t, state, Options{Levels: []string{v1.LabelHostname}, Mode: mode}).Levels[0]
 		got := level.Failures[0].Recovery
-		if diff := cmp.Diff(want.outcome, of(got)); diff != "" {
+		if diff := cmp.Diff(want.outcome, countOutcome(got)); diff != "" {
 			t.Errorf("%s: recovery (-want +got):\n%s", mode, diff)
 		}
-		if waits(got) != want.waiting || got.LastEviction != want.evicted.Seconds() {
-			t.Errorf("%s: %d pods wait and the last is evicted after %v s, want %d and %v", mode, waits(got), got.LastEviction, want.waiting, want.evicted)
+		if countWaiting(got) != want.waiting || got.LastEviction != want.evicted.Seconds() {
+			t.Errorf("%s: %d pods wait and the last is evicted after %v s, want %d and %v", mode, countWaiting(got), got.LastEviction, want.waiting, want.evicted)
 		}
 	}
 }
@@ -375,14 +375,14 @@ func TestNobodyEvictsInADisruptedZone(t *testing.T) {
 	state := settle(t, strings.Join(nodes, "\n---\n"), pods("Deployment", "web", 6, "100m", antiAffinityHost("web")))
 	level := recovered(t, state, Options{Levels: []string{"rack"}, Mode: node.Unreachable}).Levels[0]
 	got := level.Failures[0].Recovery
-	if diff := cmp.Diff(outcome{4, 0, 1, 0, 3}, of(got)); diff != "" {
+	if diff := cmp.Diff(outcome{4, 0, 1, 0, 3}, countOutcome(got)); diff != "" {
 		t.Errorf("recovery (-want +got):\n%s", diff)
 	}
 	if got.After.Replicas != 3 || got.After.Share != 1 {
 		t.Errorf("one more failure takes %d of %d, want all of the 3 pods that run", got.After.Lost, got.After.Replicas)
 	}
 	var stay []string
-	for _, pod := range got.notReplaced {
+	for _, pod := range got.unreplacedPods {
 		stay = append(stay, pod.Spec.NodeName)
 	}
 	if slices.Sort(stay); !slices.Equal(stay, []string{"n1", "n2", "n3"}) {
@@ -392,7 +392,7 @@ func TestNobodyEvictsInADisruptedZone(t *testing.T) {
 
 // With Until, no failure is examined after the first one for which it is true, in one world as on all cores.
 func TestUntil(t *testing.T) {
-	state := settle(t, three(), nodeIn("d", "zc"), pods("Deployment", "db", 1, "1", "nodeSelector: {topology.kubernetes.io/zone: zb},"))
+	state := settle(t, threeZones(), nodeIn("d", "zc"), pods("Deployment", "db", 1, "1", "nodeSelector: {topology.kubernetes.io/zone: zb},"))
 	opts := Options{Levels: []string{v1.LabelTopologyZone}, Simultaneous: 1, Mode: node.Deleted, Until: func(_ *Failure, r *Recovery) bool { return len(r.Stranded) > 0 }}
 	config, err := sched.DefaultConfig()
 	if err != nil {

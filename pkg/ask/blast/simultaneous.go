@@ -9,27 +9,27 @@ import (
 	"github.com/faultline/faultline/pkg/list"
 )
 
-// All sets of domains that can fail at once are examined if there are at most maxSets of them and together they contain at most [maxHeld]
+// All sets of domains that can fail at once are examined if there are at most maxSets of them and together they contain at most [maxContained]
 // pods and nodes. Each failure lists what it takes, and nobody would read more.
 const (
-	maxSets = 20_000
-	maxHeld = 2_000_000
+	maxSets      = 20_000
+	maxContained = 2_000_000
 )
 
-// sets returns the sets of k domains whose failures are examined, each as sorted indexes of domains. If these are not all sets, it also
+// selectSets returns the sets of k domains whose failures are examined, each as sorted indexes of domains. If these are not all sets, it also
 // returns a text that says so and what is true of the others.
 //
 // The worst sets need no search. Domains of a level share no node, so a set takes of a workload the sum of what its domains contain. The k
 // domains with the most pods of a workload are therefore the worst set for it, and the worst of these sets over all workloads is the blast
 // radius. The same is true for a quorum, and for the healthy pods that a budget covers. With 5, 3 and 2 pods in zones a, b and c, and k =
 // 2, the worst set is {a, b}, which takes 8.
-func (c *contents) sets(domains []domain, k int) (sets [][]int, search string) {
+func (c *contents) selectSets(domains []domain, k int) (sets [][]int, search string) {
 	n := len(domains)
 	count := new(big.Int).Binomial(int64(n), int64(k))
 	// Each domain is in as many sets as there are ways to choose the k-1 other domains.
 	held := new(big.Int).Binomial(int64(n-1), int64(k-1))
-	held.Mul(held, big.NewInt(int64(c.count+c.nodes)))
-	if k == 1 || count.Cmp(big.NewInt(maxSets)) <= 0 && held.Cmp(big.NewInt(maxHeld)) <= 0 {
+	held.Mul(held, big.NewInt(int64(c.podCount+c.nodeCount)))
+	if k == 1 || count.Cmp(big.NewInt(maxSets)) <= 0 && held.Cmp(big.NewInt(maxContained)) <= 0 {
 		return combinations(n, k), ""
 	}
 	sets = c.worstSets(domains, k)
@@ -81,7 +81,7 @@ func (c *contents) worstSets(domains []domain, k int) [][]int {
 			pods[0] = append(pods[0], weight{i, d.pods})
 		}
 	}
-	sets := list.Each(slices.Concat(workloads, budgets, pods), func(weights []weight) []int { return heaviest(weights, len(domains), k) })
+	sets := list.Map(slices.Concat(workloads, budgets, pods), func(weights []weight) []int { return heaviest(weights, len(domains), k) })
 	slices.SortFunc(sets, slices.Compare)
 	return slices.CompactFunc(sets, slices.Equal)
 }

@@ -22,26 +22,28 @@ type UnreplacedPod struct {
 
 // The reasons why nobody replaces a pod that lives and dies with its node.
 const (
-	ofDaemonSet = "pod of a DaemonSet: every node has its own"
-	ofStatic    = "static pod: it belongs to its node"
+	daemonSetReason = "pod of a DaemonSet: every node has its own"
+	staticPodReason = "static pod: it belongs to its node"
 )
 
-// OfNode reports whether the pod lives and dies with its node.
-func (p UnreplacedPod) OfNode() bool { return p.Why == ofDaemonSet || p.Why == ofStatic }
+// BelongsToNode reports whether the pod lives and dies with its node.
+func (p UnreplacedPod) BelongsToNode() bool {
+	return p.Why == daemonSetReason || p.Why == staticPodReason
+}
 
-// withNode says why nobody replaces a pod that lives and dies with its node; "" for any other pod.
-func withNode(pod *v1.Pod) string {
+// nodeBoundReason says why nobody replaces a pod that lives and dies with its node; "" for any other pod.
+func nodeBoundReason(pod *v1.Pod) string {
 	switch by := metav1.GetControllerOfNoCopy(pod); {
 	case by != nil && by.Kind == "DaemonSet":
-		return ofDaemonSet
+		return daemonSetReason
 	case by != nil && by.Kind == "Node":
-		return ofStatic
+		return staticPodReason
 	}
 	return ""
 }
 
-// refusal returns why the API server refuses new pods of the workload, without their names; "" if it does not.
-func refusal(state *cluster.State, of cluster.Ref) string {
+// refusalReason returns why the API server refuses new pods of the workload, without their names; "" if it does not.
+func refusalReason(state *cluster.State, of cluster.Ref) string {
 	i := slices.IndexFunc(state.Refused, func(r cluster.Refusal) bool { return r.Ref == of })
 	if i < 0 {
 		return ""
@@ -49,25 +51,25 @@ func refusal(state *cluster.State, of cluster.Ref) string {
 	return state.Refused[i].Reason()
 }
 
-// unreplaced returns a function that says why nobody creates another pod for a lost one.
-func unreplaced(state *cluster.State) func(*v1.Pod) string {
+// notReplacedReason returns a function that says why nobody creates another pod for a lost one.
+func notReplacedReason(state *cluster.State) func(*v1.Pod) string {
 	if state.Federation == nil {
 		after := sync.OnceValue(func() *aftermath { return newAftermath(state) })
 		return func(pod *v1.Pod) string { return after().whyNotReplaced(pod) }
 	}
 	in := map[string]func(*v1.Pod) string{}
 	for _, m := range state.Federation.Members {
-		in[m.Name] = unreplaced(m.State)
+		in[m.Name] = notReplacedReason(m.State)
 	}
 	owner := state.Owners()
 	return func(pod *v1.Pod) string {
 		m := state.Federation.Member(pod.Labels[cluster.MemberLabel])
-		if !m.Lost || withNode(pod) != "" {
-			return in[m.Name](m.Native(pod))
+		if !m.Lost || nodeBoundReason(pod) != "" {
+			return in[m.Name](m.MemberPod(pod))
 		}
 		of := owner(pod)
 		if of.Kind == "Pod" {
-			_, of.Name = cluster.Apart(of.Name)
+			_, of.Name = cluster.SplitName(of.Name)
 		}
 		return whyNotMoved(state.Federation.Control, of, m.Name)
 	}
@@ -117,19 +119,19 @@ func newAftermath(state *cluster.State) *aftermath {
 // whyNotReplaced says why nobody creates another pod for a lost one.
 func (a *aftermath) whyNotReplaced(pod *v1.Pod) string {
 	by, owner, is := metav1.GetControllerOfNoCopy(pod), a.owner(pod), a.pods[pod.UID]
-	stays := is != nil && cluster.Active(is)
-	ending := is != nil && !stays && !cluster.Terminal(is)
+	stays := is != nil && cluster.IsActive(is)
+	ending := is != nil && !stays && !cluster.IsTerminal(is)
 	switch {
 	case by == nil:
 		return "bare pod: no controller makes another"
-	case withNode(pod) != "":
-		return withNode(pod)
+	case nodeBoundReason(pod) != "":
+		return nodeBoundReason(pod)
 	case by.Kind == "StatefulSet" && ending:
 		return "pod of a StatefulSet on a node that is only unreachable: it may still run, and no two of one name may"
 	case !stays && !a.present[by.UID]:
 		return "its controller, " + by.Kind + " " + by.Name + ", is not part of the input"
-	case !stays && refusal(a.State, owner) != "":
-		return "the API server refuses another: " + refusal(a.State, owner)
+	case !stays && refusalReason(a.State, owner) != "":
+		return "the API server refuses another: " + refusalReason(a.State, owner)
 	case ending:
 		return "stays Terminating until its kubelet is back, and its " + owner.Kind + " waits for its end"
 	case stays && slices.ContainsFunc(a.stopped, func(d node.Disruption) bool { return slices.Contains(d.Nodes, pod.Spec.NodeName) }):

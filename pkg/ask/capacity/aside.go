@@ -34,8 +34,8 @@ type lack struct {
 	first *placement.Pending
 }
 
-// lacks counts the Pending pods by workload. It leaves out workloads with no more Pending pods than were set aside.
-func (z *sizer) lacks(f failure, state *cluster.State, pending []placement.Pending) []lack {
+// countLacks counts the Pending pods by workload. It leaves out workloads with no more Pending pods than were set aside.
+func (z *sizer) countLacks(f failure, state *cluster.State, pending []placement.Pending) []lack {
 	var all []lack
 	owner := state.Owners()
 	for i := range pending {
@@ -50,8 +50,8 @@ func (z *sizer) lacks(f failure, state *cluster.State, pending []placement.Pendi
 	return slices.DeleteFunc(all, func(l lack) bool { return l.pods <= z.aside[f][l.owner] })
 }
 
-// worst returns the failure that leaves the most pods without a node.
-func worst(lacks []lack) Fewer {
+// worstFailure returns the failure that leaves the most pods without a node.
+func worstFailure(lacks []lack) Fewer {
 	var all []Fewer
 	for _, l := range lacks {
 		if last := len(all) - 1; last >= 0 && all[last].Level == l.level && all[last].Domain == l.domain {
@@ -59,7 +59,7 @@ func worst(lacks []lack) Fewer {
 			continue
 		}
 		fewer := Fewer{Level: l.level, Domain: l.domain, Stranded: l.pods}
-		fewer.Pod, fewer.Message = l.first.Said()
+		fewer.Pod, fewer.Message = l.first.Describe()
 		all = append(all, fewer)
 	}
 	most := all[0]
@@ -71,8 +71,8 @@ func worst(lacks []lack) Fewer {
 	return most
 }
 
-// helped reports whether some workload lacks fewer nodes after than before.
-func helped(before, after []lack) bool {
+// lacksFewer reports whether some workload lacks fewer nodes after than before.
+func lacksFewer(before, after []lack) bool {
 	return slices.ContainsFunc(before, func(l lack) bool {
 		return !slices.ContainsFunc(after, func(still lack) bool {
 			return still.failure == l.failure && still.owner == l.owner && still.pods >= l.pods
@@ -87,27 +87,27 @@ func (z *sizer) setAside(lacks []lack, empty bool) {
 		}
 		z.aside[l.failure][l.owner] = l.pods
 		aside := Aside{Workload: l.owner.Qualified(), Level: l.level, Domain: l.domain, Pods: l.pods, Empty: empty}
-		aside.Pod, aside.Message = l.first.Said()
+		aside.Pod, aside.Message = l.first.Describe()
 		z.sizing.Aside = append(z.sizing.Aside, aside)
 	}
-	clear(z.known)
+	clear(z.results)
 	z.bounds = nil
 }
 
-// nothingLeft reports whether all pods were set aside.
-func (z *sizer) nothingLeft() bool {
+// allSetAside reports whether all pods were set aside.
+func (z *sizer) allSetAside() bool {
 	aside := 0
 	for _, pods := range z.aside[failure{}] {
 		aside += pods
 	}
-	return aside > 0 && aside == z.toPlace()
+	return aside > 0 && aside == z.countPodsToPlace()
 }
 
-// toPlace counts the pods that need a node, without those that come with a node, such as a DaemonSet's.
-func (z *sizer) toPlace() int {
+// countPodsToPlace counts the pods that need a node, without those that come with a node, such as a DaemonSet's.
+func (z *sizer) countPodsToPlace() int {
 	all := 0
 	for _, pod := range z.state.Pods {
-		if !cluster.Terminal(pod) && !variant.FollowsNodes(pod) {
+		if !cluster.IsTerminal(pod) && !variant.FollowsNodes(pod) {
 			all++
 		}
 	}

@@ -14,7 +14,7 @@ func (z *sizer) autoscale(ctx context.Context) error {
 	if z.autoscaler == nil || z.opts.Catalogue != nil {
 		return nil
 	}
-	s := z.with(slices.Repeat([]int{1}, len(z.numbers)))
+	s := z.withNodes(slices.Repeat([]int{1}, len(z.numbers)))
 	s.Autoscaler = z.autoscaler
 	result, err := simulation.Run(ctx, s, simulation.Options{})
 	if err != nil {
@@ -39,7 +39,7 @@ func (z *sizer) autoscale(ctx context.Context) error {
 	if priced {
 		found.Cost = &cost
 	}
-	for _, lack := range z.lacks(failure{}, last.State, last.Pending) {
+	for _, lack := range z.countLacks(failure{}, last.State, last.Pending) {
 		found.Pending += lack.pods
 	}
 	z.sizing.Autoscaled = found

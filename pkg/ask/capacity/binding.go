@@ -33,7 +33,7 @@ func bindings(pending *placement.Pending, lost int) []Binding {
 	var all []Binding
 	for _, reason := range pending.Reasons {
 		b := Binding{Plugin: reason.Plugin, Message: reason.Message, Nodes: reason.Nodes}
-		b.Kind, b.What = kindOf(reason, pending.Pod)
+		b.Kind, b.What = bindingKind(reason, pending.Pod)
 		if b.Kind == "taint" && b.Nodes == lost {
 			b.What = "the failure itself"
 		}
@@ -43,7 +43,7 @@ func bindings(pending *placement.Pending, lost int) []Binding {
 	return all
 }
 
-func kindOf(reason placement.Reason, pod *v1.Pod) (kind, what string) {
+func bindingKind(reason placement.Reason, pod *v1.Pod) (kind, what string) {
 	switch reason.Plugin {
 	case "NodeResourcesFit":
 		switch name, short := strings.CutPrefix(reason.Message, insufficient); {
@@ -67,23 +67,23 @@ func kindOf(reason placement.Reason, pod *v1.Pod) (kind, what string) {
 			return "rule", "the required anti-affinity of pods that are there"
 		}
 		if strings.Contains(reason.Message, "anti-affinity") {
-			return "rule", hard(pod, reason.Message, rule.AntiAffinity)
+			return "rule", describeHardRules(pod, reason.Message, rule.AntiAffinity)
 		}
-		return "rule", hard(pod, reason.Message, rule.Affinity)
+		return "rule", describeHardRules(pod, reason.Message, rule.Affinity)
 	case "PodTopologySpread":
-		return "rule", hard(pod, reason.Message, rule.Spread)
+		return "rule", describeHardRules(pod, reason.Message, rule.Spread)
 	case "NodeAffinity":
-		return "rule", hard(pod, reason.Message, rule.NodeAffinity, rule.NodeSelector)
+		return "rule", describeHardRules(pod, reason.Message, rule.NodeAffinity, rule.NodeSelector)
 	case "VolumeBinding", "VolumeZone", "VolumeRestrictions", "NodeVolumeLimits":
 		return "volume", reason.Message
 	}
 	return "other", reason.Message
 }
 
-// hard describes the pod's hard rules of these kinds, or returns the message if there are none.
-func hard(pod *v1.Pod, message string, kinds ...rule.Kind) string {
+// describeHardRules describes the pod's hard rules of these kinds, or returns the message if there are none.
+func describeHardRules(pod *v1.Pod, message string, kinds ...rule.Kind) string {
 	var words []string
-	for _, r := range rule.Of(&pod.Spec) {
+	for _, r := range rule.List(&pod.Spec) {
 		if r.Hard && slices.Contains(kinds, r.Kind) {
 			words = append(words, r.String())
 		}

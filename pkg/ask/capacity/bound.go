@@ -16,11 +16,11 @@ import (
 	"github.com/faultline/faultline/pkg/world"
 )
 
-// demanding is the key of a demand: the pods of one workload that the same groups take, and that come back alike.
-type demanding struct {
-	owner cluster.Ref
-	on    string // the groups that take the pods, as text
-	back  comeback
+// demandKey is the key of a demand: the pods of one workload that the same groups take, and that come back alike.
+type demandKey struct {
+	owner    cluster.Ref
+	groupSet string // the groups that take the pods, as text
+	back     comeback
 }
 
 // demand is the sum of what the pods of one key request, and the groups that take them.
@@ -44,24 +44,24 @@ func (z *ZoneNodes) roomiest(node *v1.Node) *v1.Node {
 	return &roomy
 }
 
-// look finds which groups take each pod of the state when their nodes run only the pods that come with a node, and adds up what the pods
+// sumDemands finds which groups take each pod of the state when their nodes run only the pods that come with a node, and adds up what the pods
 // request. It sets aside the Pending pods that no group takes.
-func (z *sizer) look(ctx context.Context, lacks []lack) error {
-	z.agents, z.demands = map[*v1.Node]amounts{}, map[demanding]*demand{}
-	empty := z.empty()
-	var classes alike.Pods
+func (z *sizer) sumDemands(ctx context.Context, lacks []lack) error {
+	z.agents, z.demands = map[*v1.Node]amounts{}, map[demandKey]*demand{}
+	empty := z.emptyState()
+	var classes alike.PodClasses
 	taken := map[string][]bool{}
 	owner, back := z.state.Owners(), z.comebacks()
 	var never []lack
 	for _, pod := range z.state.Pods {
-		if cluster.Terminal(pod) || variant.FollowsNodes(pod) {
+		if cluster.IsTerminal(pod) || variant.FollowsNodes(pod) {
 			continue
 		}
 		class := classes.Class(pod)
 		groups, known := taken[class]
 		if !known {
 			var err error
-			if groups, err = z.taking(ctx, empty, pod); err != nil {
+			if groups, err = z.findTakingGroups(ctx, empty, pod); err != nil {
 				return err
 			}
 			taken[class] = groups
@@ -74,19 +74,19 @@ func (z *sizer) look(ctx context.Context, lacks []lack) error {
 		}
 		asks := requests(pod)
 		for _, class := range z.state.DeviceClasses {
-			for _, name := range behind(class) {
+			for _, name := range classResources(class) {
 				delete(asks, name) // drivers provide it, not the nodes
 			}
 		}
-		z.require(owner(pod), groups, back(pod), asks)
+		z.addDemand(owner(pod), groups, back(pod), asks)
 	}
 	z.setAside(never, true)
 	return nil
 }
 
-// empty returns the state without workloads: one node for each group and zone, the roomiest, and the pods that follow nodes, such as those
+// emptyState returns the state without workloads: one node for each group and zone, the roomiest, and the pods that follow nodes, such as those
 // of DaemonSets. It records in agents what these pods request.
-func (z *sizer) empty() *cluster.State {
+func (z *sizer) emptyState() *cluster.State {
 	zones := map[string]*ZoneNodes{} // by the name of the first node
 	state := *z.state
 	state.Nodes, state.Pods = nil, nil
@@ -106,12 +106,12 @@ func (z *sizer) empty() *cluster.State {
 		if zone == nil {
 			continue
 		}
-		if first := zone.Nodes[0]; variant.FollowsNodes(pod) && !cluster.Terminal(pod) {
+		if first := zone.Nodes[0]; variant.FollowsNodes(pod) && !cluster.IsTerminal(pod) {
 			state.Pods = append(state.Pods, pod)
 			if z.agents[first] == nil {
 				z.agents[first] = amounts{}
 			}
-			z.agents[first].add(requests(pod), 1)
+			z.agents[first].addQuantities(requests(pod), 1)
 		}
 	}
 	state.Deployments, state.ReplicaSets, state.ReplicationControllers = nil, nil, nil
@@ -120,18 +120,18 @@ func (z *sizer) empty() *cluster.State {
 	return &state
 }
 
-// others are the plugins whose refusal depends on which other pods and volumes exist.
-var others = []string{"InterPodAffinity", "PodTopologySpread", "VolumeBinding", "VolumeZone", "VolumeRestrictions", "NodeVolumeLimits", "DynamicResources"}
+// podDependentPlugins are the plugins whose refusal depends on which other pods and volumes exist.
+var podDependentPlugins = []string{"InterPodAffinity", "PodTopologySpread", "VolumeBinding", "VolumeZone", "VolumeRestrictions", "NodeVolumeLimits", "DynamicResources"}
 
-// taking reports, for each group, whether one of its nodes takes the pod in the empty cluster. A refusal by one of [others] does not count.
-func (z *sizer) taking(ctx context.Context, empty *cluster.State, pod *v1.Pod) ([]bool, error) {
+// findTakingGroups reports, for each group, whether one of its nodes takes the pod in the empty cluster. A refusal by one of [podDependentPlugins] does not count.
+func (z *sizer) findTakingGroups(ctx context.Context, empty *cluster.State, pod *v1.Pod) ([]bool, error) {
 	alone := pod.DeepCopy()
 	alone.Name, alone.UID, alone.OwnerReferences = alone.Name+"-alone", types.UID(fmt.Sprint(pod.UID, " alone")), nil
 	alone.Spec.NodeName, alone.Status = "", v1.PodStatus{Phase: v1.PodPending, QOSClass: pod.Status.QOSClass}
 	alone.DeletionTimestamp, alone.DeletionGracePeriodSeconds = nil, nil
 	z.world.Reset()
-	z.world.Hook(world.Hooks{Record: func(cluster.Ref, *v1.Pod) *placement.Depth { return &placement.Depth{} }})
-	defer z.world.Hook(world.Hooks{})
+	z.world.SetHooks(world.Hooks{Record: func(cluster.Ref, *v1.Pod) *placement.Depth { return &placement.Depth{} }})
+	defer z.world.SetHooks(world.Hooks{})
 	var step world.Record
 	if _, err := z.world.Settle(ctx, empty.With(alone), &step); err != nil {
 		return nil, err
@@ -141,7 +141,7 @@ func (z *sizer) taking(ctx context.Context, empty *cluster.State, pod *v1.Pod) (
 	cycle := func(c *placement.Cycle) {
 		for _, refusal := range c.Refusals {
 			for _, node := range refusal.Nodes {
-				refused[node] = !slices.Contains(others, refusal.Plugin)
+				refused[node] = !slices.Contains(podDependentPlugins, refusal.Plugin)
 			}
 		}
 	}
@@ -167,11 +167,11 @@ func (z *sizer) taking(ctx context.Context, empty *cluster.State, pod *v1.Pod) (
 	return groups, nil
 }
 
-// require adds the pod's requests to the demand of its workload.
-func (z *sizer) require(owner cluster.Ref, groups []bool, back comeback, list v1.ResourceList) {
-	by := demanding{owner, fmt.Sprint(groups), back}
+// addDemand adds the pod's requests to the demand of its workload.
+func (z *sizer) addDemand(owner cluster.Ref, groups []bool, back comeback, list v1.ResourceList) {
+	by := demandKey{owner, fmt.Sprint(groups), back}
 	if z.demands[by] == nil {
 		z.demands[by] = &demand{groups, amounts{}}
 	}
-	z.demands[by].add(list, 1)
+	z.demands[by].addQuantities(list, 1)
 }

@@ -30,10 +30,10 @@ func Claims(base *simulation.Result, answers []Mix, opts Options) ([]claim.Claim
 	var claims []claim.Claim
 	for i := range answers {
 		c := &claimant{Mix: &answers[i], prober: newProber(base, answers[i].Workloads, Options{}), opts: opts}
-		claims = append(claims, c.fit()...)
+		claims = append(claims, c.fitClaims()...)
 		for k := range c.Survive {
 			if base.Scenario.Autoscaler == nil {
-				claims = append(claims, c.survives(&c.Survive[k], lost[c.Survive[k].Level])...)
+				claims = append(claims, c.surviveClaims(&c.Survive[k], lost[c.Survive[k].Level])...)
 			}
 		}
 	}
@@ -47,8 +47,8 @@ type claimant struct {
 	opts   Options
 }
 
-// units describes a number of units: "6 more of shop/deployment/web".
-func (c *claimant) units(n int) string {
+// describeUnits describes a number of units: "6 more of shop/deployment/web".
+func (c *claimant) describeUnits(n int) string {
 	if len(c.Workloads) > 1 || c.Workloads[0].Proportion > 1 {
 		return fmt.Sprintf("%s more of %s", words.Count(n, "unit"), c.Name)
 	}
@@ -63,7 +63,7 @@ func (c *claimant) steps(n int, every func(share Share) *scenario.Expect, last *
 		all = append(all, step.Step)
 	}
 	for i, share := range c.prober.mix {
-		step := c.prober.scale(i, n)
+		step := c.prober.scaleStep(i, n)
 		if every != nil {
 			step.Expect = every(share)
 		}
@@ -75,24 +75,24 @@ func (c *claimant) steps(n int, every func(share Share) *scenario.Expect, last *
 	return all
 }
 
-// fitting returns the steps that add that many units and expect that all pods have nodes.
-func (c *claimant) fitting(n int) []scenario.Step {
+// fittingSteps returns the steps that add that many units and expect that all pods have nodes.
+func (c *claimant) fittingSteps(n int) []scenario.Step {
 	return c.steps(n, func(share Share) *scenario.Expect {
 		return &scenario.Expect{NewlyPending: &scenario.NewlyPending{}, Workloads: []scenario.WorkloadPods{
-			{Workload: claim.Name(share.Ref), AtLeast: ptr.To(share.Now + n*share.Proportion)},
+			{Workload: claim.WorkloadName(share.Ref), AtLeast: ptr.To(share.Now + n*share.Proportion)},
 		}}
 	}, nil)
 }
 
-// fit returns the claims about the cluster without a failure.
-func (c *claimant) fit() []claim.Claim {
+// fitClaims returns the claims about the cluster without a failure.
+func (c *claimant) fitClaims() []claim.Claim {
 	var claims []claim.Claim
 	if !c.Fit.Short {
-		claims = append(claims, claim.Claim{Says: c.units(c.Fit.More) + " fit", Steps: c.fitting(c.Fit.More)})
+		claims = append(claims, claim.Claim{Says: c.describeUnits(c.Fit.More) + " fit", Steps: c.fittingSteps(c.Fit.More)})
 	}
-	n := c.Fit.next()
-	if next := c.refused(n); next != nil && !c.Fit.Capped {
-		says := c.units(n) + " do not fit"
+	n := c.Fit.nextCount()
+	if next := c.expectRefusal(n); next != nil && !c.Fit.Capped {
+		says := c.describeUnits(n) + " do not fit"
 		if c.Fit.Short {
 			says = fmt.Sprintf("not all pods of %s have a node", c.Name)
 		}
@@ -101,22 +101,22 @@ func (c *claimant) fit() []claim.Claim {
 	return claims
 }
 
-// next returns the smallest count that does not fit.
-func (l *Limit) next() int {
+// nextCount returns the smallest count that does not fit.
+func (l *Limit) nextCount() int {
 	if l.Short {
 		return 0
 	}
 	return l.More + 1
 }
 
-// refused returns the expectation that the next unit does not fit: pods of the mix have no node, or other pods are newly Pending. It
+// expectRefusal returns the expectation that the next unit does not fit: pods of the mix have no node, or other pods are newly Pending. It
 // returns nil if the answer does not say which: then a pod is preempted that nothing replaces.
-func (c *claimant) refused(n int) *scenario.Expect {
+func (c *claimant) expectRefusal(n int) *scenario.Expect {
 	if c.Fit.Missing != nil {
 		expect := &scenario.Expect{}
 		for i, share := range c.prober.mix {
 			if missing := c.Fit.Missing[i]; missing > 0 {
-				expect.Workloads = append(expect.Workloads, scenario.WorkloadPods{Workload: claim.Name(share.Ref), AtMost: ptr.To(share.Now + n*share.Proportion - 1)})
+				expect.Workloads = append(expect.Workloads, scenario.WorkloadPods{Workload: claim.WorkloadName(share.Ref), AtMost: ptr.To(share.Now + n*share.Proportion - 1)})
 			}
 		}
 		if len(expect.Workloads) > 0 {
@@ -129,10 +129,10 @@ func (c *claimant) refused(n int) *scenario.Expect {
 	return nil
 }
 
-// survives returns the claims about the loss of each domain of a level: after it, no pod is newly Pending. With the next unit, a pod is
+// surviveClaims returns the claims about the loss of each domain of a level: after it, no pod is newly Pending. With the next unit, a pod is
 // newly Pending after the loss of the domain that sets the limit. Without such a domain, the next unit does not fit even without a failure,
-// which [claimant.fit] claims.
-func (c *claimant) survives(limit *Limit, lost []blast.Failure) []claim.Claim {
+// which [claimant.fitClaims] claims.
+func (c *claimant) surviveClaims(limit *Limit, lost []blast.Failure) []claim.Claim {
 	var claims []claim.Claim
 	fail := func(f *blast.Failure, expect *scenario.NewlyPending) scenario.Step {
 		return scenario.Step{Name: "loss of " + f.Domains[0], Fail: &scenario.Fail{Nodes: scenario.Nodes{Names: f.Nodes}, Mode: string(c.opts.Mode)},
@@ -142,12 +142,12 @@ func (c *claimant) survives(limit *Limit, lost []blast.Failure) []claim.Claim {
 		f := &lost[i]
 		where := fmt.Sprintf("the loss of %s %s", topology.ShortKey(limit.Level), f.Domains[0])
 		if !limit.Short {
-			steps := append(c.fitting(limit.More), fail(f, &scenario.NewlyPending{}))
-			claims = append(claims, claim.Claim{Says: fmt.Sprintf("with %s no pod is newly Pending after %s", c.units(limit.More), where), Steps: steps})
+			steps := append(c.fittingSteps(limit.More), fail(f, &scenario.NewlyPending{}))
+			claims = append(claims, claim.Claim{Says: fmt.Sprintf("with %s no pod is newly Pending after %s", c.describeUnits(limit.More), where), Steps: steps})
 		}
 		if !limit.Capped && limit.Newly && slices.Equal(f.Domains, []string{limit.Domain}) {
-			steps := append(c.steps(limit.next(), nil, nil), fail(f, &scenario.NewlyPending{AtLeast: ptr.To(1)}))
-			claims = append(claims, claim.Claim{Says: fmt.Sprintf("with %s a pod is newly Pending after %s", c.units(limit.next()), where), Steps: steps})
+			steps := append(c.steps(limit.nextCount(), nil, nil), fail(f, &scenario.NewlyPending{AtLeast: ptr.To(1)}))
+			claims = append(claims, claim.Claim{Says: fmt.Sprintf("with %s a pod is newly Pending after %s", c.describeUnits(limit.nextCount()), where), Steps: steps})
 		}
 	}
 	return claims

@@ -19,18 +19,18 @@ import (
 type comeback int
 
 const (
-	perhaps    comeback = iota // the pod may be gone for good
-	unlessLost                 // certain if the pod's own node is not in the lost zone
-	certain
+	returnsMaybe      comeback = iota // the pod may be gone for good
+	returnsUnlessLost                 // certain if the pod's own node is not in the lost zone
+	returnsCertainly
 )
 
-// comebacks returns a function that says how certain the comeback of a pod of the state is. It is [perhaps] for a pod that no controller
+// comebacks returns a function that says how certain the comeback of a pod of the state is. It is [returnsMaybe] for a pod that no controller
 // replaces at once, wherever it is lost or preempted: bare pods, pods of Jobs, and pods that a quota might refuse. A StatefulSet may first
 // wait for the pods with lower ordinals.
 func (z *sizer) comebacks() func(*v1.Pod) comeback {
 	s := z.state
 	if s.Federation != nil {
-		return func(*v1.Pod) comeback { return perhaps }
+		return func(*v1.Pod) comeback { return returnsMaybe }
 	}
 	limited, active, highest := map[string]bool{}, map[types.UID]int{}, int32(math.MinInt32)
 	for _, quota := range s.ResourceQuotas {
@@ -60,15 +60,15 @@ func (z *sizer) comebacks() func(*v1.Pod) comeback {
 	}
 	return func(pod *v1.Pod) comeback {
 		by := metav1.GetControllerOfNoCopy(pod)
-		if by == nil || limited[pod.Namespace] || !cluster.Active(pod) {
-			return perhaps
+		if by == nil || limited[pod.Namespace] || !cluster.IsActive(pod) {
+			return returnsMaybe
 		}
 		switch together, isSet := parallel[by.UID]; {
-		case whole[by.UID] && (z.opts.Mode == node.Deleted || node.Leaves(pod)):
-			return certain
+		case whole[by.UID] && (z.opts.Mode == node.Deleted || node.IsEvictedWhenUnreachable(pod)):
+			return returnsCertainly
 		case whole[by.UID], isSet && (together || corev1.PodPriority(pod) == highest):
-			return unlessLost
+			return returnsUnlessLost
 		}
-		return perhaps
+		return returnsMaybe
 	}
 }

@@ -18,7 +18,7 @@ type CronJob struct {
 func CronJobs(state *cluster.State, named []cluster.Ref) (all []CronJob) {
 	running, owner := map[cluster.Ref]int{}, state.Owners()
 	for _, pod := range state.Pods {
-		if pod.Spec.NodeName != "" && !cluster.Terminal(pod) {
+		if pod.Spec.NodeName != "" && !cluster.IsTerminal(pod) {
 			running[owner(pod)]++
 		}
 	}

@@ -97,7 +97,7 @@ func TestSafeWithDevices(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	safe, err := capacity.Safe(t.Context(), result, capacity.Options{Survive: []string{v1.LabelHostname}, Mode: node.Deleted})
+	safe, err := capacity.CheckSafety(t.Context(), result, capacity.Options{Survive: []string{v1.LabelHostname}, Mode: node.Deleted})
 	if err != nil {
 		t.Fatal(err)
 	}

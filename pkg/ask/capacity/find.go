@@ -61,8 +61,8 @@ type Mix struct {
 	Headroom []Headroom `json:"headroom,omitempty"`
 }
 
-// nameOf returns the name of the mix in the syntax that Mixes parses; of a mix of one workload, the name of the workload.
-func nameOf(mix []Share) string {
+// mixName returns the name of the mix in the syntax that Mixes parses; of a mix of one workload, the name of the workload.
+func mixName(mix []Share) string {
 	var names []string
 	for _, share := range mix {
 		name := share.Qualified()
@@ -122,23 +122,23 @@ type Uneven struct {
 // that does nothing.
 func Base(s *scenario.Scenario, step string) *scenario.Scenario {
 	if step != "" {
-		s = s.Until(step)
+		s = s.CutAfter(step)
 	}
-	return s.Then(scenario.Step{Name: "capacity"})
+	return s.AppendStep(scenario.Step{Name: "capacity"})
 }
 
 // NoLimit is the value of Options.UpTo that sets no bound.
 const NoLimit = math.MaxInt32
 
 const (
-	// enough is the bound of the search, in further units, where a search without a bound would take long. For a workload with more than 25
+	// defaultUnitLimit is the bound of the search, in further units, where a search without a bound would take long. For a workload with more than 25
 	// replicas, the bound is twice its replicas.
-	enough = 50
-	// longWay is the number of pods in the full cluster above which the search for Survive takes long, since each try lets failures move
+	defaultUnitLimit = 50
+	// longRecoveryPods is the number of pods in the full cluster above which the search for Survive takes long, since each try lets failures move
 	// pods.
-	longWay = 2_000
-	// longSearch is the number of further pods of all workloads together above which placing them takes longer than a minute.
-	longSearch = 25_000
+	longRecoveryPods = 2_000
+	// longSearchPods is the number of further pods of all workloads together above which placing them takes longer than a minute.
+	longSearchPods = 25_000
 )
 
 // Find returns, for each mix, how many more units fit after the last step of the result, which must be a run of [Base]. Find ignores the
@@ -146,24 +146,24 @@ const (
 //
 // If the search would take long, because of many workloads in a large cluster or because very many pods fit, Find looks only for so many
 // units as a default bound says, unless the options set one. Answers at the bound are Capped, and Find tries several workloads at once (see
-// [finder.together]).
+// [finder.groupMixes]).
 //
 // If the context ends, Find returns its error and the answers known by then, nil if there are none; the result's Partial then says so.
 func Find(ctx context.Context, base *simulation.Result, mixes [][]Share, opts Options) ([]Mix, error) {
 	f := newFinder(base, mixes, opts)
 	defer f.worlds.Close()
-	err := f.find(ctx)
+	err := f.findAll(ctx)
 	if err == nil {
 		return f.answers, nil
 	}
-	if ctx.Err() != nil && len(mixes) == 1 && f.begun != nil {
-		base.Partial = "interrupted after " + f.begun.bound()
-		return []Mix{*f.begun}, err
+	if ctx.Err() != nil && len(mixes) == 1 && f.unfinished != nil {
+		base.Partial = "interrupted after " + f.unfinished.describeBound()
+		return []Mix{*f.unfinished}, err
 	}
-	if ctx.Err() == nil || f.answered == 0 && !f.fitted {
+	if ctx.Err() == nil || f.answered == 0 && !f.fitsKnown {
 		return nil, err
 	}
-	if f.fitted {
+	if f.fitsKnown {
 		base.Partial = fmt.Sprintf("interrupted after the losses for %d of %s; of all it is known how many more fit while no node fails", f.answered, words.Count(len(mixes), "workload"))
 		return f.answers, err
 	}
@@ -179,11 +179,11 @@ type finder struct {
 	large   bool // there are many workloads in a large cluster, or very many pods fit
 	probers []*prober
 
-	mu       sync.Mutex // guards the fields below, and calls of Progress
-	answers  []Mix
-	answered int
-	fitted   bool // for every mix, the limit without a failure is known
-	begun    *Mix // the unfinished answer for the only mix
+	mu         sync.Mutex // guards the fields below, and calls of Progress
+	answers    []Mix
+	answered   int
+	fitsKnown  bool // for every mix, the limit without a failure is known
+	unfinished *Mix // the unfinished answer for the only mix
 }
 
 func newFinder(base *simulation.Result, mixes [][]Share, opts Options) *finder {
@@ -193,61 +193,61 @@ func newFinder(base *simulation.Result, mixes [][]Share, opts Options) *finder {
 	}
 	fit := 0
 	for i := 0; i < len(f.probers) && len(f.probers) > 1 && !f.large; i++ {
-		fit += f.probers[i].ceiling() * f.probers[i].size()
-		f.large = fit > longSearch
+		fit += f.probers[i].ceiling() * f.probers[i].podsPerUnit()
+		f.large = fit > longSearchPods
 	}
 	return f
 }
 
-func (f *finder) find(ctx context.Context) error {
+func (f *finder) findAll(ctx context.Context) error {
 	zero := map[string]*verdict{}
 	if len(f.probers) > 1 {
 		for _, level := range f.opts.Survive {
 			var err error
-			if zero[level], err = (losses{level: level, mode: f.opts.Mode, recoverer: among(f.worlds), whole: true}).survives(ctx, &f.base.Steps[len(f.base.Steps)-1]); err != nil {
+			if zero[level], err = (losses{level: level, mode: f.opts.Mode, recoverer: recoverAmong(f.worlds), exhaustive: true}).judge(ctx, &f.base.Steps[len(f.base.Steps)-1]); err != nil {
 				return err
 			}
 		}
 	}
 	for _, p := range f.probers {
-		p.tell, p.budget, p.zero = f.tell, checked, zero
+		p.reportTry, p.budget, p.presentVerdicts = f.reportProgress, maxCheckedPods, zero
 		if len(f.probers) == 1 {
-			p.among = f.worlds
+			p.recoveryWorlds = f.worlds
 		}
 		if p.autoscaled {
-			p.zero = nil // probes delete the autoscaler, and without it other pods may come back
+			p.presentVerdicts = nil // probes delete the autoscaler, and without it other pods may come back
 		}
 		switch {
 		case f.opts.UpTo > 0:
-			p.enough, p.budget = f.opts.UpTo, checked/len(f.probers)
-		case f.large || p.oneByOne() || p.growing() || len(f.opts.Survive) > 0 && len(p.state.Pods)+p.ceiling()*p.size() > longWay:
+			p.unitLimit, p.budget = f.opts.UpTo, maxCheckedPods/len(f.probers)
+		case f.large || p.hasSlowStatefulSet() || p.hasLargeAutoscaler() || len(f.opts.Survive) > 0 && len(p.state.Pods)+p.ceiling()*p.podsPerUnit() > longRecoveryPods:
 			largest := slices.MaxFunc(p.mix, func(a, b Share) int { return a.Now - b.Now }).Now
-			p.enough, p.hurried, p.budget = max(enough, 2*largest), true, 0
+			p.unitLimit, p.skipsChecks, p.budget = max(defaultUnitLimit, 2*largest), true, 0
 		}
 	}
 	if !f.large || len(f.opts.Survive) == 0 {
-		return f.each(ctx, len(f.probers), func(ctx context.Context, w world.World, i int) error {
-			return f.answer(ctx, w, i, f.opts.Survive)
+		return f.runParallel(ctx, len(f.probers), func(ctx context.Context, w world.World, i int) error {
+			return f.answerMix(ctx, w, i, f.opts.Survive)
 		})
 	}
-	if err := f.each(ctx, len(f.probers), func(ctx context.Context, w world.World, i int) error {
-		return f.answer(ctx, w, i, nil)
+	if err := f.runParallel(ctx, len(f.probers), func(ctx context.Context, w world.World, i int) error {
+		return f.answerMix(ctx, w, i, nil)
 	}); err != nil {
 		return err
 	}
-	f.answered, f.fitted = 0, true
-	groups := f.together()
-	return f.each(ctx, len(groups), func(ctx context.Context, w world.World, i int) error {
-		return f.survive(ctx, w, groups[i])
+	f.answered, f.fitsKnown = 0, true
+	groups := f.groupMixes()
+	return f.runParallel(ctx, len(groups), func(ctx context.Context, w world.World, i int) error {
+		return f.surviveGroup(ctx, w, groups[i])
 	})
 }
 
-func (f *finder) each(ctx context.Context, n int, one func(ctx context.Context, w world.World, i int) error) error {
+func (f *finder) runParallel(ctx context.Context, n int, one func(ctx context.Context, w world.World, i int) error) error {
 	return f.worlds.Each(ctx, n, parallel.Options{}, one)
 }
 
-// tell reports progress: the workload and the number of the try.
-func (f *finder) tell(what string, tried int) {
+// reportProgress reports progress: the workload and the number of the try.
+func (f *finder) reportProgress(what string, tried int) {
 	if f.opts.Progress == nil {
 		return
 	}
@@ -256,46 +256,46 @@ func (f *finder) tell(what string, tried int) {
 	f.opts.Progress(fmt.Sprintf("%s, try %d", what, tried), f.answered, len(f.probers))
 }
 
-func (f *finder) done(answered int) {
+func (f *finder) countAnswered(answered int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.answered += answered
 }
 
-// answer finds how many units of the i-th mix fit, where the free resources are, and how many units survive the failures of the levels.
-func (f *finder) answer(ctx context.Context, w world.World, i int, levels []string) error {
+// answerMix finds how many units of the i-th mix fit, where the free resources are, and how many units survive the failures of the levels.
+func (f *finder) answerMix(ctx context.Context, w world.World, i int, levels []string) error {
 	p := f.probers[i]
 	p.world = w
-	defer p.leave()
-	fit, err := p.limit(ctx, "", 0)
+	defer p.releaseWorld()
+	fit, err := p.findLimit(ctx, "", 0)
 	if err != nil {
-		f.begin(p, fit, nil)
-		return p.wrapped(err)
+		f.keepUnfinished(p, fit, nil)
+		return p.wrapError(err)
 	}
-	full, cycle, err := p.next(ctx, fit)
+	full, cycle, err := p.tryNextUnit(ctx, fit)
 	if err != nil {
-		f.begin(p, fit, nil)
-		return p.wrapped(err)
+		f.keepUnfinished(p, fit, nil)
+		return p.wrapError(err)
 	}
-	survive, err := p.survive(ctx, fit, levels)
+	survive, err := p.findSurviveLimits(ctx, fit, levels)
 	if err != nil {
-		f.begin(p, fit, survive)
-		return p.wrapped(err)
+		f.keepUnfinished(p, fit, survive)
+		return p.wrapError(err)
 	}
-	f.answers[i] = Mix{Name: p.name, Workloads: p.mix, Fit: *fit, Survive: survive, Headroom: headroom(p.state, full, cycle)}
-	f.done(1)
+	f.answers[i] = Mix{Name: p.name, Workloads: p.mix, Fit: *fit, Survive: survive, Headroom: computeHeadroom(p.state, full, cycle)}
+	f.countAnswered(1)
 	return nil
 }
 
-// begin keeps the unfinished answer if the only mix is interrupted.
-func (f *finder) begin(p *prober, fit *Limit, survive []Limit) {
+// keepUnfinished keeps the unfinished answer if the only mix is interrupted.
+func (f *finder) keepUnfinished(p *prober, fit *Limit, survive []Limit) {
 	if len(f.probers) == 1 && fit != nil {
-		f.begun = &Mix{Name: p.name, Workloads: p.mix, Fit: *fit, Survive: survive}
+		f.unfinished = &Mix{Name: p.name, Workloads: p.mix, Fit: *fit, Survive: survive}
 	}
 }
 
-// bound describes how many more units fit, as far as the search came: "3 tries: at least 6 more fit while no node fails, and 9 do not".
-func (m *Mix) bound() string {
+// describeBound describes how many more units fit, as far as the search came: "3 tries: at least 6 more fit while no node fails, and 9 do not".
+func (m *Mix) describeBound() string {
 	last := &m.Fit
 	if n := len(m.Survive); n > 0 {
 		last = &m.Survive[n-1]
@@ -318,18 +318,18 @@ func (m *Mix) bound() string {
 	return fmt.Sprintf("%s: at least %d more fit%s", tried, last.More, while)
 }
 
-func (p *prober) wrapped(err error) error { return fmt.Errorf("capacity for %s: %w", p.name, err) }
+func (p *prober) wrapError(err error) error { return fmt.Errorf("capacity for %s: %w", p.name, err) }
 
-// survive finds, for each level, how many units fit if any domain of the level may fail. fit is the limit without a failure, above which no
+// findSurviveLimits finds, for each level, how many units fit if any domain of the level may fail. fit is the limit without a failure, above which no
 // count needs a try.
-func (p *prober) survive(ctx context.Context, fit *Limit, levels []string) ([]Limit, error) {
+func (p *prober) findSurviveLimits(ctx context.Context, fit *Limit, levels []string) ([]Limit, error) {
 	var all []Limit
 	for _, level := range levels {
 		end := 0
 		if !fit.Capped {
 			end = fit.More + 1
 		}
-		survive, err := p.limit(ctx, level, end)
+		survive, err := p.findLimit(ctx, level, end)
 		if survive != nil {
 			all = append(all, *survive)
 		}
@@ -340,33 +340,33 @@ func (p *prober) survive(ctx context.Context, fit *Limit, levels []string) ([]Li
 	return all, nil
 }
 
-// next fills the cluster up to the limit and tries one more unit. It returns the full cluster, and every node's verdict on the first pod
+// tryNextUnit fills the cluster up to the limit and tries one more unit. It returns the full cluster, and every node's verdict on the first pod
 // that has no room; nil if there is none.
-func (p *prober) next(ctx context.Context, limit *Limit) (*cluster.State, *placement.Cycle, error) {
+func (p *prober) tryNextUnit(ctx context.Context, limit *Limit) (*cluster.State, *placement.Cycle, error) {
 	if limit.Short {
 		return p.state, nil, nil
 	}
-	if p.full == nil || p.fits != limit.More {
-		full, err := p.run(ctx, p.scaled(p.scenario, limit.More), p.from, nil)
+	if p.fullRun == nil || p.fullUnits != limit.More {
+		full, err := p.run(ctx, p.withUnits(p.scenario, limit.More), p.startRun, nil)
 		if err != nil {
 			return nil, nil, err
 		}
-		p.full, p.fits = full, limit.More
+		p.fullRun, p.fullUnits = full, limit.More
 	}
 	if limit.Capped {
-		return lastState(p.full), nil, nil
+		return lastState(p.fullRun), nil, nil
 	}
 	all := func(string, cluster.Ref, *v1.Pod) *placement.Depth { return &placement.Depth{} }
-	one, err := p.run(ctx, p.scaled(p.full.Scenario, limit.More+1), p.full, all)
+	one, err := p.run(ctx, p.withUnits(p.fullRun.Scenario, limit.More+1), p.fullRun, all)
 	if err != nil {
 		return nil, nil, err
 	}
 	v := p.judge(one, limit.More+1)
-	if v.refused == nil || v.refused.Cycle == nil {
-		return lastState(p.full), nil, nil
+	if v.firstPending == nil || v.firstPending.Cycle == nil {
+		return lastState(p.fullRun), nil, nil
 	}
-	limit.refuse(v)
-	return lastState(p.full), v.refused.Cycle, nil
+	limit.setRefusal(v)
+	return lastState(p.fullRun), v.firstPending.Cycle, nil
 }
 
 func lastState(result *simulation.Result) *cluster.State {

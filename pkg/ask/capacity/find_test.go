@@ -55,8 +55,8 @@ func run(t testing.TB, world string, objects ...runtime.RawExtension) *simulatio
 	return result
 }
 
-// found abbreviates an answer: how many more fit, what the limit is, and the same for each level.
-func found(t *testing.T, result *simulation.Result, workloads, mixes []string, opts capacity.Options) []string {
+// findAnswers abbreviates an answer: how many more fit, what the limit is, and the same for each level.
+func findAnswers(t *testing.T, result *simulation.Result, workloads, mixes []string, opts capacity.Options) []string {
 	t.Helper()
 	asked, err := capacity.Mixes(state(result), workloads, mixes)
 	if err != nil {
@@ -144,7 +144,7 @@ func TestFind(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			opts := capacity.Options{Survive: test.levels, Mode: node.Unreachable}
-			if diff := cmp.Diff(test.want, found(t, run(t, test.world, test.objects...), test.workloads, test.mixes, opts)); diff != "" {
+			if diff := cmp.Diff(test.want, findAnswers(t, run(t, test.world, test.objects...), test.workloads, test.mixes, opts)); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)
 			}
 		})
@@ -175,7 +175,7 @@ func TestHeadroom(t *testing.T) {
 
 // The base ends with the named step, or with the last.
 func TestBase(t *testing.T) {
-	s := (&scenario.Scenario{}).Then(scenario.Step{Name: "first"}).Then(scenario.Step{Name: "second"})
+	s := (&scenario.Scenario{}).AppendStep(scenario.Step{Name: "first"}).AppendStep(scenario.Step{Name: "second"})
 	for step, want := range map[string][]string{"first": {"first", "capacity"}, "": {"first", "second", "capacity"}} {
 		var got []string
 		for _, of := range capacity.Base(s, step).Steps {
@@ -229,7 +229,7 @@ func TestFoundHoldsByItself(t *testing.T) {
 		answer := answers[0]
 		for more, pends := range map[int]bool{0: answer.Fit.Short, answer.Fit.More: answer.Fit.Short, answer.Fit.More + 1: true} {
 			step := scenario.Step{Name: "scale", Scale: &scenario.Scale{Target: scenario.Target{Target: "deployment/web"}, Replicas: int32(answer.Workloads[0].Now + more)}}
-			alone, err := simulation.Run(t.Context(), s.Then(step), simulation.Options{})
+			alone, err := simulation.Run(t.Context(), s.AppendStep(step), simulation.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -33,14 +33,14 @@ type NodeGroup struct {
 type ZoneNodes struct {
 	Name  string
 	Nodes []*v1.Node
-	// made is the type of new nodes if the scenario has no node of this type, and template names the node from which new nodes take all
+	// newType is the type of new nodes if the scenario has no node of this type, and template names the node from which new nodes take all
 	// other properties.
-	made     *topology.NodeType
+	newType  *topology.NodeType
 	template []string
 }
 
-// pools are the labels with which providers name groups of nodes.
-var pools = []string{"eks.amazonaws.com/nodegroup", "cloud.google.com/gke-nodepool", "kubernetes.azure.com/agentpool", "karpenter.sh/nodepool",
+// poolLabels are the labels with which providers name groups of nodes.
+var poolLabels = []string{"eks.amazonaws.com/nodegroup", "cloud.google.com/gke-nodepool", "kubernetes.azure.com/agentpool", "karpenter.sh/nodepool",
 	"node-pool", v1.LabelInstanceTypeStable}
 
 // Groups returns the groups among the scenario's nodes, in the order of their first nodes. An invalid price is an error.
@@ -63,7 +63,7 @@ func Groups(s *scenario.Scenario) ([]NodeGroup, error) {
 // GroupsOf returns the groups of the nodes. pods are the pods that run on them, published the slices that describe their devices, and
 // levels further label keys that say where a node is.
 func GroupsOf(nodes []*v1.Node, pods []*v1.Pod, published []*resourcev1.ResourceSlice, levels []string) ([]NodeGroup, error) {
-	devices, controlPlanes := devicesOf(published), cluster.ControlPlanes(nodes, pods)
+	devices, controlPlanes := indexDevices(published), cluster.ControlPlanes(nodes, pods)
 	var groups []NodeGroup
 	position := map[string][]int{} // the groups of each kind, which differ in size
 	for _, node := range nodes {
@@ -73,8 +73,8 @@ func GroupsOf(nodes []*v1.Node, pods []*v1.Pod, published []*resourcev1.Resource
 		}
 		// A node that is not meant for workloads is kept: more of its kind would not help them.
 		kept := controlPlanes[node.Name] || node.Spec.Unschedulable
-		kind := signature(node, levels) + fmt.Sprint(kept, devices.kinds(node))
-		at := slices.IndexFunc(position[kind], func(i int) bool { return similar(groups[i].Zones[0].Nodes[0], node) })
+		kind := signature(node, levels) + fmt.Sprint(kept, devices.describeDevices(node))
+		at := slices.IndexFunc(position[kind], func(i int) bool { return haveSimilarSize(groups[i].Zones[0].Nodes[0], node) })
 		if at < 0 {
 			at = len(position[kind])
 			position[kind] = append(position[kind], len(groups))
@@ -99,8 +99,8 @@ func GroupsOf(nodes []*v1.Node, pods []*v1.Pod, published []*resourcev1.Resource
 	return groups, nil
 }
 
-// similar reports whether the nodes have similar sizes. For a node without a capacity, its allocatable resources are its size.
-func similar(a, b *v1.Node) bool {
+// haveSimilarSize reports whether the nodes have similar sizes. For a node without a capacity, its allocatable resources are its size.
+func haveSimilarSize(a, b *v1.Node) bool {
 	sized := func(node *v1.Node) *v1.Node {
 		if node.Status.Capacity != nil {
 			return node
@@ -116,14 +116,14 @@ func similar(a, b *v1.Node) bool {
 func signature(node *v1.Node, levels []string) string {
 	labels := maps.Clone(node.Labels)
 	maps.DeleteFunc(labels, func(key, value string) bool {
-		return key == v1.LabelHostname || value == node.Name || slices.Contains(levels, key) || topology.IsPlace(key)
+		return key == v1.LabelHostname || value == node.Name || slices.Contains(levels, key) || topology.IsTopologyLabel(key)
 	})
 	return fmt.Sprint(labels, node.Spec.Taints, node.Spec.Unschedulable, node.Annotations[topology.PriceAnnotation])
 }
 
 // groupName returns the provider's name of the group; without one, the node's name without its places and number: "pool" for zone-a-pool-3.
 func groupName(node *v1.Node, levels []string) string {
-	for _, key := range pools {
+	for _, key := range poolLabels {
 		if name := node.Labels[key]; name != "" {
 			return name
 		}
@@ -137,11 +137,11 @@ func groupName(node *v1.Node, levels []string) string {
 	return cmp.Or(strings.TrimRight(name, "-0123456789"), name)
 }
 
-// like returns that many nodes of the group in the zone, as a scenario describes them.
-func (z *ZoneNodes) like(group string, count int) scenario.NodesLike {
-	of := scenario.NodesLike{Count: count, Like: z.template, Name: strings.Trim(z.Name+"-"+group, "-"), Type: z.made}
-	if z.made == nil {
-		of.Like = list.Each(z.Nodes, func(n *v1.Node) string { return n.Name })
+// nodesLike returns that many nodes of the group in the zone, as a scenario describes them.
+func (z *ZoneNodes) nodesLike(group string, count int) scenario.NodesLike {
+	of := scenario.NodesLike{Count: count, Like: z.template, Name: strings.Trim(z.Name+"-"+group, "-"), Type: z.newType}
+	if z.newType == nil {
+		of.Like = list.Map(z.Nodes, func(n *v1.Node) string { return n.Name })
 	}
 	return of
 }

@@ -88,7 +88,7 @@ func TestLargestPods(t *testing.T) {
 // fit.
 func TestAUnitFitsWhole(t *testing.T) {
 	result := run(t, three, deployment("web", 1, "1", "1Gi", ""), deployment("api", 1, "1", "1Gi", ""))
-	got := found(t, result, nil, []string{"deployment/web=2,deployment/api=1"}, capacity.Options{})
+	got := findAnswers(t, result, nil, []string{"deployment/web=2,deployment/api=1"}, capacity.Options{})
 	if diff := cmp.Diff([]string{"deployment/web=2,deployment/api=1 3 cpu on 3"}, got); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}

@@ -47,13 +47,13 @@ type Pod struct {
 // amounts are quantities by resource: CPU in thousandths of a core, memory in bytes, others in their own unit.
 type amounts map[v1.ResourceName]int64
 
-func (a amounts) add(list v1.ResourceList, sign int64) {
+func (a amounts) addQuantities(list v1.ResourceList, sign int64) {
 	for name, quantity := range list {
-		a[name] += sign * amount(name, quantity)
+		a[name] += sign * quantityAmount(name, quantity)
 	}
 }
 
-func amount(name v1.ResourceName, quantity resource.Quantity) int64 {
+func quantityAmount(name v1.ResourceName, quantity resource.Quantity) int64 {
 	if name == v1.ResourceCPU {
 		return quantity.MilliValue()
 	}
@@ -70,32 +70,32 @@ func requests(pod *v1.Pod) v1.ResourceList {
 	return list
 }
 
-// free returns the free resources of each node, and the sum of what the pods request.
-func free(state *cluster.State) (spare map[string]amounts, requested amounts) {
+// freeResources returns the free resources of each node, and the sum of what the pods request.
+func freeResources(state *cluster.State) (spare map[string]amounts, requested amounts) {
 	spare, requested = make(map[string]amounts, len(state.Nodes)), amounts{}
 	for _, node := range state.Nodes {
 		spare[node.Name] = amounts{}
-		spare[node.Name].add(node.Status.Allocatable, 1)
+		spare[node.Name].addQuantities(node.Status.Allocatable, 1)
 	}
 	for _, pod := range state.Pods {
-		if on := spare[pod.Spec.NodeName]; on != nil && !cluster.Terminal(pod) {
+		if on := spare[pod.Spec.NodeName]; on != nil && !cluster.IsTerminal(pod) {
 			asks := requests(pod)
-			on.add(asks, -1)
-			requested.add(asks, 1)
+			on.addQuantities(asks, -1)
+			requested.addQuantities(asks, 1)
 		}
 	}
 	return spare, requested
 }
 
-// headroom compares the present cluster with the full one. cycle has each node's verdict on the next pod; without it, the rest of Free is
+// computeHeadroom compares the present cluster with the full one. cycle has each node's verdict on the next pod; without it, the rest of Free is
 // not divided. Resources that nobody requests are left out.
-func headroom(now, full *cluster.State, cycle *placement.Cycle) []Headroom {
-	spare, requested := free(now)
+func computeHeadroom(now, full *cluster.State, cycle *placement.Cycle) []Headroom {
+	spare, requested := freeResources(now)
 	total := amounts{}
 	for _, node := range now.Nodes {
-		total.add(node.Status.Allocatable, 1)
+		total.addQuantities(node.Status.Allocatable, 1)
 	}
-	after, _ := free(full)
+	after, _ := freeResources(full)
 	short := shortages(cycle)
 	var all []Headroom
 	for _, name := range resourceNames(total) {
@@ -114,7 +114,7 @@ func headroom(now, full *cluster.State, cycle *placement.Cycle) []Headroom {
 				otherShort += rest
 			}
 		}
-		if requested[name] == 0 && free == unused && !slices.Contains(always, name) {
+		if requested[name] == 0 && free == unused && !slices.Contains(reportedResources, name) {
 			continue // nobody requests it
 		}
 		in := func(amount int64) float64 { return inUnits(name, amount) }
@@ -159,16 +159,16 @@ func shortages(cycle *placement.Cycle) map[string][]v1.ResourceName {
 	return short
 }
 
-// always are the resources that are always reported.
-var always = []v1.ResourceName{v1.ResourceCPU, v1.ResourceMemory, v1.ResourcePods}
+// reportedResources are the resources that are always reported.
+var reportedResources = []v1.ResourceName{v1.ResourceCPU, v1.ResourceMemory, v1.ResourcePods}
 
 // resourceNames returns the resources of the nodes: cpu, memory and pods, then others by name.
 func resourceNames(total amounts) []v1.ResourceName {
 	position := func(name v1.ResourceName) int {
-		if i := slices.Index(always, name); i >= 0 {
+		if i := slices.Index(reportedResources, name); i >= 0 {
 			return i
 		}
-		return len(always)
+		return len(reportedResources)
 	}
 	var names []v1.ResourceName
 	for name, amount := range total {
@@ -185,7 +185,7 @@ func resourceNames(total amounts) []v1.ResourceName {
 // LargestPods returns the pod that fits on the node with the most free CPU, and the pod that fits on the node with the most free memory,
 // among the nodes that accept another pod.
 func LargestPods(state *cluster.State) []Pod {
-	spare, _ := free(state)
+	spare, _ := freeResources(state)
 	var found []Pod
 	for _, by := range []v1.ResourceName{v1.ResourceCPU, v1.ResourceMemory} {
 		var best *Pod
@@ -207,26 +207,26 @@ func LargestPods(state *cluster.State) []Pod {
 
 // ceiling returns the number of units that the resources allow: node by node for a single workload, in total for a mix.
 func (p *prober) ceiling() int {
-	spare, _ := free(p.state)
-	unit := p.unit()
+	spare, _ := freeResources(p.state)
+	unit := p.unitRequests()
 	sum, total := int64(0), amounts{}
 	for _, has := range spare {
-		sum += int64(has.hold(unit, p.most()))
+		sum += int64(has.hold(unit, p.maxUnits()))
 		for name, n := range has {
 			total[name] += max(0, n)
 		}
 	}
-	if p.size() > 1 {
-		sum = int64(total.hold(unit, p.most()))
+	if p.podsPerUnit() > 1 {
+		sum = int64(total.hold(unit, p.maxUnits()))
 	}
-	return int(min(sum, int64(p.most())))
+	return int(min(sum, int64(p.maxUnits())))
 }
 
-// unit returns what a unit of the mix requests.
-func (p *prober) unit() amounts {
+// unitRequests returns what a unit of the mix requests.
+func (p *prober) unitRequests() amounts {
 	unit := amounts{}
 	for _, share := range p.mix {
-		for name, n := range p.request(share.Ref) {
+		for name, n := range p.podRequests(share.Ref) {
 			unit[name] += n * int64(share.Proportion)
 		}
 	}
@@ -244,10 +244,10 @@ func (a amounts) hold(unit amounts, limit int) int {
 	return int(most)
 }
 
-// surviving estimates how many of that many units fit if any domain of the level may fail. It scales units by the worst ratio of room after
+// estimateSurviving estimates how many of that many units fit if any domain of the level may fail. It scales units by the worst ratio of room after
 // the loss of a domain to room now. The room after a loss is the free resources of the other domains, less the requests of the lost pods.
-func (p *prober) surviving(units int, level string) int {
-	spare, _ := free(p.state)
+func (p *prober) estimateSurviving(units int, level string) int {
+	spare, _ := freeResources(p.state)
 	all, gone := amounts{}, map[string]amounts{} // gone by domain: the free resources that are lost with it, and the requests of the pods that move
 	domainOf := map[string]string{}
 	for _, node := range p.state.Nodes {
@@ -262,11 +262,11 @@ func (p *prober) surviving(units int, level string) int {
 		}
 	}
 	for _, pod := range p.state.Pods {
-		if domain, bound := domainOf[pod.Spec.NodeName]; bound && !cluster.Terminal(pod) && !variant.FollowsNodes(pod) {
-			gone[domain].add(requests(pod), 1)
+		if domain, bound := domainOf[pod.Spec.NodeName]; bound && !cluster.IsTerminal(pod) && !variant.FollowsNodes(pod) {
+			gone[domain].addQuantities(requests(pod), 1)
 		}
 	}
-	unit := p.unit()
+	unit := p.unitRequests()
 	whole := all.hold(unit, math.MaxInt)
 	fewest := whole
 	for _, lost := range gone {
@@ -279,28 +279,28 @@ func (p *prober) surviving(units int, level string) int {
 	return int(float64(units) * float64(fewest) / float64(max(1, whole)))
 }
 
-// most returns the largest count that the search tries: one unit per pod that the nodes accept, no more units than the bound of the search,
+// maxUnits returns the largest count that the search tries: one unit per pod that the nodes accept, no more units than the bound of the search,
 // and no more pods than the scenario allows.
-func (p *prober) most() int {
+func (p *prober) maxUnits() int {
 	most := int64(1)
 	for _, node := range p.state.Nodes {
 		most += node.Status.Allocatable.Pods().Value()
 	}
 	// the checks try up to two units more
-	room := (p.scenario.MaxPods-len(p.state.Pods))/p.size() - 2
-	if p.enough > 0 {
-		most = min(most, int64(p.enough))
+	room := (p.scenario.MaxPods-len(p.state.Pods))/p.podsPerUnit() - 2
+	if p.unitLimit > 0 {
+		most = min(most, int64(p.unitLimit))
 	}
 	return int(max(1, min(most, 1<<20, int64(room))))
 }
 
-// request returns what a pod of the workload requests.
-func (p *prober) request(owner cluster.Ref) amounts {
+// podRequests returns what a pod of the workload requests.
+func (p *prober) podRequests(owner cluster.Ref) amounts {
 	asks := amounts{v1.ResourcePods: 1}
 	for _, obj := range p.state.Objects() {
 		if cluster.RefTo(obj) == owner {
 			asks = amounts{}
-			asks.add(requests(p.state.PodOf(obj)), 1)
+			asks.addQuantities(requests(p.state.PodOf(obj)), 1)
 		}
 	}
 	return asks

@@ -63,9 +63,9 @@ func TestJudge(t *testing.T) {
 			step.Preempted = append(step.Preempted, placement.Preemption{Victim: victim})
 		}
 		v := p.judge(&simulation.Result{Steps: []simulation.Step{step}}, 1)
-		got := verdicts{Stranded: v.stranded, Excess: v.excess, Fits: v.fits, Words: v.words}
-		if v.refused != nil {
-			got.Refused = v.refused.Pod.Name
+		got := verdicts{Stranded: v.stranded, Excess: v.excess, Fits: v.fits, Words: v.why}
+		if v.firstPending != nil {
+			got.Refused = v.firstPending.Pod.Name
 		}
 		if diff := cmp.Diff(test.want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
@@ -89,7 +89,7 @@ func TestSurvives(t *testing.T) {
 	for _, name := range []string{"a", "b"} {
 		state.Nodes = append(state.Nodes, &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{v1.LabelTopologyZone: name}}})
 	}
-	v, err := losses{level: v1.LabelTopologyZone, mode: node.Unreachable, recoverer: in(w)}.survives(t.Context(), &simulation.Step{State: state})
+	v, err := losses{level: v1.LabelTopologyZone, mode: node.Unreachable, recoverer: recoverIn(w)}.judge(t.Context(), &simulation.Step{State: state})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -161,13 +161,13 @@ func TestHeadroomByNode(t *testing.T) {
 		{Resource: "a.example.com", Allocatable: 6, Requested: 1, Free: 5, TooSmall: 2, OtherShort: 2, Refused: 1},
 		{Resource: "b.example.com", Allocatable: 6, Requested: 1, Free: 5, OtherShort: 4, Refused: 1},
 	}
-	if diff := cmp.Diff(want, headroom(now, full, cycle)); diff != "" {
+	if diff := cmp.Diff(want, computeHeadroom(now, full, cycle)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	for i := range want {
 		want[i].TooSmall, want[i].OtherShort, want[i].Refused = 0, 0, 0
 	}
-	if diff := cmp.Diff(want, headroom(now, full, nil)); diff != "" {
+	if diff := cmp.Diff(want, computeHeadroom(now, full, nil)); diff != "" {
 		t.Errorf("without verdicts (-want +got):\n%s", diff)
 	}
 }

@@ -19,7 +19,7 @@ func TestPreemptedAndReplacedByOneThatWaited(t *testing.T) {
 	high := runtime.RawExtension{Raw: []byte(`{"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "high"}, "value": 1000}`)}
 	result := run(t, world, high, deployment("web", 3, "2", "1Gi", `"priorityClassName": "high", `), deployment("alone", 2, "1", "1Gi", apart))
 	want := []string{"deployment/web 1 cpu on 3"}
-	if diff := cmp.Diff(want, found(t, result, []string{"deployment/web"}, nil, capacity.Options{})); diff != "" {
+	if diff := cmp.Diff(want, findAnswers(t, result, []string{"deployment/web"}, nil, capacity.Options{})); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 }

@@ -25,37 +25,37 @@ type prober struct {
 	mix   []Share
 	name  string
 
-	scenario *scenario.Scenario // the base, and steps that delete the autoscalers of the mix
-	state    *cluster.State
-	pending  map[types.UID]bool // the pods without a node in the base
-	tried    int
-	enough   int  // the largest number of units that the search looks for; 0 means no bound
-	hurried  bool // the bound keeps the search short, and nothing is checked
-	// from is the run that tries continue: see [prober.baseInParallel].
-	from   *simulation.Result
-	budget int // pods that checks of smaller counts may place
+	scenario    *scenario.Scenario // the base, and steps that delete the autoscalers of the mix
+	state       *cluster.State
+	pending     map[types.UID]bool // the pods without a node in the base
+	tries       int
+	unitLimit   int  // the largest number of units that the search looks for; 0 means no bound
+	skipsChecks bool // the bound keeps the search short, and nothing is checked
+	// startRun is the run that tries continue: see [prober.baseInParallel].
+	startRun *simulation.Result
+	budget   int // pods that checks of smaller counts may place
 
-	// full is the run of the largest count known to fit, and [prober.fits] is that count. Tries of larger counts continue from it, as if
+	// fullRun is the run of the largest count known to fit, and [prober.fullUnits] is that count. Tries of larger counts continue from it, as if
 	// somebody scaled the workloads twice, so that no pod is placed again.
-	full *simulation.Result
-	fits int
-	// zero has, by level, the verdict on the cluster without further units, if it is known. [prober.weak] is the domain whose failure was
+	fullRun   *simulation.Result
+	fullUnits int
+	// presentVerdicts has, by level, the verdict on the cluster without further units, if it is known. [prober.weakDomain] is the domain whose failure was
 	// the last to strand pods; the next try loses it first.
-	zero map[string]*verdict
-	weak string
-	// among, if set, are the worlds in which the cluster recovers from several failures at the same time.
-	among      *simulation.Worlds
-	autoscaled bool // the mix has a HorizontalPodAutoscaler
-	tell       func(what string, tried int)
+	presentVerdicts map[string]*verdict
+	weakDomain      string
+	// recoveryWorlds, if set, are the worlds in which the cluster recovers from several failures at the same time.
+	recoveryWorlds *simulation.Worlds
+	autoscaled     bool // the mix has a HorizontalPodAutoscaler
+	reportTry      func(what string, tried int)
 }
 
-// leave releases the world and the run in it.
-func (p *prober) leave() { p.world, p.full = nil, nil }
+// releaseWorld releases the world and the run in it.
+func (p *prober) releaseWorld() { p.world, p.fullRun = nil, nil }
 
 func newProber(base *simulation.Result, mix []Share, opts Options) *prober {
-	p := &prober{base: base, from: base, opts: opts, mix: slices.Clone(mix), name: nameOf(mix), state: lastState(base), pending: map[types.UID]bool{}}
+	p := &prober{base: base, startRun: base, opts: opts, mix: slices.Clone(mix), name: mixName(mix), state: lastState(base), pending: map[types.UID]bool{}}
 	for i := range p.mix {
-		p.mix[i].Now = replicas(p.state, p.mix[i].Ref)
+		p.mix[i].Now = countReplicas(p.state, p.mix[i].Ref)
 	}
 	for _, pod := range p.state.Unscheduled() {
 		p.pending[pod.UID] = true
@@ -67,7 +67,7 @@ func newProber(base *simulation.Result, mix []Share, opts Options) *prober {
 		for _, hpa := range p.state.HorizontalPodAutoscalers {
 			if ref := hpa.Spec.ScaleTargetRef; share.Ref == (cluster.Ref{Kind: ref.Kind, Namespace: hpa.Namespace, Name: ref.Name}) {
 				p.autoscaled, p.mix[i].Most = true, int(hpa.Spec.MaxReplicas)
-				p.scenario = p.scenario.Then(scenario.Step{Name: "without-autoscaler",
+				p.scenario = p.scenario.AppendStep(scenario.Step{Name: "without-autoscaler",
 					Delete: &scenario.Delete{Targets: []string{"hpa/" + hpa.Name}, Namespace: hpa.Namespace}})
 			}
 		}
@@ -75,8 +75,8 @@ func newProber(base *simulation.Result, mix []Share, opts Options) *prober {
 	return p
 }
 
-// replicas returns the number of replicas that the workload asks for.
-func replicas(state *cluster.State, owner cluster.Ref) int {
+// countReplicas returns the number of replicas that the workload asks for.
+func countReplicas(state *cluster.State, owner cluster.Ref) int {
 	obj := cluster.Find(state.Objects(), owner)
 	if obj == nil {
 		return 0
@@ -85,8 +85,8 @@ func replicas(state *cluster.State, owner cluster.Ref) int {
 	return int(n)
 }
 
-// scale returns the step that sets the replicas of the i-th workload of the mix to its present ones and those of that many further units.
-func (p *prober) scale(i, units int) scenario.Step {
+// scaleStep returns the step that sets the replicas of the i-th workload of the mix to its present ones and those of that many further units.
+func (p *prober) scaleStep(i, units int) scenario.Step {
 	share := p.mix[i]
 	return scenario.Step{Name: fmt.Sprintf("%d-more-%s", units, share.Name), Scale: &scenario.Scale{
 		Target:   scenario.Target{Target: share.String(), Namespace: share.Namespace},
@@ -94,10 +94,10 @@ func (p *prober) scale(i, units int) scenario.Step {
 	}}
 }
 
-// scaled returns the scenario with steps at its end that add that many units.
-func (p *prober) scaled(s *scenario.Scenario, units int) *scenario.Scenario {
+// withUnits returns the scenario with steps at its end that add that many units.
+func (p *prober) withUnits(s *scenario.Scenario, units int) *scenario.Scenario {
 	for i := range p.mix {
-		s = s.Then(p.scale(i, units))
+		s = s.AppendStep(p.scaleStep(i, units))
 	}
 	return s
 }
@@ -112,39 +112,39 @@ type verdict struct {
 	fits          bool
 	domain        string
 	stranded      int
-	lost          int // the number of nodes that fail with the domain
-	refused       *placement.Pending
-	words         string
+	failedNodes   int // the number of nodes that fail with the domain
+	firstPending  *placement.Pending
+	why           string
 	unreplaced    int
-	part          bool // only some failures were examined; others might strand more pods
+	partial       bool // only some failures were examined; others might strand more pods
 	missing       []int
-	newly         bool // a pod is Pending, and no pod of its workload and ordinal was before
+	newlyPending  bool // a pod is Pending, and no pod of its workload and ordinal was before
 }
 
-// grow is like [prober.alone], but continues from the largest count that is known to fit. If last is true, it finds the failure that
+// tryGrowing is like [prober.tryAlone], but continues from the largest count that is known to fit. If last is true, it finds the failure that
 // strands the most pods, not just one that strands some.
-func (p *prober) grow(ctx context.Context, units int, level string, last bool) (*verdict, error) {
-	s, known := p.scenario, p.from
-	if p.full != nil && p.fits < units {
-		s, known = p.full.Scenario, p.full
+func (p *prober) tryGrowing(ctx context.Context, units int, level string, last bool) (*verdict, error) {
+	s, known := p.scenario, p.startRun
+	if p.fullRun != nil && p.fullUnits < units {
+		s, known = p.fullRun.Scenario, p.fullRun
 	}
-	v, result, err := p.try(ctx, p.scaled(s, units), known, units, level, last)
-	if err == nil && v.fits && (p.full == nil || units > p.fits) {
-		p.full, p.fits = result, units
+	v, result, err := p.tryUnits(ctx, p.withUnits(s, units), known, units, level, last)
+	if err == nil && v.fits && (p.fullRun == nil || units > p.fullUnits) {
+		p.fullRun, p.fullUnits = result, units
 	}
 	return v, err
 }
 
-// alone tries that many further units from the base: whether they fit and, unless level is "", come back whichever domain of the level
+// tryAlone tries that many further units from the base: whether they fit and, unless level is "", come back whichever domain of the level
 // fails.
-func (p *prober) alone(ctx context.Context, units int, level string) (*verdict, error) {
-	v, _, err := p.try(ctx, p.scaled(p.scenario, units), p.from, units, level, false)
+func (p *prober) tryAlone(ctx context.Context, units int, level string) (*verdict, error) {
+	v, _, err := p.tryUnits(ctx, p.withUnits(p.scenario, units), p.startRun, units, level, false)
 	return v, err
 }
 
-func (p *prober) try(ctx context.Context, s *scenario.Scenario, known *simulation.Result, units int, level string, whole bool) (*verdict, *simulation.Result, error) {
-	p.tried++
-	p.tell(p.name, p.tried)
+func (p *prober) tryUnits(ctx context.Context, s *scenario.Scenario, known *simulation.Result, units int, level string, whole bool) (*verdict, *simulation.Result, error) {
+	p.tries++
+	p.reportTry(p.name, p.tries)
 	result, err := p.run(ctx, s, known, nil)
 	if err != nil {
 		return nil, nil, err
@@ -153,23 +153,23 @@ func (p *prober) try(ctx context.Context, s *scenario.Scenario, known *simulatio
 	if !v.fits || level == "" {
 		return v, result, nil
 	}
-	failed := p.zero[level]
+	failed := p.presentVerdicts[level]
 	if failed == nil || units > 0 {
-		if failed, err = p.losses(level, whole).survives(ctx, &result.Steps[len(result.Steps)-1]); err != nil {
+		if failed, err = p.losses(level, whole).judge(ctx, &result.Steps[len(result.Steps)-1]); err != nil {
 			return nil, nil, err
 		}
 	}
 	if !failed.fits {
-		p.weak = failed.domain
+		p.weakDomain = failed.domain
 	}
 	at := *failed
-	at.units, at.excess = units, p.units(failed.stranded)
-	at.newly = at.newly && len(p.pending) == 0 // otherwise the pod may have taken the place of one that was Pending before
+	at.units, at.excess = units, p.countUnits(failed.stranded)
+	at.newlyPending = at.newlyPending && len(p.pending) == 0 // otherwise the pod may have taken the place of one that was Pending before
 	return &at, result, nil
 }
 
-// size returns the number of pods in a unit.
-func (p *prober) size() int {
+// podsPerUnit returns the number of pods in a unit.
+func (p *prober) podsPerUnit() int {
 	size := 0
 	for _, share := range p.mix {
 		size += share.Proportion
@@ -177,9 +177,9 @@ func (p *prober) size() int {
 	return size
 }
 
-// oneByOne reports whether the mix has a StatefulSet that takes long to make its pods. Each pod waits for the one before, and for each the
+// hasSlowStatefulSet reports whether the mix has a StatefulSet that takes long to make its pods. Each pod waits for the one before, and for each the
 // controller looks at all n pods, so the work grows with n².
-func (p *prober) oneByOne() bool {
+func (p *prober) hasSlowStatefulSet() bool {
 	ceiling := p.ceiling()
 	return slices.ContainsFunc(p.state.StatefulSets, func(set *appsv1.StatefulSet) bool {
 		i := slices.IndexFunc(p.mix, func(of Share) bool { return of.Ref == cluster.RefTo(set) })
@@ -191,8 +191,8 @@ func (p *prober) oneByOne() bool {
 	})
 }
 
-// growing reports whether an autoscaler may add so many nodes that filling them takes long.
-func (p *prober) growing() bool {
+// hasLargeAutoscaler reports whether an autoscaler may add so many nodes that filling them takes long.
+func (p *prober) hasLargeAutoscaler() bool {
 	const many = 50
 	nodes := 0
 	if by := p.scenario.Autoscaler; by != nil {
@@ -208,8 +208,8 @@ func (p *prober) growing() bool {
 	return nodes > many
 }
 
-// units returns the number of units that contain that many pods, rounded up.
-func (p *prober) units(pods int) int { return (pods + p.size() - 1) / p.size() }
+// countUnits returns the number of units that contain that many pods, rounded up.
+func (p *prober) countUnits(pods int) int { return (pods + p.podsPerUnit() - 1) / p.podsPerUnit() }
 
 // waitedBefore returns a function that reports whether a Pending pod was Pending in the base. If pods were, pods are compared by workload
 // and ordinal, not by UID: if a pod of a Deployment is preempted, and one that was Pending gets its node, the Deployment has lost none.
@@ -218,7 +218,7 @@ func (p *prober) waitedBefore(last *simulation.Step) func(*v1.Pod) bool {
 	if len(p.pending) == 0 || !slices.ContainsFunc(last.Pending, func(of placement.Pending) bool { return !byUID(of.Pod) }) {
 		return byUID
 	}
-	newly := cluster.NewlyPending(p.state.Crews(), last.State)
+	newly := cluster.NewlyPending(p.state.PodsByWorkload(), last.State)
 	return func(pod *v1.Pod) bool { return !newly[pod.UID] }
 }
 
@@ -231,35 +231,35 @@ func (p *prober) judge(result *simulation.Result, units int) *verdict {
 	for i := range last.Pending {
 		if pending := &last.Pending[i]; !old(pending.Pod) {
 			v.stranded++
-			if v.refused == nil {
-				v.refused = pending
+			if v.firstPending == nil {
+				v.firstPending = pending
 			}
 		}
 	}
 	bound := map[cluster.Ref]int{}
 	owner := scaledFor(last.State)
 	for _, pod := range last.State.Pods {
-		if pod.Spec.NodeName != "" && cluster.Active(pod) {
+		if pod.Spec.NodeName != "" && cluster.IsActive(pod) {
 			bound[owner(pod)]++
 		}
 	}
 	missing := 0
-	v.newly = v.stranded > 0
+	v.newlyPending = v.stranded > 0
 	for _, share := range p.mix {
 		v.missing = append(v.missing, max(0, share.Now+units*share.Proportion-bound[share.Ref]))
 		missing += v.missing[len(v.missing)-1]
 	}
-	if missing > 0 && v.refused == nil {
+	if missing > 0 && v.firstPending == nil {
 		// These pods were Pending before, or their controller holds them back until another has a node.
 		for i := range last.Pending {
 			for _, share := range p.mix {
-				if v.refused == nil && owner(last.Pending[i].Pod) == share.Ref {
-					v.refused = &last.Pending[i]
+				if v.firstPending == nil && owner(last.Pending[i].Pod) == share.Ref {
+					v.firstPending = &last.Pending[i]
 				}
 			}
 		}
-		if v.refused == nil {
-			v.words = fmt.Sprintf("%d of the pods asked for are not made", missing)
+		if v.firstPending == nil {
+			v.why = fmt.Sprintf("%d of the pods asked for are not made", missing)
 		}
 	}
 	gone := 0
@@ -267,12 +267,12 @@ func (p *prober) judge(result *simulation.Result, units int) *verdict {
 		for _, preempted := range step.Preempted {
 			if metav1.GetControllerOfNoCopy(preempted.Victim) == nil {
 				gone++
-				v.words = fmt.Sprintf("pod %s, which nobody replaces, makes room by preemption", preempted.Victim.Name)
+				v.why = fmt.Sprintf("pod %s, which nobody replaces, makes room by preemption", preempted.Victim.Name)
 			}
 		}
 	}
 	v.stranded = max(v.stranded, missing)
-	v.excess = p.units(v.stranded + gone)
+	v.excess = p.countUnits(v.stranded + gone)
 	v.fits = v.excess == 0
 	return v
 }

@@ -28,10 +28,10 @@ type Unsafe struct {
 	Message string `json:"message,omitempty"`
 }
 
-// Safe returns, for each level in opts.Survive, whether every pod that has a node after the last step of the result comes back after any
+// CheckSafety returns, for each level in opts.Survive, whether every pod that has a node after the last step of the result comes back after any
 // failure. Package plan finds what to add if some pod does not. If the context ends, it returns that error and the levels known by then;
 // the result's Partial then says so.
-func Safe(ctx context.Context, base *simulation.Result, opts Options) ([]Safety, error) {
+func CheckSafety(ctx context.Context, base *simulation.Result, opts Options) ([]Safety, error) {
 	worlds := simulation.NewWorlds(base.Scenario)
 	defer worlds.Close()
 	var all []Safety
@@ -39,7 +39,7 @@ func Safe(ctx context.Context, base *simulation.Result, opts Options) ([]Safety,
 		if opts.Progress != nil {
 			opts.Progress("loss of each "+level, i, len(opts.Survive))
 		}
-		safety, err := safeAt(ctx, worlds, &base.Steps[len(base.Steps)-1], level, opts)
+		safety, err := checkLevel(ctx, worlds, &base.Steps[len(base.Steps)-1], level, opts)
 		if err != nil && ctx.Err() != nil {
 			base.Partial = "interrupted before it was known whether the cluster is safe now"
 			return all, err
@@ -51,16 +51,16 @@ func Safe(ctx context.Context, base *simulation.Result, opts Options) ([]Safety,
 	return all, nil
 }
 
-func safeAt(ctx context.Context, worlds *simulation.Worlds, after *simulation.Step, level string, opts Options) (*Safety, error) {
-	failures, err := losses{level: level, mode: opts.Mode, recoverer: among(worlds), whole: true}.of(ctx, after)
+func checkLevel(ctx context.Context, worlds *simulation.Worlds, after *simulation.Step, level string, opts Options) (*Safety, error) {
+	failures, err := losses{level: level, mode: opts.Mode, recoverer: recoverAmong(worlds), exhaustive: true}.examine(ctx, after)
 	if err != nil {
 		return nil, err
 	}
-	s := &Safety{Level: level, Domains: len(failures), Unreplaced: unreplaced(failures)}
+	s := &Safety{Level: level, Domains: len(failures), Unreplaced: maxUnreplaced(failures)}
 	for _, f := range failures {
 		if stranded := f.Recovery.Pending; len(stranded) > 0 {
 			unsafe := Unsafe{Domain: f.Domains[0], Pods: len(stranded)}
-			unsafe.Pod, unsafe.Message = stranded[0].Said()
+			unsafe.Pod, unsafe.Message = stranded[0].Describe()
 			s.Unsafe = append(s.Unsafe, unsafe)
 		}
 	}

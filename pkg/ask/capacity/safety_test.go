@@ -31,13 +31,13 @@ func TestSafe(t *testing.T) {
 		// One pod in each of three zones, and no second.
 		{"one in each zone", 3, "1", zoned, "1 without a, 1 without b, 1 without c"},
 	} {
-		safe, err := capacity.Safe(t.Context(), run(t, three, deployment("web", test.replicas, test.cpu, "1Gi", test.more)), capacity.Options{Survive: []string{zone}, Mode: node.Unreachable})
+		safe, err := capacity.CheckSafety(t.Context(), run(t, three, deployment("web", test.replicas, test.cpu, "1Gi", test.more)), capacity.Options{Survive: []string{zone}, Mode: node.Unreachable})
 		if err != nil {
 			t.Fatal(err)
 		}
 		got := "safe"
 		if len(safe[0].Unsafe) > 0 {
-			got = strings.Join(list.Each(safe[0].Unsafe, func(u capacity.Unsafe) string { return fmt.Sprintf("%d without %s", u.Pods, u.Domain) }), ", ")
+			got = strings.Join(list.Map(safe[0].Unsafe, func(u capacity.Unsafe) string { return fmt.Sprintf("%d without %s", u.Pods, u.Domain) }), ", ")
 		}
 		if diff := cmp.Diff(test.want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", test.name, diff)

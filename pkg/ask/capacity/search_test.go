@@ -26,9 +26,9 @@ func TestCheckFindsWhatIsUneven(t *testing.T) {
 				fits[units] = true
 			}
 			try := func(units int) (*verdict, error) { return &verdict{units: units, excess: 1, fits: fits[units]}, nil }
-			s := &search{known: map[int]*verdict{}, grow: func(units int, _ bool) (*verdict, error) { return try(units) }, alone: try, size: 1, budget: checked}
+			s := &search{known: map[int]*verdict{}, grow: func(units int, _ bool) (*verdict, error) { return try(units) }, alone: try, podsPerUnit: 1, budget: maxCheckedPods}
 			limit := &Limit{More: test.first}
-			found, err := s.check(limit, 1)
+			found, err := s.checkAround(limit, 1)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -47,7 +47,7 @@ func TestEnd(t *testing.T) {
 	for fits := range 12 {
 		try := func(units int) (*verdict, error) { return &verdict{units: units, fits: units <= fits}, nil }
 		s := &search{known: map[int]*verdict{}, grow: func(units int, _ bool) (*verdict, error) { return try(units) }}
-		got, err := s.end(2, 8)
+		got, err := s.findUpperEnd(2, 8)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -64,8 +64,8 @@ func TestBetween(t *testing.T) {
 			try := func(units int) (*verdict, error) {
 				return &verdict{units: units, excess: 1 + 7*excess, fits: units <= most}, nil
 			}
-			s := &search{known: map[int]*verdict{}, grow: func(units int, _ bool) (*verdict, error) { return try(units) }, alone: try, size: 1}
-			got, err := s.between(0, 50, 0)
+			s := &search{known: map[int]*verdict{}, grow: func(units int, _ bool) (*verdict, error) { return try(units) }, alone: try, podsPerUnit: 1}
+			got, err := s.bisect(0, 50, 0)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -27,7 +27,7 @@ import (
 func Size(ctx context.Context, s *scenario.Scenario, opts SizeOptions) (*Sizing, error) {
 	fixed := *s
 	fixed.Autoscaler = nil // it would add the nodes that the search removes
-	z := &sizer{unsized: &fixed, scenario: &fixed, autoscaler: s.Autoscaler, opts: opts, known: map[string]tried{}, weak: map[string]string{}, aside: map[failure]map[cluster.Ref]int{}}
+	z := &sizer{unsized: &fixed, scenario: &fixed, autoscaler: s.Autoscaler, opts: opts, results: map[string]clusterResult{}, weakDomains: map[string]string{}, aside: map[failure]map[cluster.Ref]int{}}
 	z.sizing.scenario = z.unsized
 	if err := z.prepare(); err != nil {
 		return nil, err
@@ -58,8 +58,8 @@ type number struct {
 	cost  float64 // of one node more in each of the zones
 }
 
-// in returns the number for one of the zones.
-func (n number) in(zone int) number {
+// inZone returns the number for one of the zones.
+func (n number) inZone(zone int) number {
 	return number{n.group, []int{zone}, n.cost / float64(len(n.zones))}
 }
 
@@ -67,26 +67,26 @@ type sizer struct {
 	// scenario is the scenario without its nodes, in which all pods are unbound; unsized is the scenario as it is.
 	scenario, unsized *scenario.Scenario
 	// autoscaler is the scenario's autoscaler, which says at the end how many nodes it would add.
-	autoscaler *scenario.Autoscaler
-	opts       SizeOptions
-	world      world.World
-	worlds     *simulation.Worlds // world is the first of them
-	groups     []NodeGroup
-	priced     bool // all prices are known; otherwise each node of a group that may change costs 1
-	numbers    []number
-	made       *variant.Nodes
-	sizing     Sizing
-	known      map[string]tried  // by point
-	weak       map[string]string // by level: the domain whose failure was the last to strand pods; the next try loses it first
-	aside      map[failure]map[cluster.Ref]int
-	state      *cluster.State // after the first run
-	pending    []placement.Pending
-	demands    map[demanding]*demand
-	bounds     []*bound             // the bounds that follow from demands; nil: to be computed again, since pods were set aside
-	agents     map[*v1.Node]amounts // the requests of the pods that come with a node, by the first node of a group in a zone
-	fewer      []fewerTried
-	zonal      [][]int // the counts of sizing.Uneven
-	reached    float64 // cheapest has tried all clusters below this cost
+	autoscaler   *scenario.Autoscaler
+	opts         SizeOptions
+	world        world.World
+	worlds       *simulation.Worlds // world is the first of them
+	groups       []NodeGroup
+	priced       bool // all prices are known; otherwise each node of a group that may change costs 1
+	numbers      []number
+	nodeMaker    *variant.NodeMaker
+	sizing       Sizing
+	results      map[string]clusterResult // by point
+	weakDomains  map[string]string        // by level: the domain whose failure was the last to strand pods; the next try loses it first
+	aside        map[failure]map[cluster.Ref]int
+	state        *cluster.State // after the first run
+	pending      []placement.Pending
+	demands      map[demandKey]*demand
+	bounds       []*bound             // the bounds that follow from demands; nil: to be computed again, since pods were set aside
+	agents       map[*v1.Node]amounts // the requests of the pods that come with a node, by the first node of a group in a zone
+	fewer        []fewerTried
+	unevenCounts [][]int // the counts of sizing.Uneven
+	triedBelow   float64 // cheapest has tried all clusters below this cost
 }
 
 func (z *sizer) prepare() error {
@@ -98,7 +98,7 @@ func (z *sizer) prepare() error {
 			for _, g := range groups {
 				names = append(names, g.Name)
 			}
-			problems = append(problems, fmt.Errorf("no node group %q; %s", name, scenario.Choices(name, names)))
+			problems = append(problems, fmt.Errorf("no node group %q; %s", name, scenario.ListChoices(name, names)))
 		}
 	}
 	for i := range z.scenario.Steps {
@@ -112,10 +112,10 @@ func (z *sizer) prepare() error {
 			g.Kept = !slices.Contains(z.opts.Groups, g.Name)
 		}
 	}
-	priced := z.before(groups)
-	z.made = variant.NodesOf(z.scenario)
+	priced := z.sumPresentNodes(groups)
+	z.nodeMaker = variant.NewNodeMaker(z.scenario)
 	if z.opts.Catalogue != nil {
-		groups, priced = mixed(groups, z.opts.Catalogue.Types, z.made), true
+		groups, priced = mixNodeTypes(groups, z.opts.Catalogue.Types, z.nodeMaker), true
 	}
 	for i := range groups {
 		if groups[i].Kept {
@@ -144,23 +144,23 @@ func (z *sizer) prepare() error {
 		return &InputError{err}
 	}
 	z.groups, z.priced = groups, priced
-	z.sizing.Groups, _ = z.sized(nil)
+	z.sizing.Groups, _ = z.describeGroups(nil)
 	if z.sizing.Survive = z.opts.Survive; len(z.opts.Survive) > 0 {
 		z.sizing.Mode = string(z.opts.Mode)
 	}
-	z.scenario, z.sizing.Unbound, z.sizing.Foreign = variant.Afresh(z.scenario)
+	z.scenario, z.sizing.Unbound, z.sizing.Foreign = variant.UnbindAllPods(z.scenario)
 	return nil
 }
 
-// before sums up the nodes that may change, and their cost if all their prices are known. It reports whether they are.
-func (z *sizer) before(groups []NodeGroup) bool {
+// sumPresentNodes sums up the nodes that may change, and their cost if all their prices are known. It reports whether they are.
+func (z *sizer) sumPresentNodes(groups []NodeGroup) bool {
 	cost, priced := 0.0, true
 	for _, g := range groups {
 		if g.Kept {
 			continue
 		}
 		price, known := g.Price, g.Priced
-		if of := z.opts.Catalogue.Named(g.Zones[0].Nodes[0].Labels[v1.LabelInstanceTypeStable]); !known && of != nil {
+		if of := z.opts.Catalogue.FindType(g.Zones[0].Nodes[0].Labels[v1.LabelInstanceTypeStable]); !known && of != nil {
 			price, known = *of.PricePerHour, true
 		}
 		priced = priced && known
@@ -195,9 +195,9 @@ func (z *sizer) counts(point []int) [][]int {
 	return counts
 }
 
-// sized returns the groups with the given numbers of nodes, by group and zone, and how many of these nodes may change. counts is nil if no
+// describeGroups returns the groups with the given numbers of nodes, by group and zone, and how many of these nodes may change. counts is nil if no
 // cluster was found.
-func (z *sizer) sized(counts [][]int) (groups []Group, nodes int) {
+func (z *sizer) describeGroups(counts [][]int) (groups []Group, nodes int) {
 	for i, of := range z.groups {
 		g := Group{Name: of.Name, Kept: of.Kept, ControlPlane: of.ControlPlane}
 		if of.Priced {
@@ -205,7 +205,7 @@ func (z *sizer) sized(counts [][]int) (groups []Group, nodes int) {
 		}
 		for j, zone := range of.Zones {
 			in := Zone{Zone: zone.Name}
-			if zone.made == nil {
+			if zone.newType == nil {
 				in.Before = len(zone.Nodes)
 			}
 			if counts != nil {
@@ -230,12 +230,12 @@ func (z *sizer) costOf(point []int) *float64 {
 	return &cost
 }
 
-// with returns the scenario with the nodes of a point.
-func (z *sizer) with(point []int) *scenario.Scenario {
+// withNodes returns the scenario with the nodes of a point.
+func (z *sizer) withNodes(point []int) *scenario.Scenario {
 	s := *z.scenario
 	var nodes []cluster.Object
 	for _, of := range z.nodesOf(z.counts(point)) {
-		nodes = append(nodes, z.made.Make(of)...)
+		nodes = append(nodes, z.nodeMaker.Make(of)...)
 	}
 	s.Cluster = slices.Concat(nodes, z.scenario.Cluster)
 	return &s
@@ -246,31 +246,31 @@ func (z *sizer) nodesOf(counts [][]int) []scenario.NodesLike {
 	var all []scenario.NodesLike
 	for i, zones := range counts {
 		for j, n := range zones {
-			all = append(all, z.groups[i].Zones[j].like(z.groups[i].Name, n))
+			all = append(all, z.groups[i].Zones[j].nodesLike(z.groups[i].Name, n))
 		}
 	}
 	return all
 }
 
-// tried is what a cluster lacks. It may lack more if the run ended at the first failure that strands pods.
-type tried struct {
-	lacks       []lack
-	done, whole bool
-	counted     bool // the search has asked for it
+// clusterResult is what a cluster lacks. It may lack more if the run ended at the first failure that strands pods.
+type clusterResult struct {
+	lacks          []lack
+	done, complete bool
+	counted        bool // the search has asked for it
 }
 
-// try runs the scenario on a cluster with that many nodes, and returns the workloads whose pods lack a node; none if every pod has a node
+// tryCluster runs the scenario on a cluster with that many nodes, and returns the workloads whose pods lack a node; none if every pod has a node
 // and comes back. Unless whole is set, the run ends with the first failure that strands pods. Other cores meanwhile try the clusters that
 // are likely to come next.
-func (z *sizer) try(ctx context.Context, whole bool, point []int, likely ...[]int) ([]lack, error) {
+func (z *sizer) tryCluster(ctx context.Context, whole bool, point []int, likely ...[]int) ([]lack, error) {
 	key := fmt.Sprint(point)
-	known := z.known[key]
+	known := z.results[key]
 	if !known.counted {
 		z.sizing.Tried++
 		known.counted = true
-		z.known[key] = known
+		z.results[key] = known
 	}
-	if known.done && (known.whole || !whole) {
+	if known.done && (known.complete || !whole) {
 		return known.lacks, nil
 	}
 	if z.opts.Progress != nil {
@@ -278,33 +278,33 @@ func (z *sizer) try(ctx context.Context, whole bool, point []int, likely ...[]in
 	}
 	all := [][]int{point}
 	for _, next := range likely {
-		if !z.known[fmt.Sprint(next)].done {
+		if !z.results[fmt.Sprint(next)].done {
 			all = append(all, next)
 		}
 	}
-	all = all[:parallel.Options{}.Count(len(all))]
-	found, err := z.runAll(ctx, all, whole)
+	all = all[:parallel.Options{}.WorkerCount(len(all))]
+	found, err := z.runClusters(ctx, all, whole)
 	if err != nil {
 		return nil, err
 	}
 	for i, next := range all {
-		known := z.known[fmt.Sprint(next)]
+		known := z.results[fmt.Sprint(next)]
 		if lacks := found[i]; lacks != nil {
-			known.lacks, known.done, known.whole = lacks, true, whole || len(lacks) == 0 || len(z.opts.Survive) == 0
-			z.known[fmt.Sprint(next)] = known
+			known.lacks, known.done, known.complete = lacks, true, whole || len(lacks) == 0 || len(z.opts.Survive) == 0
+			z.results[fmt.Sprint(next)] = known
 		}
 	}
 	for _, lack := range found[0] {
-		z.weak[lack.level] = lack.domain
+		z.weakDomains[lack.level] = lack.domain
 	}
 	return found[0], nil
 }
 
-// runAll runs the scenario on several clusters at once. An error matters only for the first; another cluster with an error gets nil.
-func (z *sizer) runAll(ctx context.Context, points [][]int, whole bool) ([][]lack, error) {
+// runClusters runs the scenario on several clusters at once. An error matters only for the first; another cluster with an error gets nil.
+func (z *sizer) runClusters(ctx context.Context, points [][]int, whole bool) ([][]lack, error) {
 	found := make([][]lack, len(points))
 	err := z.worlds.Each(ctx, len(points), parallel.Options{Workers: len(points)}, func(ctx context.Context, w world.World, i int) (err error) {
-		if found[i], err = z.run(ctx, w, points[i], whole); i > 0 {
+		if found[i], err = z.runCluster(ctx, w, points[i], whole); i > 0 {
 			return nil
 		}
 		return err
@@ -312,8 +312,8 @@ func (z *sizer) runAll(ctx context.Context, points [][]int, whole bool) ([][]lac
 	return found, err
 }
 
-func (z *sizer) run(ctx context.Context, w world.World, point []int, whole bool) ([]lack, error) {
-	result, err := simulation.Run(ctx, z.with(point), simulation.Options{World: w})
+func (z *sizer) runCluster(ctx context.Context, w world.World, point []int, whole bool) ([]lack, error) {
+	result, err := simulation.Run(ctx, z.withNodes(point), simulation.Options{World: w})
 	if err != nil {
 		return nil, err
 	}
@@ -322,7 +322,7 @@ func (z *sizer) run(ctx context.Context, w world.World, point []int, whole bool)
 		z.state, z.pending = last.State, last.Pending
 		z.sizing.State = last.State
 	}
-	all := z.lacks(failure{}, last.State, last.Pending)
+	all := z.countLacks(failure{}, last.State, last.Pending)
 	for _, level := range z.opts.Survive {
 		if len(all) > 0 && (!whole || all[0].failure == failure{}) {
 			break
@@ -330,42 +330,42 @@ func (z *sizer) run(ctx context.Context, w world.World, point []int, whole bool)
 		if domains, _ := topology.Domains(last.State.Nodes, level); len(domains) == 0 {
 			continue // these nodes have no such label
 		}
-		lost := losses{level: level, mode: z.opts.Mode, recoverer: in(w), whole: whole}
+		lost := losses{level: level, mode: z.opts.Mode, recoverer: recoverIn(w), exhaustive: whole}
 		lost.excused = func(domain string, r *blast.Recovery) bool {
-			return len(z.lacks(failure{level, domain}, r.State, r.Pending)) == 0
+			return len(z.countLacks(failure{level, domain}, r.State, r.Pending)) == 0
 		}
 		if !whole {
-			lost.first = z.weak[level]
+			lost.firstDomain = z.weakDomains[level]
 		}
-		failures, err := lost.of(ctx, last)
+		failures, err := lost.examine(ctx, last)
 		if err != nil {
 			return nil, err
 		}
 		for _, f := range failures {
-			all = append(all, z.lacks(failure{level, f.Domains[0]}, f.Recovery.State, f.Recovery.Pending)...)
+			all = append(all, z.countLacks(failure{level, f.Domains[0]}, f.Recovery.State, f.Recovery.Pending)...)
 		}
 	}
 	return append([]lack{}, all...), nil // not nil
 }
 
 func (z *sizer) search(ctx context.Context) (*Sizing, error) {
-	found, lacks, err := z.some(ctx)
+	found, lacks, err := z.findSufficient(ctx)
 	if err != nil && z.sizing.Pods == 0 { // the requests of the pods are not known yet
 		return nil, err
 	} else if err != nil {
-		return z.partly(ctx, err)
+		return z.interruptedSizing(ctx, err)
 	}
 	if found == nil {
-		z.sizing.Fewer = []Fewer{worst(lacks)}
+		z.sizing.Fewer = []Fewer{worstFailure(lacks)}
 		return &z.sizing, nil
 	}
-	if found, err = z.lower(ctx, found, false); err == nil {
+	if found, err = z.lowerNumbers(ctx, found, false); err == nil {
 		found, err = z.cheapest(ctx, found)
 	}
 	z.sizing.Found, z.sizing.Cost = true, z.costOf(found)
-	z.sizing.Groups, z.sizing.Nodes = z.sized(z.counts(found))
+	z.sizing.Groups, z.sizing.Nodes = z.describeGroups(z.counts(found))
 	if err != nil {
-		return z.partly(ctx, err)
+		return z.interruptedSizing(ctx, err)
 	}
 	var less [][]int
 	for i, n := range found {
@@ -379,13 +379,13 @@ func (z *sizer) search(ctx context.Context) (*Sizing, error) {
 			continue
 		}
 		point := less[0]
-		lacks, err := z.try(ctx, true, point, less[1:]...)
+		lacks, err := z.tryCluster(ctx, true, point, less[1:]...)
 		less = less[1:]
 		if err != nil {
-			return z.partly(ctx, err)
+			return z.interruptedSizing(ctx, err)
 		}
 		if len(lacks) > 0 {
-			fewer := worst(lacks)
+			fewer := worstFailure(lacks)
 			fewer.Group = z.groups[z.numbers[i].group].Name
 			if len(z.numbers[i].zones) == 1 {
 				fewer.Zone = z.groups[z.numbers[i].group].Zones[z.numbers[i].zones[0]].Name
@@ -394,47 +394,47 @@ func (z *sizer) search(ctx context.Context) (*Sizing, error) {
 			z.fewer = append(z.fewer, fewerTried{fewer, z.counts(point), lacks})
 		}
 	}
-	if err = z.uneven(ctx, found); err == nil {
+	if err = z.lowerByZone(ctx, found); err == nil {
 		err = z.autoscale(ctx)
 	}
 	if err != nil {
-		return z.partly(ctx, err)
+		return z.interruptedSizing(ctx, err)
 	}
-	z.claim(found)
+	z.addClaims(found)
 	return &z.sizing, nil
 }
 
-// uneven reduces the numbers that were found zone by zone, so that the answer can say what it costs to keep the zones of a group equal.
-func (z *sizer) uneven(ctx context.Context, even []int) error {
+// lowerByZone reduces the numbers that were found zone by zone, so that the answer can say what it costs to keep the zones of a group equal.
+func (z *sizer) lowerByZone(ctx context.Context, even []int) error {
 	free := *z
-	free.numbers, free.known = nil, map[string]tried{}
+	free.numbers, free.results = nil, map[string]clusterResult{}
 	var found []int
 	for i, number := range z.numbers {
 		for _, zone := range number.zones {
-			free.numbers = append(free.numbers, number.in(zone))
+			free.numbers = append(free.numbers, number.inZone(zone))
 			found = append(found, even[i])
 		}
 	}
 	if len(free.numbers) == len(z.numbers) || z.sizing.Tried >= z.opts.Most {
 		return nil
 	}
-	found, err := free.lower(ctx, found, true)
+	found, err := free.lowerNumbers(ctx, found, true)
 	z.sizing.Tried = free.sizing.Tried
 	if free.cost(found) < z.cost(even) {
-		z.zonal = free.counts(found)
-		groups, nodes := free.sized(z.zonal)
+		z.unevenCounts = free.counts(found)
+		groups, nodes := free.describeGroups(z.unevenCounts)
 		z.sizing.Uneven = &Cheaper{Nodes: nodes, Cost: free.costOf(found), Groups: slices.DeleteFunc(groups, func(g Group) bool { return g.Kept })}
 	}
 	return err
 }
 
-// partly returns what is known when the context has ended: the nodes that suffice, if any were found, and a lower bound. Clusters below the
+// interruptedSizing returns what is known when the context has ended: the nodes that suffice, if any were found, and a lower bound. Clusters below the
 // bound were tried, or have too few resources.
-func (z *sizer) partly(ctx context.Context, err error) (*Sizing, error) {
+func (z *sizer) interruptedSizing(ctx context.Context, err error) (*Sizing, error) {
 	if ctx.Err() == nil {
 		return nil, err
 	}
-	least, most := z.least(), float64(z.sizing.Nodes)
+	least, most := z.lowerCostBound(), float64(z.sizing.Nodes)
 	if z.sizing.Cost != nil {
 		most = *z.sizing.Cost
 	}
@@ -451,26 +451,26 @@ func (z *sizer) partly(ctx context.Context, err error) (*Sizing, error) {
 	var said string
 	switch {
 	case z.sizing.Proven:
-		said = fmt.Sprintf("%s%s, and no fewer", z.worth(most), even)
+		said = fmt.Sprintf("%s%s, and no fewer", z.describeCost(most), even)
 	case z.sizing.Found:
-		said = fmt.Sprintf("at least %g, at most %s%s", least, z.worth(most), even)
+		said = fmt.Sprintf("at least %g, at most %s%s", least, z.describeCost(most), even)
 	default:
-		said = fmt.Sprintf("at least %s%s; no number that will do is known yet", z.worth(least), even)
+		said = fmt.Sprintf("at least %s%s; no number that will do is known yet", z.describeCost(least), even)
 	}
 	z.sizing.Partial = fmt.Sprintf("interrupted after %s: %s", words.Count(z.sizing.Tried, "cluster"), said)
 	return &z.sizing, err
 }
 
-// worth describes a cost: "12 nodes", or "3.5 an hour".
-func (z *sizer) worth(cost float64) string {
+// describeCost describes a cost: "12 nodes", or "3.5 an hour".
+func (z *sizer) describeCost(cost float64) string {
 	if z.priced {
 		return fmt.Sprintf("%g an hour", cost)
 	}
 	return words.Count(int(cost), "node")
 }
 
-// present returns the numbers of nodes that the scenario has; for zones that share a number, the largest.
-func (z *sizer) present() []int {
+// presentCounts returns the numbers of nodes that the scenario has; for zones that share a number, the largest.
+func (z *sizer) presentCounts() []int {
 	point := make([]int, len(z.numbers))
 	for i, number := range z.numbers {
 		for _, zone := range number.zones {
@@ -480,28 +480,28 @@ func (z *sizer) present() []int {
 	return point
 }
 
-// some doubles the present numbers until they suffice. It sets aside the pods that twice as many nodes do not help. Once each pod could
+// findSufficient doubles the present numbers until they suffice. It sets aside the pods that twice as many nodes do not help. Once each pod could
 // have a node of its own, it gives up and returns what still lacks a node.
-func (z *sizer) some(ctx context.Context) ([]int, []lack, error) {
-	point := z.present()
-	lacks, err := z.try(ctx, true, point)
+func (z *sizer) findSufficient(ctx context.Context) ([]int, []lack, error) {
+	point := z.presentCounts()
+	lacks, err := z.tryCluster(ctx, true, point)
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := z.look(ctx, lacks); err != nil {
+	if err := z.sumDemands(ctx, lacks); err != nil {
 		return nil, nil, err
 	}
-	if z.sizing.Pods = z.toPlace(); z.nothingLeft() {
+	if z.sizing.Pods = z.countPodsToPlace(); z.allSetAside() {
 		return nil, lacks, nil
 	}
 	if len(z.opts.Survive) == 0 { // the first run stays valid: only the pods set aside change
-		z.known[fmt.Sprint(point)] = tried{lacks: z.lacks(failure{}, z.state, z.pending), done: true, whole: true}
+		z.results[fmt.Sprint(point)] = clusterResult{lacks: z.countLacks(failure{}, z.state, z.pending), done: true, complete: true}
 	}
 	if z.opts.Less {
 		z.opts.Most = min(z.opts.Most, max(20, sizingWork/(len(z.state.Pods)*(1+4*len(z.opts.Survive)))))
 	}
 	for {
-		if lacks, err = z.try(ctx, true, point); err != nil || len(lacks) == 0 {
+		if lacks, err = z.tryCluster(ctx, true, point); err != nil || len(lacks) == 0 {
 			return point, nil, err
 		}
 		if len(point) == 0 { // all nodes are kept
@@ -514,16 +514,16 @@ func (z *sizer) some(ctx context.Context) ([]int, []lack, error) {
 		if slices.Min(point) > len(z.state.Pods) {
 			return nil, lacks, nil
 		}
-		still, err := z.try(ctx, true, more)
+		still, err := z.tryCluster(ctx, true, more)
 		if err != nil || len(still) == 0 {
 			return more, nil, err
 		}
-		if helped(lacks, still) {
+		if lacksFewer(lacks, still) {
 			point = more
 			continue
 		}
 		z.setAside(still, false)
-		if z.nothingLeft() {
+		if z.allSetAside() {
 			return nil, still, nil
 		}
 	}

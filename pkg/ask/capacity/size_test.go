@@ -190,7 +190,7 @@ func TestSizeRefuses(t *testing.T) {
 	nodes := &scenario.NodesInTurn{}
 	for _, step := range []scenario.Step{{Name: "cordon", Cordon: nodes}, {Name: "uncordon", Uncordon: nodes}, {Name: "drain", Drain: &scenario.Drain{}},
 		{Name: "fail", Fail: &scenario.Fail{}}, {Name: "restore", Restore: nodes}} {
-		s = s.Then(step)
+		s = s.AppendStep(step)
 		want += fmt.Sprintf("\nstep %q acts on nodes by name; give an earlier one with --step", step.Name)
 	}
 	_, err := capacity.Size(t.Context(), s, capacity.SizeOptions{Groups: []string{"gpu"}})

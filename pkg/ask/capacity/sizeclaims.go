@@ -21,36 +21,36 @@ import (
 // aside has a node, and has one again after the loss of each domain to survive. On each cluster with one node fewer, some pods have none.
 // The claims hold for the returned scenario, in which nothing adds nodes. The error says why they could not be made.
 func (s *Sizing) Claims() (*scenario.Scenario, []claim.Claim, error) {
-	return s.scenario, s.claims, s.claimed
+	return s.scenario, s.claims, s.claimErr
 }
 
-// claim collects the claims of the answer.
-func (z *sizer) claim(found []int) {
-	z.sizing.claimed = z.claimEnough(z.sizing.Nodes, z.counts(found))
-	if z.sizing.claimed == nil && z.sizing.Uneven != nil {
-		z.sizing.claimed = z.claimEnough(z.sizing.Uneven.Nodes, z.zonal)
+// addClaims collects the claims of the answer.
+func (z *sizer) addClaims(found []int) {
+	z.sizing.claimErr = z.claimSufficient(z.sizing.Nodes, z.counts(found))
+	if z.sizing.claimErr == nil && z.sizing.Uneven != nil {
+		z.sizing.claimErr = z.claimSufficient(z.sizing.Uneven.Nodes, z.unevenCounts)
 	}
 	for i := range z.fewer {
-		if z.sizing.claimed == nil {
-			z.sizing.claimed = z.claimFewer(&z.fewer[i])
+		if z.sizing.claimErr == nil {
+			z.sizing.claimErr = z.claimFewer(&z.fewer[i])
 		}
 	}
 }
 
-// nodesClaimed returns the nodes of a cluster, by group and zone; none for a cluster without nodes, about which a scenario can claim
+// claimNodes returns the nodes of a cluster, by group and zone; none for a cluster without nodes, about which a scenario can claim
 // nothing.
-func (z *sizer) nodesClaimed(counts [][]int) []scenario.NodesLike {
+func (z *sizer) claimNodes(counts [][]int) []scenario.NodesLike {
 	return list.Where(z.nodesOf(counts), func(n scenario.NodesLike) bool { return n.Count > 0 })
 }
 
-// claimEnough claims that every pod that is not set aside has a node on the cluster, and has one again after each loss.
-func (z *sizer) claimEnough(nodes int, counts [][]int) error {
-	of := z.nodesClaimed(counts)
+// claimSufficient claims that every pod that is not set aside has a node on the cluster, and has one again after each loss.
+func (z *sizer) claimSufficient(nodes int, counts [][]int) error {
+	of := z.claimNodes(counts)
 	if len(of) == 0 {
 		return nil
 	}
 	says := words.Count(nodes, "node") + " will do"
-	z.sizing.claims = append(z.sizing.claims, claim.Claim{Says: says, Nodes: of, Steps: []scenario.Step{{Name: "sized", Expect: z.placed(failure{})}}})
+	z.sizing.claims = append(z.sizing.claims, claim.Claim{Says: says, Nodes: of, Steps: []scenario.Step{{Name: "sized", Expect: z.expectPlaced(failure{})}}})
 	for _, level := range z.opts.Survive {
 		lost, err := z.lossesOn(of, level)
 		if err != nil {
@@ -59,14 +59,14 @@ func (z *sizer) claimEnough(nodes int, counts [][]int) error {
 		for _, f := range lost {
 			where := fmt.Sprintf("the loss of %s %s", topology.ShortKey(level), f.Domains[0])
 			z.sizing.claims = append(z.sizing.claims, claim.Claim{Says: says + ", also after " + where, Nodes: of,
-				Steps: []scenario.Step{z.lossOf(&f, z.placed(failure{level, f.Domains[0]}))}})
+				Steps: []scenario.Step{z.failStep(&f, z.expectPlaced(failure{level, f.Domains[0]}))}})
 		}
 	}
 	return nil
 }
 
-// placed returns the expectation that no pod is Pending except the pods that are set aside, without a failure or after one.
-func (z *sizer) placed(after failure) *scenario.Expect {
+// expectPlaced returns the expectation that no pod is Pending except the pods that are set aside, without a failure or after one.
+func (z *sizer) expectPlaced(after failure) *scenario.Expect {
 	aside := maps.Clone(z.aside[failure{}])
 	if (after != failure{}) {
 		for owner, n := range z.aside[after] {
@@ -85,7 +85,7 @@ func (z *sizer) placed(after failure) *scenario.Expect {
 	}
 	for _, owner := range slices.SortedFunc(maps.Keys(z.state.PodCounts()), cluster.Ref.Compare) {
 		if _, is := aside[owner]; !is {
-			expect.Workloads = append(expect.Workloads, scenario.WorkloadPods{Workload: claim.Name(owner), Pending: ptr.To(0)})
+			expect.Workloads = append(expect.Workloads, scenario.WorkloadPods{Workload: claim.WorkloadName(owner), Pending: ptr.To(0)})
 		}
 	}
 	return expect
@@ -100,11 +100,11 @@ type fewerTried struct {
 
 // claimFewer claims that on the cluster with one node fewer these pods have no node.
 func (z *sizer) claimFewer(f *fewerTried) error {
-	of := z.nodesClaimed(f.counts)
+	of := z.claimNodes(f.counts)
 	if len(of) == 0 {
 		return nil
 	}
-	c := claim.Claim{Says: fmt.Sprintf("one %s fewer will not do", f.Group), Nodes: of, Steps: []scenario.Step{{Name: "sized", Expect: z.lacking(f)}}}
+	c := claim.Claim{Says: fmt.Sprintf("one %s fewer will not do", f.Group), Nodes: of, Steps: []scenario.Step{{Name: "sized", Expect: z.expectLacking(f)}}}
 	if f.Zone != "" {
 		c.Says = fmt.Sprintf("one %s fewer in zone %s will not do", f.Group, f.Zone)
 	}
@@ -114,20 +114,20 @@ func (z *sizer) claimFewer(f *fewerTried) error {
 			return err
 		}
 		at := slices.IndexFunc(lost, func(of blast.Failure) bool { return of.Domains[0] == f.Domain })
-		c.Steps = []scenario.Step{z.lossOf(&lost[at], z.lacking(f))}
+		c.Steps = []scenario.Step{z.failStep(&lost[at], z.expectLacking(f))}
 		c.Says += fmt.Sprintf(" after the loss of %s %s", topology.ShortKey(f.Level), f.Domain)
 	}
 	z.sizing.claims = append(z.sizing.claims, c)
 	return nil
 }
 
-// lacking returns the expectation that as many pods of each workload are Pending as lack a node. If pods were set aside, some of these may
+// expectLacking returns the expectation that as many pods of each workload are Pending as lack a node. If pods were set aside, some of these may
 // have been Pending before the failure; then it expects only that a pod is newly Pending.
-func (z *sizer) lacking(f *fewerTried) *scenario.Expect {
+func (z *sizer) expectLacking(f *fewerTried) *scenario.Expect {
 	expect := &scenario.Expect{}
 	for _, l := range f.lacks {
 		if l.level == f.Level && l.domain == f.Domain && (f.Level == "" || z.aside[failure{}][l.owner] == 0) {
-			expect.Workloads = append(expect.Workloads, scenario.WorkloadPods{Workload: claim.Name(l.owner), Pending: ptr.To(l.pods)})
+			expect.Workloads = append(expect.Workloads, scenario.WorkloadPods{Workload: claim.WorkloadName(l.owner), Pending: ptr.To(l.pods)})
 		}
 	}
 	if len(expect.Workloads) == 0 {
@@ -140,7 +140,7 @@ func (z *sizer) lacking(f *fewerTried) *scenario.Expect {
 func (z *sizer) lossesOn(nodes []scenario.NodesLike, level string) ([]blast.Failure, error) {
 	state := &cluster.State{}
 	for _, of := range nodes {
-		state = state.With(list.Where(z.made.Make(of), func(obj cluster.Object) bool { _, is := obj.(*v1.Node); return is })...)
+		state = state.With(list.Where(z.nodeMaker.Make(of), func(obj cluster.Object) bool { _, is := obj.(*v1.Node); return is })...)
 	}
 	if domains, _ := topology.Domains(state.Nodes, level); len(domains) == 0 {
 		return nil, nil // these groups are not in the level
@@ -152,7 +152,7 @@ func (z *sizer) lossesOn(nodes []scenario.NodesLike, level string) ([]blast.Fail
 	return analysis.Levels[0].Failures, nil
 }
 
-// lossOf returns the step in which the nodes of the domain fail.
-func (z *sizer) lossOf(f *blast.Failure, expect *scenario.Expect) scenario.Step {
+// failStep returns the step in which the nodes of the domain fail.
+func (z *sizer) failStep(f *blast.Failure, expect *scenario.Expect) scenario.Step {
 	return scenario.Step{Name: "loss of " + f.Domains[0], Fail: &scenario.Fail{Nodes: scenario.Nodes{Names: f.Nodes}, Mode: string(z.opts.Mode)}, Expect: expect}
 }

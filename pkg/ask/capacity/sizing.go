@@ -76,7 +76,7 @@ type Sizing struct {
 	// The claims of the answer and the scenario for which they hold; see Claims.
 	scenario *scenario.Scenario
 	claims   []claim.Claim
-	claimed  error
+	claimErr error
 }
 
 // Group is a node group and its numbers of nodes.

@@ -70,31 +70,31 @@ type StrandedBy struct {
 	Amount float64 `json:"amount"`
 }
 
-// StrandedIn finds the free capacity that no workload can use, in all and for each group of nodes. levels are further label keys that say
+// FindStranded finds the free capacity that no workload can use, in all and for each group of nodes. levels are further label keys that say
 // where a node is.
-func StrandedIn(state *cluster.State, levels []string) (*Stranded, error) {
+func FindStranded(state *cluster.State, levels []string) (*Stranded, error) {
 	groups, err := GroupsOf(state.Nodes, state.Pods, state.ResourceSlices, levels)
 	if err != nil {
 		return nil, err
 	}
-	f := &strandedFinder{owner: state.Owners(), pods: list.Group(state.Pods, func(pod *v1.Pod) string { return pod.Spec.NodeName })}
-	f.spare, _ = free(state)
+	f := &strandedFinder{owner: state.Owners(), pods: list.GroupBy(state.Pods, func(pod *v1.Pod) string { return pod.Spec.NodeName })}
+	f.spare, _ = freeResources(state)
 	seen := map[cluster.Ref]bool{}
 	for _, pod := range state.Pods {
 		owner := f.owner(pod)
-		if cluster.Active(pod) && !variant.FollowsNodes(pod) && owner.Kind != "DaemonSet" && !seen[owner] {
+		if cluster.IsActive(pod) && !variant.FollowsNodes(pod) && owner.Kind != "DaemonSet" && !seen[owner] {
 			seen[owner] = true
 			f.workloads = append(f.workloads, furtherPod{pod, amounts{}})
-			f.workloads[len(f.workloads)-1].asks.add(requests(pod), 1)
+			f.workloads[len(f.workloads)-1].asks.addQuantities(requests(pod), 1)
 		}
 	}
-	s := &Stranded{Workloads: len(f.workloads), All: f.idle("", state.Nodes)}
+	s := &Stranded{Workloads: len(f.workloads), All: f.sumIdle("", state.Nodes)}
 	for i := range groups {
 		var nodes []*v1.Node
 		for _, zone := range groups[i].Zones {
 			nodes = append(nodes, zone.Nodes...)
 		}
-		s.Groups = append(s.Groups, f.idle(groups[i].Name, nodes))
+		s.Groups = append(s.Groups, f.sumIdle(groups[i].Name, nodes))
 	}
 	return s, nil
 }
@@ -112,21 +112,21 @@ type strandedFinder struct {
 	workloads []furtherPod
 }
 
-// idle sums up the free capacity of the nodes.
-func (f *strandedFinder) idle(group string, nodes []*v1.Node) Idle {
+// sumIdle sums up the free capacity of the nodes.
+func (f *strandedFinder) sumIdle(group string, nodes []*v1.Node) Idle {
 	idle := Idle{Group: group, Nodes: len(nodes), Members: nodes}
 	idle.UsableBy = len(list.Where(f.workloads, func(d furtherPod) bool {
-		return slices.ContainsFunc(nodes, func(node *v1.Node) bool { return f.fits(d, node) })
+		return slices.ContainsFunc(nodes, func(node *v1.Node) bool { return f.takesPod(d, node) })
 	}))
-	names := list.Set(nodes, func(node *v1.Node) string { return node.Name })
+	names := list.KeySet(nodes, func(node *v1.Node) string { return node.Name })
 	daemons := amounts{}
 	for _, pods := range f.pods {
 		if !names[pods[0].Spec.NodeName] {
 			continue
 		}
 		for _, pod := range pods {
-			if !cluster.Terminal(pod) && f.owner(pod).Kind == "DaemonSet" {
-				daemons.add(requests(pod), 1)
+			if !cluster.IsTerminal(pod) && f.owner(pod).Kind == "DaemonSet" {
+				daemons.addQuantities(requests(pod), 1)
 			}
 		}
 	}
@@ -138,10 +138,10 @@ func (f *strandedFinder) idle(group string, nodes []*v1.Node) Idle {
 		by := map[string]int64{}
 		for _, node := range nodes {
 			all := amounts{}
-			all.add(node.Status.Allocatable, 1)
+			all.addQuantities(node.Status.Allocatable, 1)
 			has := max(0, f.spare[node.Name][of.name])
 			total, free = total+all[of.name], free+has
-			if why := f.why(node, of.name); has > 0 && why != "" {
+			if why := f.explainUnusable(node, of.name); has > 0 && why != "" {
 				stranded += has
 				by[why] += has
 			}
@@ -157,13 +157,13 @@ func (f *strandedFinder) idle(group string, nodes []*v1.Node) Idle {
 	return idle
 }
 
-// fits reports whether the node takes the pod, by its resources, taints and labels alone.
-func (f *strandedFinder) fits(d furtherPod, node *v1.Node) bool {
-	return cluster.Answers(node) && !node.Spec.Unschedulable && !cluster.Repels(node, d.pod) && cluster.Attracts(node, d.pod) && len(f.lacks(d, node)) == 0
+// takesPod reports whether the node takes the pod, by its resources, taints and labels alone.
+func (f *strandedFinder) takesPod(d furtherPod, node *v1.Node) bool {
+	return cluster.KubeletResponds(node) && !node.Spec.Unschedulable && !cluster.Repels(node, d.pod) && cluster.Attracts(node, d.pod) && len(f.shortResources(d, node)) == 0
 }
 
-// lacks returns the resources of which the node has less free than the pod requests.
-func (f *strandedFinder) lacks(d furtherPod, node *v1.Node) (all []v1.ResourceName) {
+// shortResources returns the resources of which the node has less free than the pod requests.
+func (f *strandedFinder) shortResources(d furtherPod, node *v1.Node) (all []v1.ResourceName) {
 	for resource, asked := range d.asks {
 		if asked > 0 && asked > f.spare[node.Name][resource] {
 			all = append(all, resource)
@@ -172,9 +172,9 @@ func (f *strandedFinder) lacks(d furtherPod, node *v1.Node) (all []v1.ResourceNa
 	return all
 }
 
-// why says why no workload can use the free part of the resource on the node; "" if some pod fits there.
-func (f *strandedFinder) why(node *v1.Node, name v1.ResourceName) string {
-	if !cluster.Answers(node) || node.Spec.Unschedulable {
+// explainUnusable says why no workload can use the free part of the resource on the node; "" if some pod fits there.
+func (f *strandedFinder) explainUnusable(node *v1.Node, name v1.ResourceName) string {
+	if !cluster.KubeletResponds(node) || node.Spec.Unschedulable {
 		return TakesNoPods
 	}
 	tolerate := list.Where(f.workloads, func(d furtherPod) bool { return !cluster.Repels(node, d.pod) })
@@ -191,7 +191,7 @@ func (f *strandedFinder) why(node *v1.Node, name v1.ResourceName) string {
 	}
 	why := TooLittle
 	for _, d := range able {
-		switch short := f.lacks(d, node); {
+		switch short := f.shortResources(d, node); {
 		case len(short) == 0:
 			return ""
 		case f.spare[node.Name][v1.ResourcePods] < 1:

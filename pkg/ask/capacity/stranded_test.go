@@ -22,8 +22,8 @@ func idleNode(name, group string, change func(*v1.Node)) *v1.Node {
 	return node
 }
 
-// on returns a pod of the owner on a node, with these requests.
-func on(node, kind, owner, cpu, memory string, change func(*v1.Pod)) *v1.Pod {
+// podOn returns a pod of the owner on a node, with these requests.
+func podOn(node, kind, owner, cpu, memory string, change func(*v1.Pod)) *v1.Pod {
 	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: owner + "-" + node, Namespace: "default", OwnerReferences: []metav1.OwnerReference{
 		{APIVersion: "apps/v1", Kind: kind, Name: owner, Controller: new(true)}}}, Spec: v1.PodSpec{NodeName: node, Containers: []v1.Container{{Name: "c", Resources: v1.ResourceRequirements{
 		Requests: v1.ResourceList{v1.ResourceCPU: resource.MustParse(cpu), v1.ResourceMemory: resource.MustParse(memory)}}}}}}
@@ -54,13 +54,13 @@ func TestStranded(t *testing.T) {
 			idleNode("cordon", "old", func(node *v1.Node) { node.Spec.Unschedulable = true }),
 		},
 		Pods: []*v1.Pod{
-			on("open", "StatefulSet", "web", "1", "2Gi", nil), on("memory", "StatefulSet", "large", "1", "7680Mi", nil), on("cpu", "StatefulSet", "heavy", "3500m", "2Gi", nil),
-			on("full", "StatefulSet", "small", "700m", "1Gi", nil), on("full", "StatefulSet", "small2", "700m", "1Gi", nil), on("full", "DaemonSet", "agent", "100m", "1Gi", nil),
-			on("taint", "DaemonSet", "agent", "500m", "1Gi", nil),
-			on("", "StatefulSet", "big", "2", "1Gi", func(pod *v1.Pod) { pod.Status.Phase = v1.PodPending }),
+			podOn("open", "StatefulSet", "web", "1", "2Gi", nil), podOn("memory", "StatefulSet", "large", "1", "7680Mi", nil), podOn("cpu", "StatefulSet", "heavy", "3500m", "2Gi", nil),
+			podOn("full", "StatefulSet", "small", "700m", "1Gi", nil), podOn("full", "StatefulSet", "small2", "700m", "1Gi", nil), podOn("full", "DaemonSet", "agent", "100m", "1Gi", nil),
+			podOn("taint", "DaemonSet", "agent", "500m", "1Gi", nil),
+			podOn("", "StatefulSet", "big", "2", "1Gi", func(pod *v1.Pod) { pod.Status.Phase = v1.PodPending }),
 		},
 	}
-	got, err := capacity.StrandedIn(state, nil)
+	got, err := capacity.FindStranded(state, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,9 +98,9 @@ func TestStrandedElsewhere(t *testing.T) {
 			idleNode("other", "other", nil),
 			idleNode("gpu", "gpu", func(node *v1.Node) { node.Status.Allocatable["example.com/gpu"] = resource.MustParse("1") }),
 		},
-		Pods: []*v1.Pod{on("gpu", "StatefulSet", "learn", "1", "1Gi", gpu)},
+		Pods: []*v1.Pod{podOn("gpu", "StatefulSet", "learn", "1", "1Gi", gpu)},
 	}
-	got, err := capacity.StrandedIn(state, nil)
+	got, err := capacity.FindStranded(state, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,8 +17,8 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// scalable are the kinds with replicas that a target can name. Unknown owners have replicas, too.
-var scalable = []string{"Deployment", "ReplicaSet", "StatefulSet", "ReplicationController"}
+// scalableKinds are the kinds with replicas that a target can name. Unknown owners have replicas, too.
+var scalableKinds = []string{"Deployment", "ReplicaSet", "StatefulSet", "ReplicationController"}
 
 // Workloads returns the workloads of the state that have replicas, in the state's order.
 func Workloads(state *cluster.State) []cluster.Ref {
@@ -52,7 +52,7 @@ func Mixes(state *cluster.State, workloads, mixes []string) ([][]Share, error) {
 	var asked [][]Share
 	var problems []error
 	for _, name := range workloads {
-		owner, err := named(state, known, name)
+		owner, err := resolveWorkload(state, known, name)
 		problems = append(problems, err)
 		asked = append(asked, []Share{{Ref: owner, Proportion: 1}})
 	}
@@ -91,7 +91,7 @@ func parseMix(state *cluster.State, known []cluster.Ref, mix string) ([]Share, e
 				problems = append(problems, fmt.Errorf("mix %q: the proportion %q of %s is not a whole number from 1 to 10000", mix, number, name))
 			}
 		}
-		owner, err := named(state, known, name)
+		owner, err := resolveWorkload(state, known, name)
 		if err == nil && slices.ContainsFunc(shares, func(s Share) bool { return s.Ref == owner }) {
 			err = fmt.Errorf("mix %q: %s is given twice", mix, name)
 		}
@@ -101,8 +101,8 @@ func parseMix(state *cluster.State, known []cluster.Ref, mix string) ([]Share, e
 	return shares, errors.Join(problems...)
 }
 
-// named returns the workload with that name, as kind/name or namespace/kind/name.
-func named(state *cluster.State, known []cluster.Ref, name string) (cluster.Ref, error) {
+// resolveWorkload returns the workload with that name, as kind/name or namespace/kind/name.
+func resolveWorkload(state *cluster.State, known []cluster.Ref, name string) (cluster.Ref, error) {
 	target, namespace := name, ""
 	if strings.Count(name, "/") == 2 {
 		namespace, target, _ = strings.Cut(name, "/")
@@ -111,7 +111,7 @@ func named(state *cluster.State, known []cluster.Ref, name string) (cluster.Ref,
 	if word, rest, _ := strings.Cut(target, "/"); err != nil {
 		i := slices.IndexFunc(known, func(of cluster.Ref) bool { return strings.EqualFold(of.Kind, word) })
 		if i < 0 {
-			if made, is := madeBy(state, word, namespace, rest); is {
+			if made, is := findMadeBy(state, word, namespace, rest); is {
 				return made, nil
 			}
 			return cluster.Ref{}, err
@@ -121,7 +121,7 @@ func named(state *cluster.State, known []cluster.Ref, name string) (cluster.Ref,
 	if kind == "DaemonSet" {
 		return cluster.Ref{}, fmt.Errorf("%s: a DaemonSet has no replicas; give a Deployment, ReplicaSet, StatefulSet or ReplicationController", name)
 	}
-	if err == nil && !slices.Contains(scalable, kind) {
+	if err == nil && !slices.Contains(scalableKinds, kind) {
 		return cluster.Ref{}, fmt.Errorf("%s: a %s has no replicas; give a Deployment, ReplicaSet, StatefulSet or ReplicationController", name, kind)
 	}
 	var found []cluster.Ref
@@ -145,11 +145,11 @@ func named(state *cluster.State, known []cluster.Ref, name string) (cluster.Ref,
 			return cluster.Ref{}, fmt.Errorf("%s: its replicas are set by %s/%s; give that instead", name, strings.ToLower(owner.Kind), owner.Name)
 		}
 	}
-	return cluster.Ref{}, fmt.Errorf("no %s; %s", name, near(name, known))
+	return cluster.Ref{}, fmt.Errorf("no %s; %s", name, suggestWorkloads(name, known))
 }
 
-// madeBy returns the workload that a controller of an unknown kind made, such as the ReplicaSet of a Rollout, if there is exactly one.
-func madeBy(state *cluster.State, kind, namespace, name string) (cluster.Ref, bool) {
+// findMadeBy returns the workload that a controller of an unknown kind made, such as the ReplicaSet of a Rollout, if there is exactly one.
+func findMadeBy(state *cluster.State, kind, namespace, name string) (cluster.Ref, bool) {
 	var made []cluster.Ref
 	for _, obj := range state.Scalable() {
 		by := metav1.GetControllerOfNoCopy(obj)
@@ -163,11 +163,11 @@ func madeBy(state *cluster.State, kind, namespace, name string) (cluster.Ref, bo
 	return made[0], true
 }
 
-// maxNear limits how many names an error lists.
-const maxNear = 5
+// maxSuggestions limits how many names an error lists.
+const maxSuggestions = 5
 
-// near lists the workloads whose names are most like the wanted one.
-func near(wanted string, known []cluster.Ref) string {
+// suggestWorkloads lists the workloads whose names are most like the wanted one.
+func suggestWorkloads(wanted string, known []cluster.Ref) string {
 	if len(known) == 0 {
 		return "there is no Deployment, ReplicaSet, StatefulSet or ReplicationController"
 	}
@@ -180,10 +180,10 @@ func near(wanted string, known []cluster.Ref) string {
 	}
 	slices.SortStableFunc(names, func(a, b string) int { return distance[a] - distance[b] })
 	more := ""
-	if len(names) > maxNear {
-		more = fmt.Sprintf(" and %d more", len(names)-maxNear)
+	if len(names) > maxSuggestions {
+		more = fmt.Sprintf(" and %d more", len(names)-maxSuggestions)
 	}
-	return "there is " + strings.Join(names[:min(maxNear, len(names))], ", ") + more
+	return "there is " + strings.Join(names[:min(maxSuggestions, len(names))], ", ") + more
 }
 
 // Levels parses the levels of which a domain may fail, given as topology keys or as the short names of topology.Key, and returns topology
@@ -192,7 +192,7 @@ func Levels(nodes []*v1.Node, s *scenario.Scenario, given []string) ([]string, e
 	var keys []string
 	var problems []error
 	for _, word := range given {
-		key := topology.KeyAmong(nodes, word)
+		key := topology.ResolveKey(nodes, word)
 		domains, others := topology.Domains(nodes, key)
 		switch {
 		case len(domains) == 0:

@@ -39,7 +39,7 @@ func UsageOf(state *cluster.State, used usage.Usage) []Usage {
 	var all []Usage
 	for _, pod := range state.Pods {
 		containers := used[usage.Pod{Namespace: pod.Namespace, Name: pod.Name}]
-		if len(containers) == 0 || cluster.Terminal(pod) || pod.Spec.NodeName == "" {
+		if len(containers) == 0 || cluster.IsTerminal(pod) || pod.Spec.NodeName == "" {
 			continue
 		}
 		ref := owner(pod)
@@ -63,10 +63,10 @@ func UsageOf(state *cluster.State, used usage.Usage) []Usage {
 	return all
 }
 
-// AsUsed returns the scenario with requests equal to use. Each container of a workload requests the most that this container uses in any
+// RequestAsUsed returns the scenario with requests equal to use. Each container of a workload requests the most that this container uses in any
 // pod of the workload, but no more than its limits. Requests of containers whose use is not known stay. state is a state of the scenario,
 // in which the pods run.
-func AsUsed(s *scenario.Scenario, state *cluster.State, used usage.Usage) *scenario.Scenario {
+func RequestAsUsed(s *scenario.Scenario, state *cluster.State, used usage.Usage) *scenario.Scenario {
 	owner := scaledFor(state)
 	most := map[cluster.Ref]map[string]v1.ResourceList{}
 	var owners []cluster.Ref
@@ -80,7 +80,7 @@ func AsUsed(s *scenario.Scenario, state *cluster.State, used usage.Usage) *scena
 			most[ref] = map[string]v1.ResourceList{}
 			owners = append(owners, ref)
 		}
-		for container, list := range perContainer(pod, containers) {
+		for container, list := range usagePerContainer(pod, containers) {
 			if most[ref][container] == nil {
 				most[ref][container] = v1.ResourceList{}
 			}
@@ -94,15 +94,15 @@ func AsUsed(s *scenario.Scenario, state *cluster.State, used usage.Usage) *scena
 	for _, ref := range owners {
 		s = variant.Edit(s, ref, func(spec *v1.PodSpec) {
 			for i := range spec.Containers {
-				request(&spec.Containers[i], most[ref][spec.Containers[i].Name])
+				setRequests(&spec.Containers[i], most[ref][spec.Containers[i].Name])
 			}
 		})
 	}
 	return s
 }
 
-// request sets the requests of the container, but no higher than its limits.
-func request(container *v1.Container, list v1.ResourceList) {
+// setRequests sets the requests of the container, but no higher than its limits.
+func setRequests(container *v1.Container, list v1.ResourceList) {
 	for name, quantity := range list {
 		if limit, limited := container.Resources.Limits[name]; limited && quantity.Cmp(limit) > 0 {
 			quantity = limit
@@ -114,8 +114,8 @@ func request(container *v1.Container, list v1.ResourceList) {
 	}
 }
 
-// perContainer returns what each container uses. If only the use of the whole pod is known, it is divided in proportion to the requests.
-func perContainer(pod *v1.Pod, used map[string]v1.ResourceList) map[string]v1.ResourceList {
+// usagePerContainer returns what each container uses. If only the use of the whole pod is known, it is divided in proportion to the requests.
+func usagePerContainer(pod *v1.Pod, used map[string]v1.ResourceList) map[string]v1.ResourceList {
 	whole, is := used[""]
 	if !is {
 		return used

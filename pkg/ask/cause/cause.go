@@ -115,7 +115,7 @@ type occupancy struct {
 func newOccupancy(pods []*v1.Pod) *occupancy {
 	on := &occupancy{podsOn: map[string][]*v1.Pod{}, sums: map[string]v1.ResourceList{}}
 	for _, pod := range pods {
-		if pod.Spec.NodeName != "" && !cluster.Terminal(pod) {
+		if pod.Spec.NodeName != "" && !cluster.IsTerminal(pod) {
 			on.podsOn[pod.Spec.NodeName] = append(on.podsOn[pod.Spec.NodeName], pod)
 		}
 	}
@@ -127,7 +127,7 @@ func newOccupancy(pods []*v1.Pod) *occupancy {
 func (o *occupancy) requestedOn(node string) v1.ResourceList {
 	sum, known := o.sums[node]
 	if !known {
-		sum = requestsOf(o.podsOn[node])
+		sum = sumRequests(o.podsOn[node])
 		sum[v1.ResourcePods] = *resource.NewQuantity(int64(len(o.podsOn[node])), resource.DecimalSI)
 		o.sums[node] = sum
 	}
@@ -137,9 +137,9 @@ func (o *occupancy) requestedOn(node string) v1.ResourceList {
 // Finder finds the causes in the states of one scenario. It is not safe for concurrent use.
 type Finder struct {
 	engine *sched.Engine
-	// of is the state of the last call, and [Finder.on] its occupancy.
-	of *cluster.State
-	on *occupancy
+	// lastState is the state of the last call, and [Finder.lastOccupancy] its occupancy.
+	lastState     *cluster.State
+	lastOccupancy *occupancy
 }
 
 // NewFinder returns a finder for the scheduler's configuration. The caller must close it.
@@ -151,16 +151,16 @@ func NewFinder(config *sched.Config) (*Finder, error) {
 	return &Finder{engine: engine}, nil
 }
 
-// occupancy returns what pods hold in the state seen. If same is true, seen differs from state only by the Pending pod, and the occupancy
+// occupancyOf returns what pods hold in the state seen. If same is true, seen differs from state only by the Pending pod, and the occupancy
 // of state is cached.
-func (f *Finder) occupancy(state, seen *cluster.State, same bool) *occupancy {
+func (f *Finder) occupancyOf(state, seen *cluster.State, same bool) *occupancy {
 	if !same {
 		return newOccupancy(seen.Pods)
 	}
-	if f.of != state {
-		f.of, f.on = state, newOccupancy(state.Pods)
+	if f.lastState != state {
+		f.lastState, f.lastOccupancy = state, newOccupancy(state.Pods)
 	}
-	return f.on
+	return f.lastOccupancy
 }
 
 // Close releases the finder's scheduler.
@@ -172,21 +172,21 @@ func (f *Finder) Close() { f.engine.Close() }
 func (f *Finder) Causes(ctx context.Context, state *cluster.State, pod *v1.Pod, others ...*v1.Pod) ([]Cause, error) {
 	seen := state
 	for _, other := range others {
-		result, err := f.place(ctx, seen.With(ungrouped(other)), ungrouped(other))
+		result, err := f.placePod(ctx, seen.With(withoutGroup(other)), withoutGroup(other))
 		if err != nil {
 			return nil, err
 		}
 		seen = seen.With(result.Changed()...)
 	}
-	alone := ungrouped(pod)
+	alone := withoutGroup(pod)
 	seen = seen.With(alone)
-	result, err := f.place(ctx, seen, alone)
+	result, err := f.placePod(ctx, seen, alone)
 	if err != nil || len(result.Pending) == 0 || result.Pending[0].Cycle == nil {
 		return nil, err
 	}
-	v := newView(seen, alone, f.occupancy(state, seen, len(others) == 0), result.Pending[0].Cycle)
+	v := newView(seen, alone, f.occupancyOf(state, seen, len(others) == 0), result.Pending[0].Cycle)
 	var causes []Cause
-	for _, plugin := range refusals(seen, result.Pending[0].Cycle) {
+	for _, plugin := range groupRefusals(seen, result.Pending[0].Cycle) {
 		if find := finders[plugin.name]; find != nil {
 			causes = append(causes, find(v, plugin.refused)...)
 		}
@@ -198,19 +198,19 @@ func (f *Finder) Causes(ctx context.Context, state *cluster.State, pod *v1.Pod, 
 		}
 		causes = append(causes, held...)
 	}
-	unhelpful, err := f.unhelpful(ctx, v, pod)
+	unhelpful, err := f.explainNoPreemption(ctx, v, pod)
 	return append(causes, unhelpful...), err
 }
 
-// ungrouped returns a copy of the pod without its group and without preemption, so that the scheduler tries the pod by itself.
-func ungrouped(pod *v1.Pod) *v1.Pod {
+// withoutGroup returns a copy of the pod without its group and without preemption, so that the scheduler tries the pod by itself.
+func withoutGroup(pod *v1.Pod) *v1.Pod {
 	alone := *pod
 	alone.Spec.SchedulingGroup, alone.Spec.PreemptionPolicy = nil, new(v1.PreemptNever)
 	alone.Status.NominatedNodeName = ""
 	return &alone
 }
 
-func (f *Finder) place(ctx context.Context, state *cluster.State, pod *v1.Pod) (*placement.Result, error) {
+func (f *Finder) placePod(ctx context.Context, state *cluster.State, pod *v1.Pod) (*placement.Result, error) {
 	f.engine.Reset()
 	f.engine.Record = func(*v1.Pod) *placement.Depth { return &placement.Depth{} }
 	return f.engine.Place(ctx, state, []*v1.Pod{pod})
@@ -222,8 +222,8 @@ type pluginRefused struct {
 	refused
 }
 
-// refusals returns the refusals of a cycle by plugin, the plugin with the most nodes first.
-func refusals(state *cluster.State, cycle *placement.Cycle) []pluginRefused {
+// groupRefusals returns the refusals of a cycle by plugin, the plugin with the most nodes first.
+func groupRefusals(state *cluster.State, cycle *placement.Cycle) []pluginRefused {
 	for _, verdict := range cycle.PreFilter {
 		if verdict.Status != "success" && verdict.Status != "skip" {
 			return []pluginRefused{{name: verdict.Plugin}}
@@ -231,7 +231,7 @@ func refusals(state *cluster.State, cycle *placement.Cycle) []pluginRefused {
 	}
 	nodes := state.NodesByName()
 	var all []pluginRefused
-	for _, of := range list.Group(cycle.Refusals, func(r placement.Refusal) string { return r.Plugin }) {
+	for _, of := range list.GroupBy(cycle.Refusals, func(r placement.Refusal) string { return r.Plugin }) {
 		p := pluginRefused{of[0].Plugin, refused{messages: map[string]string{}}}
 		for _, refusal := range of {
 			for _, name := range refusal.Nodes {

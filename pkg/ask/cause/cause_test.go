@@ -139,7 +139,7 @@ func TestCauses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			result := runtest.Run(t, world(test.objects...))
-			found, err := cause.InRun(t.Context(), result)
+			found, err := cause.ExplainRun(t.Context(), result)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -192,7 +192,7 @@ func TestGroupWaits(t *testing.T) {
 func causesOfGroups(t *testing.T, objects ...string) (*simulation.Result, []map[types.NamespacedName][]cause.Cause) {
 	t.Helper()
 	result := runtest.Run(t, strings.Replace(world(objects...), "cluster:", "scheduler: {featureGates: {GenericWorkload: true}}\ncluster:", 1))
-	found, err := cause.InRun(t.Context(), result)
+	found, err := cause.ExplainRun(t.Context(), result)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -207,7 +207,7 @@ func TestResizeCause(t *testing.T) {
 		"  - {apiVersion: v1, kind: Node, metadata: {name: w-1}, status: {allocatable: {cpu: 12, memory: 8Gi, pods: 110}}}\n" +
 		"workloads:\n- objects:\n" + pod("big", "w-1", "4", "") + pod("peer", "w-1", "5", "") + pod("small", "", "4", "") + "steps:\n"
 	result := runtest.Run(t, one+fmt.Sprintf(patch, "big", "8")+fmt.Sprintf(patch, "peer", "3"))
-	found, err := cause.InRun(t.Context(), result)
+	found, err := cause.ExplainRun(t.Context(), result)
 	if err != nil {
 		t.Fatal(err)
 	}

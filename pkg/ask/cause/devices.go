@@ -83,7 +83,7 @@ func deviceRequests(v *view, r refused) []Cause {
 		}
 		for i := range claim.Spec.Devices.Requests {
 			d := Devices{Claim: claim.Namespace + "/" + claim.Name, Request: claim.Spec.Devices.Requests[i].Name}
-			short := v.shortOf(offers, &d, &claim.Spec.Devices.Requests[i], nodes)
+			short := v.nodesLacking(offers, &d, &claim.Spec.Devices.Requests[i], nodes)
 			for _, node := range short {
 				blamed[node.Name] = true
 			}
@@ -95,7 +95,7 @@ func deviceRequests(v *view, r refused) []Cause {
 	extended := v.extendedRequests()
 	for i := range extended {
 		d := Devices{Resource: extended[i].resource, Container: extended[i].container}
-		short := v.shortOf(offers, &d, &extended[i].request, nodes)
+		short := v.nodesLacking(offers, &d, &extended[i].request, nodes)
 		for _, node := range short {
 			blamed[node.Name] = true
 		}
@@ -171,7 +171,7 @@ func (v *view) allocatedElsewhere(claim *resourcev1.ResourceClaim, nodes []*v1.N
 	if len(nodes) == 0 || selector == nil {
 		return nil
 	}
-	given := list.Each(claim.Status.Allocation.Devices.Results, func(r resourcev1.DeviceRequestAllocationResult) string {
+	given := list.Map(claim.Status.Allocation.Devices.Results, func(r resourcev1.DeviceRequestAllocationResult) string {
 		return r.Driver + "/" + r.Pool + "/" + r.Device
 	})
 	d := Devices{Claim: claim.Namespace + "/" + claim.Name}
@@ -181,15 +181,15 @@ func (v *view) allocatedElsewhere(claim *resourcev1.ResourceClaim, nodes []*v1.N
 	case len(term[0].MatchFields) == 1: // by name, the only field
 		reached = "only " + words.Few(term[0].MatchFields[0].Values) + " reaches"
 	default:
-		reached = "only nodes with " + words.And(list.Each(term[0].MatchExpressions, func(r v1.NodeSelectorRequirement) string { return expressionText(&r) })) + " reach"
+		reached = "only nodes with " + words.And(list.Map(term[0].MatchExpressions, func(r v1.NodeSelectorRequirement) string { return expressionText(&r) })) + " reach"
 	}
 	return []Cause{{Plugin: "DynamicResources", Nodes: len(nodes), Devices: &d,
 		Sentence: fmt.Sprintf("claim %s has %s, which %s", d.Claim, words.Few(given), reached)}}
 }
 
-// shortOf returns the nodes that cannot serve the request, and fills in what the nearest of them has. If the plugin looked at no node, a
+// nodesLacking returns the nodes that cannot serve the request, and fills in what the nearest of them has. If the plugin looked at no node, a
 // class that does not exist is the reason.
-func (v *view) shortOf(offers *devices.Offers, d *Devices, request *resourcev1.DeviceRequest, nodes []*v1.Node) (short []*v1.Node) {
+func (v *view) nodesLacking(offers *devices.Offers, d *Devices, request *resourcev1.DeviceRequest, nodes []*v1.Node) (short []*v1.Node) {
 	options, wants := v.optionsOf(request)
 	for _, option := range options {
 		if option.NoClass {
@@ -204,8 +204,8 @@ func (v *view) shortOf(offers *devices.Offers, d *Devices, request *resourcev1.D
 		tried := slices.Clone(options)
 		least, match := 0, 0
 		for i := range tried {
-			tried[i].offered(v, offers.On(context.Background(), node, wants[i]))
-			if lack := tried[i].lack(); i == 0 || lack < least {
+			tried[i].setOffer(v, offers.On(context.Background(), node, wants[i]))
+			if lack := tried[i].countLacking(); i == 0 || lack < least {
 				least = lack
 			}
 			match = max(match, tried[i].Matching)
@@ -220,8 +220,8 @@ func (v *view) shortOf(offers *devices.Offers, d *Devices, request *resourcev1.D
 	return short
 }
 
-// lack returns how many devices the node lacks for the option; 0 or less if it has enough.
-func (o *DeviceOption) lack() int {
+// countLacking returns how many devices the node lacks for the option; 0 or less if it has enough.
+func (o *DeviceOption) countLacking() int {
 	if o.Asked == 0 && o.Matching > 0 { // the request asks for all, and there is at least one
 		return o.Matching - o.Free
 	}
@@ -257,9 +257,9 @@ func (v *view) optionsOf(request *resourcev1.DeviceRequest) (options []DeviceOpt
 	return options, wants
 }
 
-func (o *DeviceOption) offered(v *view, offer devices.Offer) {
+func (o *DeviceOption) setOffer(v *view, offer devices.Offer) {
 	o.Devices, o.OfClass, o.Matching, o.Tainted, o.Free, o.Incomplete = offer.Reachable, offer.OfClass, offer.Matching, offer.Tainted, offer.Free, offer.Incomplete
-	o.HeldBy = list.Each(offer.Holders, v.holder)
+	o.HeldBy = list.Map(offer.Holders, v.holder)
 }
 
 // holder returns, for example, "default/a-gpu of pod a".
@@ -268,7 +268,7 @@ func (v *view) holder(name types.NamespacedName) string {
 		if cluster.NameOf(claim) != name {
 			continue
 		}
-		pods := list.Each(claim.Status.ReservedFor, func(r resourcev1.ResourceClaimConsumerReference) string { return r.Name })
+		pods := list.Map(claim.Status.ReservedFor, func(r resourcev1.ResourceClaimConsumerReference) string { return r.Name })
 		if len(pods) > 0 {
 			return fmt.Sprintf("%s of %s", name, words.Few(pods))
 		}
@@ -318,14 +318,14 @@ func (d *Devices) sentence() string {
 		if i > 0 {
 			line += "; "
 		}
-		line += d.Options[i].text(nearest)
+		line += d.Options[i].describe(nearest)
 		nearest = ""
 	}
 	return line
 }
 
-// text returns the part of the sentence about one kind of device; nearest introduces the counts of the node.
-func (o *DeviceOption) text(nearest string) string {
+// describe returns the part of the sentence about one kind of device; nearest introduces the counts of the node.
+func (o *DeviceOption) describe(nearest string) string {
 	line := "asks for all devices"
 	if o.Asked > 0 {
 		line = "asks " + words.Count(o.Asked, "device")
@@ -343,14 +343,14 @@ func (o *DeviceOption) text(nearest string) string {
 	case o.Devices == 0:
 		return fmt.Sprintf("%s; %sits devices are all of %s, of which a ResourceSlice is missing", line, nearest, words.Few(o.Incomplete))
 	}
-	counts := []string{fmt.Sprintf("%s of the class", amount(o.OfClass))}
+	counts := []string{fmt.Sprintf("%s of the class", countWithVerb(o.OfClass))}
 	if len(o.Selectors) > 0 {
 		counts = append(counts, fmt.Sprintf("%d %s", o.Matching, words.Pick(o.Matching, "matches", "match")))
 	}
 	if o.Tainted > 0 {
 		counts = append(counts, fmt.Sprintf("%d %s a taint that the request does not tolerate", o.Tainted, words.Pick(o.Tainted, "has", "have")))
 	}
-	counts = append(counts, amount(o.Free)+" free")
+	counts = append(counts, countWithVerb(o.Free)+" free")
 	line += fmt.Sprintf("; %sof its %s %s", nearest, words.Count(o.Devices, "device"), words.And(counts))
 	if len(o.HeldBy) > 0 {
 		line += "; held by claim " + words.Few(o.HeldBy)
@@ -358,5 +358,5 @@ func (o *DeviceOption) text(nearest string) string {
 	return line
 }
 
-// amount returns, for example, "1 is" or "2 are".
-func amount(n int) string { return fmt.Sprintf("%d %s", n, words.Pick(n, "is", "are")) }
+// countWithVerb returns, for example, "1 is" or "2 are".
+func countWithVerb(n int) string { return fmt.Sprintf("%d %s", n, words.Pick(n, "is", "are")) }

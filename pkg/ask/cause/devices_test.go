@@ -22,8 +22,8 @@ func claim(name, requests, constraints string) string {
 	return fmt.Sprintf("  - {apiVersion: resource.k8s.io/v1, kind: ResourceClaim, metadata: {name: %s}, spec: {devices: {requests: [%s], constraints: [%s]}}}\n", name, requests, constraints)
 }
 
-// claiming returns a pod with a claim that has the pod's name.
-func claiming(name, more string) string {
+// claimingPod returns a pod with a claim that has the pod's name.
+func claimingPod(name, more string) string {
 	return pod(name, "", "1", fmt.Sprintf(", resourceClaims: [{name: c, resourceClaimName: %s}]%s", name, more))
 }
 
@@ -42,15 +42,15 @@ func TestDeviceCauses(t *testing.T) {
 		want    []string
 	}{
 		"two large devices, where w-1 has one that is large, and the one of w-2 is tainted": {
-			[]string{gpus, claim("new", request("r", ", count: 2"+large), ""), claiming("new", "")},
+			[]string{gpus, claim("new", request("r", ", count: 2"+large), ""), claimingPod("new", "")},
 			[]string{"2: claim default/new, request r: asks 2 devices of DeviceClass gpu " + selector + "; w-1 comes nearest: of its 2 devices 2 are of the class, 1 matches and 1 is free"},
 		},
 		"a taint": {
-			[]string{gpus, claim("new", request("r", ""), ""), claiming("new", ", nodeSelector: {disk: ssd}")},
+			[]string{gpus, claim("new", request("r", ""), ""), claimingPod("new", ", nodeSelector: {disk: ssd}")},
 			[]string{"1: claim default/new, request r: asks 1 device of DeviceClass gpu; w-2 comes nearest: of its 1 device 1 is of the class, 1 has a taint that the request does not tolerate and 0 are free"},
 		},
 		"the only large device has another pod": {
-			[]string{gpus, claim("first", request("r", large), ""), claiming("first", ""), claim("new", request("r", large), ""), claiming("new", "")},
+			[]string{gpus, claim("first", request("r", large), ""), claimingPod("first", ""), claim("new", request("r", large), ""), claimingPod("new", "")},
 			[]string{"2: claim default/new, request r: asks 1 device of DeviceClass gpu " + selector + "; w-1 comes nearest: of its 2 devices 2 are of the class, 1 matches and 0 are free; held by claim default/first of first"},
 		},
 		"two of an extended resource that the class stands for": {
@@ -60,24 +60,24 @@ func TestDeviceCauses(t *testing.T) {
 			[]string{"2: extended resource example.com/gpu in container c: asks 2 devices of DeviceClass gpu; w-1 comes nearest: of its 2 devices 2 are of the class and 1 is free; held by claim default/first-extended-resources-HASH of first"},
 		},
 		"all devices, of which one is taken": {
-			[]string{gpus, claim("first", request("r", large), ""), claiming("first", ""), claim("new", request("r", ", allocationMode: All"), ""), claiming("new", "")},
+			[]string{gpus, claim("first", request("r", large), ""), claimingPod("first", ""), claim("new", request("r", ", allocationMode: All"), ""), claimingPod("new", "")},
 			[]string{"2: claim default/new, request r: asks for all devices of DeviceClass gpu; w-1 comes nearest: of its 2 devices 2 are of the class and 1 is free; held by claim default/first of first"},
 		},
 		"two devices of one numa node, of which w-1 has one each": {
-			[]string{gpus, claim("new", request("r", ", count: 2"), "{requests: [r], matchAttribute: d.example.com/numa}"), claiming("new", ", nodeSelector: {disk: hdd}")},
+			[]string{gpus, claim("new", request("r", ", count: 2"), "{requests: [r], matchAttribute: d.example.com/numa}"), claimingPod("new", ", nodeSelector: {disk: hdd}")},
 			[]string{"1: each request of its claims by itself finds enough devices on w-1, but no choice serves all of them at once; wanted are the same d.example.com/numa for requests r"},
 		},
 		"a class that does not exist": {
-			[]string{gpus, claim("new", "{name: r, exactly: {deviceClassName: tpu}}", ""), claiming("new", "")},
+			[]string{gpus, claim("new", "{name: r, exactly: {deviceClassName: tpu}}", ""), claimingPod("new", "")},
 			[]string{"0: claim default/new, request r: DeviceClass tpu does not exist"},
 		},
 		"a pool of which a slice is missing": {
-			[]string{strings.Replace(gpus, "name: w-1, generation: 1, resourceSliceCount: 1", "name: w-1, generation: 1, resourceSliceCount: 2", 1), claim("new", request("r", ""), ""), claiming("new", ", nodeSelector: {disk: hdd}")},
+			[]string{strings.Replace(gpus, "name: w-1, generation: 1, resourceSliceCount: 1", "name: w-1, generation: 1, resourceSliceCount: 2", 1), claim("new", request("r", ""), ""), claimingPod("new", ", nodeSelector: {disk: hdd}")},
 			[]string{"1: claim default/new, request r: asks 1 device of DeviceClass gpu; w-1 comes nearest: its devices are all of d.example.com/w-1, of which a ResourceSlice is missing"},
 		},
 		"the first available of two": {
-			[]string{gpus, claim("first", request("r", ", count: 2"), ""), claiming("first", ""),
-				claim("new", "{name: r, firstAvailable: [{name: large, deviceClassName: gpu"+large+"}, {name: any, deviceClassName: gpu}]}", ""), claiming("new", ", nodeSelector: {disk: hdd}")},
+			[]string{gpus, claim("first", request("r", ", count: 2"), ""), claimingPod("first", ""),
+				claim("new", "{name: r, firstAvailable: [{name: large, deviceClassName: gpu"+large+"}, {name: any, deviceClassName: gpu}]}", ""), claimingPod("new", ", nodeSelector: {disk: hdd}")},
 			[]string{"1: claim default/new, request r: large asks 1 device of DeviceClass gpu " + selector + "; w-1 comes nearest: of its 2 devices 2 are of the class, 1 matches and 0 are free; held by claim default/first of first; " +
 				"any asks 1 device of DeviceClass gpu; of its 2 devices 2 are of the class and 0 are free; held by claim default/first of first"},
 		},
@@ -86,7 +86,7 @@ func TestDeviceCauses(t *testing.T) {
 			[]string{"1: claim default/shared has d.example.com/w-1/gpu-1, which only w-1 reaches"},
 		},
 		"the first pod of a gang takes the device that the second needs": {
-			[]string{gpus, group, claim("first", request("r", large), ""), claiming("first", ", schedulingGroup: {podGroupName: train}"), claim("new", request("r", large), ""), claiming("new", ", schedulingGroup: {podGroupName: train}")},
+			[]string{gpus, group, claim("first", request("r", large), ""), claimingPod("first", ", schedulingGroup: {podGroupName: train}"), claim("new", request("r", large), ""), claimingPod("new", ", schedulingGroup: {podGroupName: train}")},
 			[]string{"0: PodGroup default/train wants nodes for 2 pods at once; first would fit, new does not fit",
 				"2: claim default/new, request r: asks 1 device of DeviceClass gpu " + selector + "; w-1 comes nearest: of its 2 devices 2 are of the class, 1 matches and 0 are free; held by claim default/first of first"},
 		},

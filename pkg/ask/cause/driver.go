@@ -41,10 +41,10 @@ func MissingDrivers(state *cluster.State, placed []*v1.Pod) []string {
 			}
 		}
 	}
-	return list.Each(list.Group(found, func(m missing) string { return m.driver }), func(group []missing) string {
+	return list.Map(list.GroupBy(found, func(m missing) string { return m.driver }), func(group []missing) string {
 		n := len(group)
-		pods := list.Each(group, func(m missing) string { return m.pod })
-		nodes := list.Once(list.Each(group, func(m missing) string { return m.node }))
+		pods := list.Map(group, func(m missing) string { return m.pod })
+		nodes := list.Distinct(list.Map(group, func(m missing) string { return m.node }))
 		return fmt.Sprintf("%s would not start on %s: the CSINode there does not list driver %s, which %s volume needs; kube-scheduler does not look, and here %s.",
 			words.Few(pods), words.Few(nodes), group[0].driver, words.Pick(n, "its", "their"), words.Pick(n, "it runs", "they run"))
 	})

@@ -37,7 +37,7 @@ steps:
     - {`+pod+`inline}, spec: {nodeSelector: {kubernetes.io/hostname: n3}, containers: [{name: c, image: c}], volumes: [{name: v, csi: {driver: other.example.com}}]}}
 `+claim("n1")+claim("n2")+claim("n3"))
 	step := result.Steps[0]
-	got := cause.MissingDrivers(step.State, list.Each(step.Placed, func(p placement.Placement) *v1.Pod { return p.Pod }))
+	got := cause.MissingDrivers(step.State, list.Map(step.Placed, func(p placement.Placement) *v1.Pod { return p.Pod }))
 	want := []string{
 		"default/inline would not start on n3: the CSINode there does not list driver other.example.com, which its volume needs; kube-scheduler does not look, and here it runs.",
 		"default/n2 and default/n3 would not start on n2 and n3: the CSINode there does not list driver disk.example.com, which their volume needs; kube-scheduler does not look, and here they run.",

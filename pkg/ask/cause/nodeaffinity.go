@@ -47,7 +47,7 @@ func nodeAffinities(v *view, r refused) []Cause {
 	var wants, lacks []requirement
 	n := 0
 	for _, node := range r.nodes {
-		lacked, of := leastLacked(v.pod, node)
+		lacked, of := nearestTerm(v.pod, node)
 		if slices.ContainsFunc(lacked, func(req requirement) bool { return req.key == "" }) {
 			continue
 		}
@@ -59,7 +59,7 @@ func nodeAffinities(v *view, r refused) []Cause {
 		return nil
 	}
 	text := func(req requirement) string { return req.text }
-	fact := NodeAffinity{Wants: list.Each(wants, text), Nearest: nearest.Name, Lacks: list.Each(lacks, text)}
+	fact := NodeAffinity{Wants: list.Map(wants, text), Nearest: nearest.Name, Lacks: list.Map(lacks, text)}
 	for _, req := range wants {
 		if req.key == "" || slices.ContainsFunc(v.state.Nodes, req.met) {
 			continue
@@ -75,9 +75,9 @@ func nodeAffinities(v *view, r refused) []Cause {
 	return []Cause{{Plugin: "NodeAffinity", Nodes: n, Sentence: fact.sentence(nearest, lacks), NodeAffinity: &fact}}
 }
 
-// leastLacked returns the requirements of the pod that the node does not meet, and all requirements. A pod needs to satisfy only one of
+// nearestTerm returns the requirements of the pod that the node does not meet, and all requirements. A pod needs to satisfy only one of
 // several affinity terms; both results are for the term with the fewest unmet requirements.
-func leastLacked(pod *v1.Pod, node *v1.Node) (lacked, wants []requirement) {
+func nearestTerm(pod *v1.Pod, node *v1.Node) (lacked, wants []requirement) {
 	best := -1
 	for _, term := range requirementsOf(pod) {
 		missing := list.Where(term, func(req requirement) bool { return !req.met(node) })
@@ -104,18 +104,18 @@ func requirementsOf(pod *v1.Pod) [][]requirement {
 	for _, term := range affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
 		wants := slices.Clip(selector)
 		for _, expression := range term.MatchExpressions {
-			wants = append(wants, requirement{expressionText(&expression), expression.Key, meets(v1.NodeSelectorTerm{MatchExpressions: []v1.NodeSelectorRequirement{expression}})})
+			wants = append(wants, requirement{expressionText(&expression), expression.Key, requirementMatcher(v1.NodeSelectorTerm{MatchExpressions: []v1.NodeSelectorRequirement{expression}})})
 		}
 		for _, field := range term.MatchFields {
-			wants = append(wants, requirement{expressionText(&field), "", meets(v1.NodeSelectorTerm{MatchFields: []v1.NodeSelectorRequirement{field}})})
+			wants = append(wants, requirement{expressionText(&field), "", requirementMatcher(v1.NodeSelectorTerm{MatchFields: []v1.NodeSelectorRequirement{field}})})
 		}
 		all = append(all, wants)
 	}
 	return all
 }
 
-// meets returns a function that reports whether a node meets the only requirement of the term. A term that does not parse matches no node.
-func meets(term v1.NodeSelectorTerm) func(*v1.Node) bool {
+// requirementMatcher returns a function that reports whether a node meets the only requirement of the term. A term that does not parse matches no node.
+func requirementMatcher(term v1.NodeSelectorTerm) func(*v1.Node) bool {
 	selector, err := nodeaffinity.NewNodeSelector(&v1.NodeSelector{NodeSelectorTerms: []v1.NodeSelectorTerm{term}})
 	return func(node *v1.Node) bool { return err == nil && selector.Match(node) }
 }

@@ -6,13 +6,13 @@ import (
 	resourcehelper "k8s.io/component-helpers/resource"
 )
 
-// parts returns the parts of the pod's effective request for a resource; nil if one container alone makes it. Containers and sidecars run
+// requestParts returns the parts of the pod's effective request for a resource; nil if one container alone makes it. Containers and sidecars run
 // side by side, so their requests add up. Init containers run before them, one after the other, so only the largest counts, together with
 // the sidecars that started before it. Pod-level requests replace both. See PodRequests in
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/staging/src/k8s.io/component-helpers/resource/helpers.go.
-func parts(pod *v1.Pod, name v1.ResourceName) []Part {
+func requestParts(pod *v1.Pod, name v1.ResourceName) []Part {
 	var all []Part
-	if asked, given := podLevel(pod, name); given {
+	if asked, given := podLevelRequest(pod, name); given {
 		containers := resourcehelper.AggregateContainerRequests(pod, resourcehelper.PodResourcesOptions{})
 		all = []Part{newPart("pod-level requests", asked), newPart("its containers", containers[name])}
 	} else {
@@ -28,10 +28,10 @@ func parts(pod *v1.Pod, name v1.ResourceName) []Part {
 }
 
 func newPart(of string, asked resource.Quantity) Part {
-	return Part{Of: of, Asked: text(asked), asked: asked}
+	return Part{Of: of, Asked: quantityText(asked), asked: asked}
 }
 
-func podLevel(pod *v1.Pod, name v1.ResourceName) (asked resource.Quantity, given bool) {
+func podLevelRequest(pod *v1.Pod, name v1.ResourceName) (asked resource.Quantity, given bool) {
 	if !resourcehelper.IsPodLevelRequestsSet(pod) || !resourcehelper.IsSupportedPodLevelResource(name) {
 		return asked, false
 	}
@@ -44,7 +44,7 @@ func containerParts(pod *v1.Pod, name v1.ResourceName) []Part {
 	var sidecars, most []Part
 	var largest resource.Quantity
 	consider := func(parts []Part) {
-		if sum := sumOf(parts); most == nil || sum.Cmp(largest) > 0 {
+		if sum := sumParts(parts); most == nil || sum.Cmp(largest) > 0 {
 			most, largest = parts, sum
 		}
 	}
@@ -80,7 +80,7 @@ func appendAsked(parts []Part, of string, asked resource.Quantity) []Part {
 	return append(parts, newPart(of, asked))
 }
 
-func sumOf(parts []Part) resource.Quantity {
+func sumParts(parts []Part) resource.Quantity {
 	var sum resource.Quantity
 	for _, part := range parts {
 		sum.Add(part.asked)

@@ -55,21 +55,21 @@ func podAffinities(v *view, r refused) []Cause {
 	}
 	if affinity := v.pod.Spec.Affinity; affinity != nil {
 		if affinity.PodAffinity != nil {
-			causes = append(causes, v.unmatched(affinity.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution, at(affinityNotMatched))...)
+			causes = append(causes, v.unmatchedAffinities(affinity.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution, at(affinityNotMatched))...)
 		}
 		if affinity.PodAntiAffinity != nil {
-			causes = append(causes, v.repelled(affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution, at(antiAffinityMatched))...)
+			causes = append(causes, v.violatedAntiAffinities(affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution, at(antiAffinityMatched))...)
 		}
 	}
-	return append(causes, v.repelledByOthers(at(existingAntiAffinities))...)
+	return append(causes, v.antiAffinitiesOfOthers(at(existingAntiAffinities))...)
 }
 
-// unmatched returns the affinity terms without a matching pod in the domain of one of the nodes.
-func (v *view) unmatched(terms []v1.PodAffinityTerm, nodes []*v1.Node) []Cause {
+// unmatchedAffinities returns the affinity terms without a matching pod in the domain of one of the nodes.
+func (v *view) unmatchedAffinities(terms []v1.PodAffinityTerm, nodes []*v1.Node) []Cause {
 	var causes []Cause
 	for i := range terms {
 		term := v.newTerm(&terms[i], v.pod)
-		found := term.fact("", false)
+		found := term.newFact("", false)
 		domains := map[string]bool{}
 		for _, node := range v.state.Nodes {
 			for _, other := range v.podsOn[node.Name] {
@@ -112,12 +112,12 @@ func (v *view) inOtherNamespaces(term *term) []LocatedPod {
 	return all
 }
 
-// repelled returns the pod's own anti-affinity terms with a matching pod in the domain of one of the nodes.
-func (v *view) repelled(terms []v1.PodAffinityTerm, nodes []*v1.Node) []Cause {
+// violatedAntiAffinities returns the pod's own anti-affinity terms with a matching pod in the domain of one of the nodes.
+func (v *view) violatedAntiAffinities(terms []v1.PodAffinityTerm, nodes []*v1.Node) []Cause {
 	var causes []Cause
 	for i := range terms {
 		term := v.newTerm(&terms[i], v.pod)
-		found := term.fact("", true)
+		found := term.newFact("", true)
 		inDomain := map[string][]LocatedPod{}
 		for _, node := range v.state.Nodes {
 			value, labelled := node.Labels[term.key]
@@ -130,15 +130,15 @@ func (v *view) repelled(terms []v1.PodAffinityTerm, nodes []*v1.Node) []Cause {
 				}
 			}
 		}
-		if n := found.matchIn(inDomain, nodes); n > 0 {
+		if n := found.addMatching(inDomain, nodes); n > 0 {
 			causes = append(causes, Cause{Plugin: "InterPodAffinity", Nodes: n, Sentence: found.sentence(), PodAffinity: &found})
 		}
 	}
 	return causes
 }
 
-// matchIn adds to Matching the pods in the nodes' domains, each domain once, and returns the number of nodes whose domains have such pods.
-func (a *PodAffinity) matchIn(inDomain map[string][]LocatedPod, nodes []*v1.Node) int {
+// addMatching adds to Matching the pods in the nodes' domains, each domain once, and returns the number of nodes whose domains have such pods.
+func (a *PodAffinity) addMatching(inDomain map[string][]LocatedPod, nodes []*v1.Node) int {
 	n, seen := 0, map[string]bool{}
 	for _, node := range nodes {
 		value := node.Labels[a.TopologyKey]
@@ -154,9 +154,9 @@ func (a *PodAffinity) matchIn(inDomain map[string][]LocatedPod, nodes []*v1.Node
 	return n
 }
 
-// repelledByOthers returns a cause for each anti-affinity term of running pods that selects the pod. Equal terms of several pods make one
+// antiAffinitiesOfOthers returns a cause for each anti-affinity term of running pods that selects the pod. Equal terms of several pods make one
 // cause.
-func (v *view) repelledByOthers(nodes []*v1.Node) []Cause {
+func (v *view) antiAffinitiesOfOthers(nodes []*v1.Node) []Cause {
 	type kind struct{ key, selector, namespaces string }
 	found, owners := map[kind]*PodAffinity{}, map[kind]map[string][]LocatedPod{}
 	var order []kind
@@ -173,9 +173,9 @@ func (v *view) repelledByOthers(nodes []*v1.Node) []Cause {
 					continue
 				}
 				name := other.Namespace + "/" + other.Name
-				k := kind{term.key, term.text, strings.Join(term.shown, ",")}
+				k := kind{term.key, term.text, strings.Join(term.shownNamespaces, ",")}
 				if found[k] == nil {
-					fact := term.fact(name, true)
+					fact := term.newFact(name, true)
 					found[k], owners[k] = &fact, map[string][]LocatedPod{}
 					order = append(order, k)
 				}
@@ -186,7 +186,7 @@ func (v *view) repelledByOthers(nodes []*v1.Node) []Cause {
 	var causes []Cause
 	for _, k := range order {
 		fact := found[k]
-		if n := fact.matchIn(owners[k], nodes); n > 0 {
+		if n := fact.addMatching(owners[k], nodes); n > 0 {
 			fact.Owner = fact.Matching[0].Pod
 			causes = append(causes, Cause{Plugin: "InterPodAffinity", Nodes: n, Sentence: fact.sentence(), PodAffinity: fact})
 		}
@@ -201,7 +201,7 @@ func (a *PodAffinity) sentence() string {
 	if slices.Equal(a.Namespaces, []string{"*"}) {
 		where = "in any namespace"
 	}
-	pods := words.Few(list.Each(a.Matching, func(p LocatedPod) string { return a.located(p) }))
+	pods := words.Few(list.Map(a.Matching, func(p LocatedPod) string { return a.locationText(p) }))
 	var sentence string
 	switch {
 	case a.Owner != "":
@@ -211,7 +211,7 @@ func (a *PodAffinity) sentence() string {
 	case len(a.Matching) == 0:
 		sentence = fmt.Sprintf("its required affinity over %s wants a pod with %s %s, and none runs", a.TopologyKey, a.Selector, where)
 		if len(a.Elsewhere) > 0 {
-			sentence += "; there are some in other namespaces, in which it does not look: " + words.Few(list.Each(a.Elsewhere, func(p LocatedPod) string { return a.located(p) }))
+			sentence += "; there are some in other namespaces, in which it does not look: " + words.Few(list.Map(a.Elsewhere, func(p LocatedPod) string { return a.locationText(p) }))
 		}
 	default:
 		sentence = fmt.Sprintf("its required affinity over %s wants a pod with %s %s, and those run elsewhere: %s", a.TopologyKey, a.Selector, where, pods)
@@ -222,8 +222,8 @@ func (a *PodAffinity) sentence() string {
 	return sentence
 }
 
-// located returns, for example, "shop/web-1 on w-1", with the domain unless the domain is the node.
-func (a *PodAffinity) located(p LocatedPod) string {
+// locationText returns, for example, "shop/web-1 on w-1", with the domain unless the domain is the node.
+func (a *PodAffinity) locationText(p LocatedPod) string {
 	if a.TopologyKey == v1.LabelHostname {
 		return p.Pod + " on " + p.Node
 	}
@@ -232,11 +232,11 @@ func (a *PodAffinity) located(p LocatedPod) string {
 
 // term is a required term of pod affinity as it selects pods.
 type term struct {
-	key, text  string
-	selector   labels.Selector
-	namespaces labels.Selector // selects namespaces by their labels; nil: selects none
-	named      []string        // names of namespaces
-	shown      []string
+	key, text       string
+	selector        labels.Selector
+	namespaces      labels.Selector // selects namespaces by their labels; nil: selects none
+	namespaceNames  []string        // names of namespaces
+	shownNamespaces []string
 }
 
 // newTerm reads a term of the owner. The selector already contains its matchLabelKeys, since the API server puts them there.
@@ -245,25 +245,25 @@ func (v *view) newTerm(t *v1.PodAffinityTerm, owner *v1.Pod) *term {
 	if err != nil {
 		selector = labels.Nothing() // the API server refuses it
 	}
-	read := &term{key: t.TopologyKey, text: selector.String(), selector: selector, named: t.Namespaces}
+	read := &term{key: t.TopologyKey, text: selector.String(), selector: selector, namespaceNames: t.Namespaces}
 	if read.text == "" {
 		read.text = "any labels"
 	}
 	if t.NamespaceSelector == nil && len(t.Namespaces) == 0 {
-		read.named = []string{owner.Namespace}
+		read.namespaceNames = []string{owner.Namespace}
 	}
-	read.shown = slices.Clone(read.named)
+	read.shownNamespaces = slices.Clone(read.namespaceNames)
 	if t.NamespaceSelector != nil {
 		if read.namespaces, err = metav1.LabelSelectorAsSelector(t.NamespaceSelector); err != nil {
 			read.namespaces = labels.Nothing()
 		}
 		if read.namespaces.Empty() {
-			read.shown = []string{"*"}
+			read.shownNamespaces = []string{"*"}
 			return read
 		}
 		for _, namespace := range v.state.Namespaces {
-			if read.namespaces.Matches(labels.Set(namespace.Labels)) && !slices.Contains(read.shown, namespace.Name) {
-				read.shown = append(read.shown, namespace.Name)
+			if read.namespaces.Matches(labels.Set(namespace.Labels)) && !slices.Contains(read.shownNamespaces, namespace.Name) {
+				read.shownNamespaces = append(read.shownNamespaces, namespace.Name)
 			}
 		}
 	}
@@ -275,9 +275,9 @@ func (t *term) selects(pod *v1.Pod) bool {
 	if !t.selector.Matches(labels.Set(pod.Labels)) {
 		return false
 	}
-	return slices.Contains(t.named, pod.Namespace) || slices.Equal(t.shown, []string{"*"}) || slices.Contains(t.shown, pod.Namespace)
+	return slices.Contains(t.namespaceNames, pod.Namespace) || slices.Equal(t.shownNamespaces, []string{"*"}) || slices.Contains(t.shownNamespaces, pod.Namespace)
 }
 
-func (t *term) fact(owner string, anti bool) PodAffinity {
-	return PodAffinity{Owner: owner, Anti: anti, TopologyKey: t.key, Selector: t.text, Namespaces: t.shown}
+func (t *term) newFact(owner string, anti bool) PodAffinity {
+	return PodAffinity{Owner: owner, Anti: anti, TopologyKey: t.key, Selector: t.text, Namespaces: t.shownNamespaces}
 }

@@ -24,7 +24,7 @@ func hostPorts(v *view, r refused) []Cause {
 		fact := HostPort{Port: wanted.HostPort, Protocol: wanted.Protocol}
 		for _, node := range r.nodes {
 			for _, other := range v.podsOn[node.Name] {
-				if list.Count(hostPortsOf(other), func(held v1.ContainerPort) bool { return conflicts(wanted, held) }) > 0 {
+				if list.Count(hostPortsOf(other), func(held v1.ContainerPort) bool { return portsConflict(wanted, held) }) > 0 {
 					fact.HeldBy = append(fact.HeldBy, LocatedPod{Pod: other.Namespace + "/" + other.Name, Node: node.Name})
 					break
 				}
@@ -39,7 +39,7 @@ func hostPorts(v *view, r refused) []Cause {
 
 // sentence returns, for example, "host port 9033/TCP is held by default/web-1 on w-1".
 func (p *HostPort) sentence() string {
-	return fmt.Sprintf("host port %d/%s is held by %s", p.Port, p.Protocol, words.Few(list.Each(p.HeldBy, func(held LocatedPod) string { return held.Pod + " on " + held.Node })))
+	return fmt.Sprintf("host port %d/%s is held by %s", p.Port, p.Protocol, words.Few(list.Map(p.HeldBy, func(held LocatedPod) string { return held.Pod + " on " + held.Node })))
 }
 
 // hostPortsOf returns the ports that the containers and sidecars of the pod take of the host, as in GetHostPorts of
@@ -67,8 +67,8 @@ func hostPortsOf(pod *v1.Pod) []v1.ContainerPort {
 	return ports
 }
 
-// conflicts reports whether one host cannot provide both ports.
-func conflicts(wanted, held v1.ContainerPort) bool {
+// portsConflict reports whether one host cannot provide both ports.
+func portsConflict(wanted, held v1.ContainerPort) bool {
 	taken := fwk.HostPortInfo{}
 	taken.Add(held.HostIP, string(held.Protocol), held.HostPort)
 	return taken.CheckConflict(wanted.HostIP, string(wanted.Protocol), wanted.HostPort)

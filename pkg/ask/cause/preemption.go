@@ -26,9 +26,9 @@ type Preemption struct {
 	StillRefused []Blocked `json:"stillRefused,omitempty"`
 }
 
-// unhelpful returns why no pod makes room for the pod. It returns none if priorities cannot be the reason, or if the scheduler has chosen
+// explainNoPreemption returns why no pod makes room for the pod. It returns none if priorities cannot be the reason, or if the scheduler has chosen
 // victims, which are about to go.
-func (f *Finder) unhelpful(ctx context.Context, v *view, given *v1.Pod) ([]Cause, error) {
+func (f *Finder) explainNoPreemption(ctx context.Context, v *view, given *v1.Pod) ([]Cause, error) {
 	p := Preemption{Priority: corev1.PodPriority(given), Never: given.Spec.PreemptionPolicy != nil && *given.Spec.PreemptionPolicy == v1.PreemptNever}
 	if given.Status.NominatedNodeName != "" {
 		return nil, nil
@@ -49,13 +49,13 @@ func (f *Finder) unhelpful(ctx context.Context, v *view, given *v1.Pod) ([]Cause
 	}
 	if p.Lower > 0 {
 		without := v.state.Without(lower...)
-		result, err := f.place(ctx, without, v.pod)
+		result, err := f.placePod(ctx, without, v.pod)
 		if err != nil {
 			return nil, err
 		}
 		if len(result.Pending) > 0 && result.Pending[0].Cycle != nil {
 			emptied := newView(without, v.pod, newOccupancy(without.Pods), result.Pending[0].Cycle)
-			p.block(emptied)
+			p.addStillRefused(emptied)
 		} else if !p.Never {
 			return nil, nil // with all of them gone there is room: the pods of one node are not enough, or they are about to go
 		}
@@ -63,10 +63,10 @@ func (f *Finder) unhelpful(ctx context.Context, v *view, given *v1.Pod) ([]Cause
 	return []Cause{{Plugin: "DefaultPreemption", Sentence: p.sentence(len(v.verdicts)), Preemption: &p}}, nil
 }
 
-// block adds to StillRefused why each of the nodes refuses the pod without its pods of a lower priority.
-func (p *Preemption) block(emptied *view) {
+// addStillRefused adds to StillRefused why each of the nodes refuses the pod without its pods of a lower priority.
+func (p *Preemption) addStillRefused(emptied *view) {
 	for _, node := range emptied.state.Nodes {
-		why := emptied.whyNot(node)
+		why := emptied.explainRefusal(node)
 		if why == "" || !slices.Contains(p.Nodes, node.Name) {
 			continue
 		}

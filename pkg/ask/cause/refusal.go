@@ -43,13 +43,13 @@ type Amount struct {
 	Field string `json:"field,omitempty"`
 }
 
-// OfRefusal returns the object of the state because of which the API server rejects a request, with the values of both sides. It reads the
+// ExplainDenial returns the object of the state because of which the API server rejects a request, with the values of both sides. It reads the
 // values from the API server's message, so they are those of the failed attempt. It returns none if no such object is the reason, for
 // example if a class does not exist.
-func OfRefusal(state *cluster.State, r cluster.Refusal) []Cause {
+func ExplainDenial(state *cluster.State, r cluster.Refusal) []Cause {
 	in := refusal{Refusal: r, state: state}
 	of := ""
-	if found := inCluster.FindStringSubmatch(r.Message); found != nil && state.Federation != nil && state.Federation.Member(found[1]) != nil {
+	if found := memberPattern.FindStringSubmatch(r.Message); found != nil && state.Federation != nil && state.Federation.Member(found[1]) != nil {
 		in.Message, in.state, of = strings.TrimSuffix(r.Message, found[0]), state.Federation.Member(found[1]).State, found[0]
 	}
 	for _, read := range []func(refusal) *Cause{refusal.exceededQuota, refusal.failedQuota, refusal.limitRange, refusal.defaultLimit, refusal.podSecurity, refusal.policy} {
@@ -61,8 +61,8 @@ func OfRefusal(state *cluster.State, r cluster.Refusal) []Cause {
 	return nil
 }
 
-// inCluster matches what a federation adds to a member's message.
-var inCluster = regexp.MustCompile(`, in cluster (\S+)$`)
+// memberPattern matches what a federation adds to a member's message.
+var memberPattern = regexp.MustCompile(`, in cluster (\S+)$`)
 
 // refusal is a refusal by the API server, with the state that has the refusing objects.
 type refusal struct {
@@ -72,18 +72,18 @@ type refusal struct {
 
 // The words of https://github.com/kubernetes/kubernetes/blob/v1.37.1/staging/src/k8s.io/apiserver/pkg/admission/plugin/resourcequota/controller.go.
 var (
-	exceeded = regexp.MustCompile(`exceeded quota: ([^,\s]+), requested: (\S+), used: (\S+), limited: (\S+)`)
-	failed   = regexp.MustCompile(`failed quota: ([^:\s]+): (.+)`)
+	quotaExceededPattern = regexp.MustCompile(`exceeded quota: ([^,\s]+), requested: (\S+), used: (\S+), limited: (\S+)`)
+	quotaFailedPattern   = regexp.MustCompile(`failed quota: ([^:\s]+): (.+)`)
 )
 
 // exceededQuota returns, for example, "ResourceQuota team/compute: requests.cpu 8 of 8 used, the pod asks 500m".
 func (r refusal) exceededQuota() *Cause {
-	found := exceeded.FindStringSubmatch(r.Message)
+	found := quotaExceededPattern.FindStringSubmatch(r.Message)
 	if found == nil {
 		return nil
 	}
 	d := Denial{Object: "ResourceQuota " + r.Namespace + "/" + found[1]}
-	asked, used, hard := amounts(found[2]), amounts(found[3]), amounts(found[4])
+	asked, used, hard := parseAmounts(found[2]), parseAmounts(found[3]), parseAmounts(found[4])
 	var parts []string
 	for i, a := range asked {
 		amount := Amount{Resource: v1.ResourceName(a[0]), Asked: a[1]}
@@ -91,14 +91,14 @@ func (r refusal) exceededQuota() *Cause {
 			amount.Used, amount.Hard = used[i][1], hard[i][1]
 		}
 		d.Amounts = append(d.Amounts, amount)
-		parts = append(parts, fmt.Sprintf("%s %s of %s used, %s asks %s", amount.Resource, amount.Used, amount.Hard, r.asker(), amount.Asked))
+		parts = append(parts, fmt.Sprintf("%s %s of %s used, %s asks %s", amount.Resource, amount.Used, amount.Hard, r.requestedObject(), amount.Asked))
 	}
 	return &Cause{Plugin: "ResourceQuota", Sentence: d.Object + ": " + strings.Join(parts, "; "), Denial: &d}
 }
 
-// amounts reads "pods=1,requests.cpu=500m".
-func amounts(text string) [][2]string {
-	return list.Each(strings.Split(text, ","), func(part string) [2]string {
+// parseAmounts reads "pods=1,requests.cpu=500m".
+func parseAmounts(text string) [][2]string {
+	return list.Map(strings.Split(text, ","), func(part string) [2]string {
 		name, value, _ := strings.Cut(part, "=")
 		return [2]string{name, value}
 	})
@@ -106,17 +106,17 @@ func amounts(text string) [][2]string {
 
 // failedQuota returns, for example, "ResourceQuota team/compute: the pod must specify requests.cpu for: web".
 func (r refusal) failedQuota() *Cause {
-	found := failed.FindStringSubmatch(r.Message)
+	found := quotaFailedPattern.FindStringSubmatch(r.Message)
 	if found == nil {
 		return nil
 	}
 	d := Denial{Object: "ResourceQuota " + r.Namespace + "/" + found[1], Says: found[2]}
-	return &Cause{Plugin: "ResourceQuota", Sentence: fmt.Sprintf("%s: %s %s", d.Object, r.asker(), d.Says), Denial: &d}
+	return &Cause{Plugin: "ResourceQuota", Sentence: fmt.Sprintf("%s: %s %s", d.Object, r.requestedObject(), d.Says), Denial: &d}
 }
 
-// asker returns a noun for the object that the rejected request would create, such as "the pod".
-func (r refusal) asker() string {
-	found := asking.FindStringSubmatch(r.Message)
+// requestedObject returns a noun for the object that the rejected request would create, such as "the pod".
+func (r refusal) requestedObject() string {
+	found := objectPattern.FindStringSubmatch(r.Message)
 	switch {
 	case found == nil:
 		return "the object"
@@ -129,57 +129,57 @@ func (r refusal) asker() string {
 	return "the " + strings.TrimSuffix(strings.ToLower(kind), "s")
 }
 
-var asking = regexp.MustCompile(`(\S+) "[^"]*" is (?:forbidden|invalid)`)
+var objectPattern = regexp.MustCompile(`(\S+) "[^"]*" is (?:forbidden|invalid)`)
 
 // The words of https://github.com/kubernetes/kubernetes/blob/v1.37.1/plugin/pkg/admission/limitranger/admission.go.
 var (
-	bounded  = regexp.MustCompile(`(minimum|maximum) (\S+) usage per (\w+) is ([\d.]+\w*)(?:, but (request|limit) is ([\d.]+\w*)|\.  No (request|limit) is specified)`)
-	ratioed  = regexp.MustCompile(`(\S+) max limit to request ratio per (\w+) is ([\d.]+\w*), but (?:provided ratio is ([\d.]+)|no (request|limit) is)`)
-	overflow = regexp.MustCompile(`spec\.(\w+)\[(\d+)\]\.resources\.requests: Invalid value: "([^"]+)": must be less than or equal to (\S+) limit of ([\d.]+\w*)`)
+	boundPattern        = regexp.MustCompile(`(minimum|maximum) (\S+) usage per (\w+) is ([\d.]+\w*)(?:, but (request|limit) is ([\d.]+\w*)|\.  No (request|limit) is specified)`)
+	ratioPattern        = regexp.MustCompile(`(\S+) max limit to request ratio per (\w+) is ([\d.]+\w*), but (?:provided ratio is ([\d.]+)|no (request|limit) is)`)
+	defaultLimitPattern = regexp.MustCompile(`spec\.(\w+)\[(\d+)\]\.resources\.requests: Invalid value: "([^"]+)": must be less than or equal to (\S+) limit of ([\d.]+\w*)`)
 )
 
 // limitRange returns, for example, "LimitRange team/limits: a Container has at most 500m cpu, and one here has a request of 1".
 func (r refusal) limitRange() *Cause {
 	var all []Amount
 	var parts []string
-	for _, found := range bounded.FindAllStringSubmatch(r.Message, -1) {
+	for _, found := range boundPattern.FindAllStringSubmatch(r.Message, -1) {
 		a := Amount{Bound: found[1], Resource: v1.ResourceName(found[2]), Of: v1.LimitType(found[3]), Value: found[4], Field: found[5] + found[7], Asked: found[6]}
 		all = append(all, a)
 		least := map[string]string{"minimum": "least", "maximum": "most"}[a.Bound]
-		parts = append(parts, fmt.Sprintf("a %s has at %s %s %s, and %s", a.Of, least, a.Value, a.Resource, a.breaks()))
+		parts = append(parts, fmt.Sprintf("a %s has at %s %s %s, and %s", a.Of, least, a.Value, a.Resource, a.violationText()))
 	}
-	for _, found := range ratioed.FindAllStringSubmatch(r.Message, -1) {
+	for _, found := range ratioPattern.FindAllStringSubmatch(r.Message, -1) {
 		a := Amount{Bound: "maxLimitRequestRatio", Resource: v1.ResourceName(strings.TrimPrefix(found[1], "[")), Of: v1.LimitType(found[2]), Value: found[3], Field: found[5], Asked: found[4]}
 		if a.Field == "" {
 			a.Field, a.Asked = "ratio", strings.TrimSuffix(strings.TrimRight(a.Asked, "0"), ".")
 		}
 		all = append(all, a)
-		parts = append(parts, fmt.Sprintf("the limit of a %s is at most %s times its request of %s, and %s", a.Of, a.Value, a.Resource, a.breaks()))
+		parts = append(parts, fmt.Sprintf("the limit of a %s is at most %s times its request of %s, and %s", a.Of, a.Value, a.Resource, a.violationText()))
 	}
 	if len(all) == 0 {
 		return nil
 	}
-	d := Denial{Object: r.rangeWith(all[0]), Amounts: all}
+	d := Denial{Object: r.findLimitRange(all[0]), Amounts: all}
 	return &Cause{Plugin: "LimitRanger", Sentence: d.Object + ": " + strings.Join(parts, "; "), Denial: &d}
 }
 
-// breaks returns, for example, "one here has a request of 1", or "one here gives no request".
-func (a Amount) breaks() string {
+// violationText returns, for example, "one here has a request of 1", or "one here gives no request".
+func (a Amount) violationText() string {
 	if a.Asked == "" {
 		return "one here gives no " + a.Field
 	}
 	return fmt.Sprintf("one here has a %s of %s", a.Field, a.Asked)
 }
 
-// rangeWith returns the LimitRange of the namespace that sets the bound, as "LimitRange namespace/name"; "" if none does.
-func (r refusal) rangeWith(a Amount) string {
+// findLimitRange returns the LimitRange of the namespace that sets the bound, as "LimitRange namespace/name"; "" if none does.
+func (r refusal) findLimitRange(a Amount) string {
 	for _, limits := range r.state.LimitRanges {
 		if limits.Namespace != r.Namespace {
 			continue
 		}
 		for _, item := range limits.Spec.Limits {
 			of := map[string]v1.ResourceList{"minimum": item.Min, "maximum": item.Max, "maxLimitRequestRatio": item.MaxLimitRequestRatio, "default": item.Default}[a.Bound]
-			if set, given := of[a.Resource]; given && item.Type == a.Of && same(set, a.Value) {
+			if set, given := of[a.Resource]; given && item.Type == a.Of && sameQuantity(set, a.Value) {
 				return "LimitRange " + limits.Namespace + "/" + limits.Name
 			}
 		}
@@ -187,7 +187,7 @@ func (r refusal) rangeWith(a Amount) string {
 	return ""
 }
 
-func same(set resource.Quantity, text string) bool {
+func sameQuantity(set resource.Quantity, text string) bool {
 	value, err := resource.ParseQuantity(text)
 	return err == nil && set.Cmp(value) == 0
 }
@@ -195,12 +195,12 @@ func same(set resource.Quantity, text string) bool {
 // defaultLimit explains a container that requests more than the default limit which a LimitRange gives it: "LimitRange team/limits: gives
 // container web, which sets none, a limit of 500m cpu, less than its request of 700m".
 func (r refusal) defaultLimit() *Cause {
-	found := overflow.FindStringSubmatch(r.Message)
+	found := defaultLimitPattern.FindStringSubmatch(r.Message)
 	if found == nil {
 		return nil
 	}
 	a := Amount{Bound: "default", Resource: v1.ResourceName(found[4]), Of: v1.LimitTypeContainer, Value: found[5], Field: "request", Asked: found[3]}
-	object, container := r.rangeWith(a), r.container(found[1], found[2])
+	object, container := r.findLimitRange(a), r.findContainer(found[1], found[2])
 	if object == "" || container == nil {
 		return nil
 	}
@@ -211,8 +211,8 @@ func (r refusal) defaultLimit() *Cause {
 		Sentence: fmt.Sprintf("%s: gives container %s, which sets none, a limit of %s %s, less than its request of %s", object, container.Name, a.Value, a.Resource, a.Asked)}
 }
 
-// container returns a container of the refused workload's template, by its list and index; nil if the workload does not exist.
-func (r refusal) container(of, index string) *v1.Container {
+// findContainer returns a container of the refused workload's template, by its list and index; nil if the workload does not exist.
+func (r refusal) findContainer(of, index string) *v1.Container {
 	obj := r.state.Find(r.Ref)
 	if obj == nil {
 		return nil
@@ -233,14 +233,14 @@ func (r refusal) container(of, index string) *v1.Container {
 	return nil
 }
 
-// violates matches the words of
+// podSecurityPattern matches the words of
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/staging/src/k8s.io/pod-security-admission/admission/admission.go.
-var violates = regexp.MustCompile(`(?s)violates PodSecurity "([^":]+):([^"]+)": (.*)`)
+var podSecurityPattern = regexp.MustCompile(`(?s)violates PodSecurity "([^":]+):([^"]+)": (.*)`)
 
 // podSecurity returns, for example, "Namespace team: its label pod-security.kubernetes.io/enforce=restricted forbids this". The message has
 // the violations.
 func (r refusal) podSecurity() *Cause {
-	found := violates.FindStringSubmatch(r.Message)
+	found := podSecurityPattern.FindStringSubmatch(r.Message)
 	if found == nil {
 		return nil
 	}
@@ -255,8 +255,8 @@ func (r refusal) podSecurity() *Cause {
 	return &Cause{Plugin: "PodSecurity", Sentence: sentence, Denial: &d}
 }
 
-// bindingOf matches the name of the binding in the message of a ValidatingAdmissionPolicy.
-var bindingOf = regexp.MustCompile(`ValidatingAdmissionPolicy '[^']+' with binding '([^']+)'`)
+// bindingPattern matches the name of the binding in the message of a ValidatingAdmissionPolicy.
+var bindingPattern = regexp.MustCompile(`ValidatingAdmissionPolicy '[^']+' with binding '([^']+)'`)
 
 // policy returns, for example, "ValidatingAdmissionPolicy ceiling, by its binding team: no more than 40 replicas".
 func (r refusal) policy() *Cause {
@@ -266,7 +266,7 @@ func (r refusal) policy() *Cause {
 	}
 	d := Denial{Object: "ValidatingAdmissionPolicy " + name, Says: says}
 	sentence := d.Object
-	if found := bindingOf.FindStringSubmatch(r.Message); found != nil {
+	if found := bindingPattern.FindStringSubmatch(r.Message); found != nil {
 		d.Binding = found[1]
 		sentence += ", by its binding " + d.Binding
 	}

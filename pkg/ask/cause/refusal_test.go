@@ -80,7 +80,7 @@ func TestOfRefusal(t *testing.T) {
 			if len(step.Refused) != 1 {
 				t.Fatalf("%d refusals, one is expected: %v", len(step.Refused), step.Refused)
 			}
-			if diff := cmp.Diff(test.want, cause.OfRefusal(step.State, step.Refused[0])); diff != "" {
+			if diff := cmp.Diff(test.want, cause.ExplainDenial(step.State, step.Refused[0])); diff != "" {
 				t.Errorf("causes (-want +got):\n%s", diff)
 			}
 		})
@@ -94,7 +94,7 @@ func TestOfRefusalInMember(t *testing.T) {
 	fed := &cluster.Federation{Members: []cluster.Member{{Name: "m1", State: &cluster.State{LimitRanges: []*v1.LimitRange{limits}}}}}
 	refusal := cluster.Refusal{Ref: cluster.Ref{Kind: "Deployment", Namespace: "default", Name: "web"}, Pods: 1,
 		Message: `Error creating: pods "web-1" is forbidden: maximum cpu usage per Container is 500m, but request is 1, in cluster m1`}
-	got := cause.OfRefusal(&cluster.State{Federation: fed}, refusal)[0].Sentence
+	got := cause.ExplainDenial(&cluster.State{Federation: fed}, refusal)[0].Sentence
 	if want := "LimitRange default/small: a Container has at most 500m cpu, and one here has a request of 1, in cluster m1"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}

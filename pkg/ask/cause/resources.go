@@ -61,16 +61,16 @@ type Resize struct {
 	Message string `json:"message,omitempty"`
 }
 
-// resizes returns the resizes of pods that change what the scheduler counts of the resource.
-func resizes(pods []*v1.Pod, name v1.ResourceName) []Resize {
+// listResizes returns the resizes of pods that change what the scheduler counts of the resource.
+func listResizes(pods []*v1.Pod, name v1.ResourceName) []Resize {
 	var all []Resize
 	for _, pod := range pods {
 		wanted, counted := podRequests(pod, false)[name], podRequests(pod, true)[name]
-		allocated := podRequests(admission.Allocated(pod), false)[name]
+		allocated := podRequests(admission.AllocatedPod(pod), false)[name]
 		if wanted.Cmp(counted) == 0 && wanted.Cmp(allocated) == 0 {
 			continue
 		}
-		r := Resize{Pod: pod.Namespace + "/" + pod.Name, Wanted: text(wanted), Allocated: text(allocated), Counted: text(counted), State: "InProgress"}
+		r := Resize{Pod: pod.Namespace + "/" + pod.Name, Wanted: quantityText(wanted), Allocated: quantityText(allocated), Counted: quantityText(counted), State: "InProgress"}
 		if _, pending := podutil.GetPodCondition(&pod.Status, v1.PodResizePending); pending != nil {
 			r.State, r.Message = pending.Reason, pending.Message
 		}
@@ -79,9 +79,9 @@ func resizes(pods []*v1.Pod, name v1.ResourceName) []Resize {
 	return all
 }
 
-// text returns, for example, "default/big counts with 8, the larger of the 8 that it wants and the 4 that it has, as its resize is Deferred
+// describe returns, for example, "default/big counts with 8, the larger of the 8 that it wants and the 4 that it has, as its resize is Deferred
 // (Node didn't have enough resource: …)".
-func (r Resize) text() string {
+func (r Resize) describe() string {
 	counts := fmt.Sprintf("the larger of the %s that it wants and the %s that it has", r.Wanted, r.Allocated)
 	if r.State == v1.PodReasonInfeasible {
 		counts = fmt.Sprintf("what it has, not the %s that it wants", r.Wanted)
@@ -115,14 +115,14 @@ func shortages(v *view, r refused) []Cause {
 			}
 			if n++; n == 1 || free.Cmp(short.free) > 0 {
 				short.Node, short.free, short.Pods = node.Name, free, len(v.podsOn[node.Name])
-				short.allocatable, short.Requested = node.Status.Allocatable[name], text(used)
+				short.allocatable, short.Requested = node.Status.Allocatable[name], quantityText(used)
 			}
 		}
 		if n == 0 {
 			continue
 		}
-		short.Resizes = resizes(v.podsOn[short.Node], name)
-		short.Asked, short.Free, short.Allocatable, short.Parts = text(short.asked), text(short.free), text(short.allocatable), parts(v.pod, name)
+		short.Resizes = listResizes(v.podsOn[short.Node], name)
+		short.Asked, short.Free, short.Allocatable, short.Parts = quantityText(short.asked), quantityText(short.free), quantityText(short.allocatable), requestParts(v.pod, name)
 		causes = append(causes, Cause{Plugin: "NodeResourcesFit", Nodes: n, Sentence: short.sentence(), Resource: &short})
 	}
 	slices.SortStableFunc(causes, func(a, b Cause) int { return cmp.Compare(b.Nodes, a.Nodes) })
@@ -137,7 +137,7 @@ func (s *Shortage) sentence() string {
 	}
 	asks := fmt.Sprintf("asks %s %s", s.Asked, s.Resource)
 	if len(s.Parts) > 0 {
-		asks += " (" + strings.Join(list.Each(s.Parts, func(p Part) string { return p.Of + " " + p.Asked }), ", ") + ")"
+		asks += " (" + strings.Join(list.Map(s.Parts, func(p Part) string { return p.Of + " " + p.Asked }), ", ") + ")"
 	}
 	switch {
 	case s.allocatable.IsZero():
@@ -148,12 +148,12 @@ func (s *Shortage) sentence() string {
 	line := fmt.Sprintf("%s; the most that is free is %s on %s (%s allocatable, %s requested by %s)",
 		asks, s.Free, s.Node, s.Allocatable, s.Requested, words.Count(s.Pods, "pod"))
 	if len(s.Resizes) > 0 {
-		line += "; " + words.Few(list.Each(s.Resizes, Resize.text))
+		line += "; " + words.Few(list.Map(s.Resizes, Resize.describe))
 	}
 	return line
 }
 
-func text(q resource.Quantity) string { return q.String() }
+func quantityText(q resource.Quantity) string { return q.String() }
 
 // podRequests returns what the scheduler counts for a pod. For a running pod, what its status says about a resize counts, too. See
 // CalculateResource in
@@ -168,9 +168,9 @@ func podRequests(pod *v1.Pod, runs bool) v1.ResourceList {
 	})
 }
 
-// RoomFor returns a function that reports whether a node has as much of every resource free as the pod asks for, besides what the other
+// HasRoomFor returns a function that reports whether a node has as much of every resource free as the pod asks for, besides what the other
 // pods request.
-func RoomFor(pod *v1.Pod, pods []*v1.Pod) func(*v1.Node) bool {
+func HasRoomFor(pod *v1.Pod, pods []*v1.Pod) func(*v1.Node) bool {
 	on, asks := newOccupancy(pods), podRequests(pod, false)
 	asks[v1.ResourcePods] = *resource.NewQuantity(1, resource.DecimalSI)
 	return func(node *v1.Node) bool {
@@ -197,7 +197,7 @@ func MostFree(name v1.ResourceName, nodes []*v1.Node, pods []*v1.Pod) resource.Q
 	return most
 }
 
-func requestsOf(pods []*v1.Pod) v1.ResourceList {
+func sumRequests(pods []*v1.Pod) v1.ResourceList {
 	sum := v1.ResourceList{}
 	for _, pod := range pods {
 		for name, quantity := range podRequests(pod, true) {

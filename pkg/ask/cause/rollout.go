@@ -46,9 +46,9 @@ func (f *Finder) heldByOld(ctx context.Context, state *cluster.State, pod *v1.Po
 		tries = append(tries, old)
 	}
 	for _, without := range tries {
-		objects := list.Each(without, func(pod *v1.Pod) cluster.Object { return pod })
-		alone := ungrouped(pod)
-		result, err := f.place(ctx, state.Without(objects...).With(alone), alone)
+		objects := list.Map(without, func(pod *v1.Pod) cluster.Object { return pod })
+		alone := withoutGroup(pod)
+		result, err := f.placePod(ctx, state.Without(objects...).With(alone), alone)
 		if err != nil {
 			return nil, err
 		}
@@ -56,7 +56,7 @@ func (f *Finder) heldByOld(ctx context.Context, state *cluster.State, pod *v1.Po
 			continue
 		}
 		fact.Node = result.Placed[0].Node
-		fact.Old = list.Each(without, func(pod *v1.Pod) LocatedPod {
+		fact.Old = list.Map(without, func(pod *v1.Pod) LocatedPod {
 			return LocatedPod{Pod: pod.Namespace + "/" + pod.Name, Node: pod.Spec.NodeName}
 		})
 		return []Cause{{Plugin: "Rollout", Sentence: fact.sentence(), Rollout: fact}}, nil
@@ -77,7 +77,7 @@ func rolloutOf(state *cluster.State, pod *v1.Pod) (*Rollout, []*v1.Pod) {
 		}
 		node, err := daemonutil.GetTargetNodeName(pod)
 		old := list.Where(state.Pods, func(other *v1.Pod) bool {
-			return metav1.IsControlledBy(other, ds) && other.Spec.NodeName == node && cluster.Active(other)
+			return metav1.IsControlledBy(other, ds) && other.Spec.NodeName == node && cluster.IsActive(other)
 		})
 		if err != nil {
 			return nil, nil
@@ -98,7 +98,7 @@ func rolloutOf(state *cluster.State, pod *v1.Pod) (*Rollout, []*v1.Pod) {
 		}
 		old := list.Where(state.Pods, func(other *v1.Pod) bool {
 			of := metav1.GetControllerOfNoCopy(other)
-			return of != nil && of.UID != own.UID && sets[of.UID] != nil && metav1.IsControlledBy(sets[of.UID], d) && other.Spec.NodeName != "" && cluster.Active(other)
+			return of != nil && of.UID != own.UID && sets[of.UID] != nil && metav1.IsControlledBy(sets[of.UID], d) && other.Spec.NodeName != "" && cluster.IsActive(other)
 		})
 		return &Rollout{Ref: cluster.RefTo(d), MaxSurge: deploymentutil.MaxSurge(*d), MaxUnavailable: deploymentutil.MaxUnavailable(*d)}, old
 	}
@@ -108,7 +108,7 @@ func rolloutOf(state *cluster.State, pod *v1.Pod) (*Rollout, []*v1.Pod) {
 // sentence is "old pod web-7d9-x on w-1 holds what it needs, and without that pod it would get w-1; the rollout starts new pods before it stops old
 // ones (maxSurge 1, maxUnavailable 0), and with maxSurge 0 it would stop one first".
 func (r *Rollout) sentence() string {
-	names := list.Each(r.Old, func(p LocatedPod) string {
+	names := list.Map(r.Old, func(p LocatedPod) string {
 		_, name, _ := strings.Cut(p.Pod, "/")
 		return name + " on " + p.Node
 	})

@@ -46,7 +46,7 @@ func TestRolloutCauses(t *testing.T) {
 - name: release
   patch: {target: %s/web, patch: {spec: {template: {metadata: {annotations: {v: "2"}}, spec: {containers: [{name: c, resources: {requests: {cpu: %s}}}]}}}}}
 `, test.kind, test.to))
-			found, err := cause.InRun(t.Context(), result)
+			found, err := cause.ExplainRun(t.Context(), result)
 			if err != nil {
 				t.Fatal(err)
 			}

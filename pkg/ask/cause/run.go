@@ -12,9 +12,9 @@ import (
 	"github.com/faultline/faultline/pkg/simulation"
 )
 
-// InRun returns, for each step, the causes of the pods that are Pending after it. Pods of one workload with the same message share the
+// ExplainRun returns, for each step, the causes of the pods that are Pending after it. Pods of one workload with the same message share the
 // causes of the first.
-func InRun(ctx context.Context, result *simulation.Result) ([]map[types.NamespacedName][]Cause, error) {
+func ExplainRun(ctx context.Context, result *simulation.Result) ([]map[types.NamespacedName][]Cause, error) {
 	f, err := NewFinder(result.Scenario.Config)
 	if err != nil {
 		return nil, err
@@ -22,7 +22,7 @@ func InRun(ctx context.Context, result *simulation.Result) ([]map[types.Namespac
 	defer f.Close()
 	var all []map[types.NamespacedName][]Cause
 	for i := range result.Steps {
-		found, err := f.inStep(ctx, &result.Steps[i])
+		found, err := f.explainStep(ctx, &result.Steps[i])
 		if err != nil {
 			return nil, err
 		}
@@ -31,7 +31,7 @@ func InRun(ctx context.Context, result *simulation.Result) ([]map[types.Namespac
 	return all, nil
 }
 
-func (f *Finder) inStep(ctx context.Context, step *simulation.Step) (map[types.NamespacedName][]Cause, error) {
+func (f *Finder) explainStep(ctx context.Context, step *simulation.Step) (map[types.NamespacedName][]Cause, error) {
 	found := map[types.NamespacedName][]Cause{}
 	owner := step.State.Owners()
 	type group struct {
@@ -39,8 +39,8 @@ func (f *Finder) inStep(ctx context.Context, step *simulation.Step) (map[types.N
 		message string
 	}
 	unbound := list.Where(step.Pending, func(p placement.Pending) bool { return p.Pod.Spec.NodeName == "" })
-	for _, alike := range list.Group(unbound, func(p placement.Pending) group { return group{owner(p.Pod), p.Why()} }) {
-		causes, err := f.OfPending(ctx, step.State, &alike[0])
+	for _, alike := range list.GroupBy(unbound, func(p placement.Pending) group { return group{owner(p.Pod), p.Why()} }) {
+		causes, err := f.ExplainPending(ctx, step.State, &alike[0])
 		if err != nil {
 			return nil, err
 		}
@@ -51,35 +51,35 @@ func (f *Finder) inStep(ctx context.Context, step *simulation.Step) (map[types.N
 	return found, nil
 }
 
-// OfPending returns why a pod of the state is Pending: the gates or the group because of which the scheduler does not try it, or why the
+// ExplainPending returns why a pod of the state is Pending: the gates or the group because of which the scheduler does not try it, or why the
 // scheduler refuses it.
-func (f *Finder) OfPending(ctx context.Context, state *cluster.State, p *placement.Pending) ([]Cause, error) {
-	waits := groupWaits(p)
+func (f *Finder) ExplainPending(ctx context.Context, state *cluster.State, p *placement.Pending) ([]Cause, error) {
+	waits := groupCauses(p)
 	switch {
 	case p.Message == placement.Gated:
-		return append(gates(p.Pod), waits...), nil
+		return append(gateCauses(p.Pod), waits...), nil
 	case p.Untried != "":
 		return waits, nil
 	}
-	refused, err := f.inMember(ctx, state, p)
+	refused, err := f.explainInMember(ctx, state, p)
 	return append(waits, refused...), err
 }
 
-// inMember is [Finder.Causes] for a pod of a single cluster, or of a member of a federation, where only the member's own scheduler and
+// explainInMember is [Finder.Causes] for a pod of a single cluster, or of a member of a federation, where only the member's own scheduler and
 // nodes count.
-func (f *Finder) inMember(ctx context.Context, state *cluster.State, p *placement.Pending) ([]Cause, error) {
+func (f *Finder) explainInMember(ctx context.Context, state *cluster.State, p *placement.Pending) ([]Cause, error) {
 	if state.Federation == nil {
-		return f.Causes(ctx, state, p.Pod, fitting(state, p)...)
+		return f.Causes(ctx, state, p.Pod, fittingPods(state, p)...)
 	}
 	member := state.Federation.Member(p.Pod.Labels[cluster.MemberLabel])
 	if member == nil {
 		return nil, nil
 	}
-	return f.Causes(ctx, member.State, member.Native(p.Pod))
+	return f.Causes(ctx, member.State, member.MemberPod(p.Pod))
 }
 
-// fitting returns the other pods of the pod's group that would have got nodes with it.
-func fitting(state *cluster.State, p *placement.Pending) []*v1.Pod {
+// fittingPods returns the other pods of the pod's group that would have got nodes with it.
+func fittingPods(state *cluster.State, p *placement.Pending) []*v1.Pod {
 	if p.Group == nil {
 		return nil
 	}

@@ -59,11 +59,11 @@ const (
 	Ordinal      RemovalRule = "Ordinal"
 )
 
-// ScaleIns explains each scale-in between two states: a workload with an unchanged template asks for fewer replicas than before, but for at
+// ExplainScaleIns explains each scale-in between two states: a workload with an unchanged template asks for fewer replicas than before, but for at
 // least one. It leaves out a scale-in that upstream's order does not explain, since another cause, such as a lost node, also took pods.
-func ScaleIns(before, after *cluster.State) []ScaleIn {
+func ExplainScaleIns(before, after *cluster.State) []ScaleIn {
 	var found []ScaleIn
-	was := list.By(before.Scalable(), func(obj cluster.Object) types.UID { return obj.GetUID() })
+	was := list.IndexBy(before.Scalable(), func(obj cluster.Object) types.UID { return obj.GetUID() })
 	var pods map[types.UID][]*v1.Pod
 	for _, now := range after.Scalable() {
 		then := was[now.GetUID()]
@@ -79,7 +79,7 @@ func ScaleIns(before, after *cluster.State) []ScaleIn {
 			pods = podsByController(before.Pods)
 		}
 		s := scaleIn{ScaleIn: ScaleIn{Ref: cluster.RefTo(now), Replicas: int(has)}, now: after.Now}
-		if s.split(ownedBy(now, before.ReplicaSets, pods), after) {
+		if s.splitPods(ownedBy(now, before.ReplicaSets, pods), after) {
 			s.Sentence = s.sentence()
 			found = append(found, s.ScaleIn)
 		}
@@ -96,7 +96,7 @@ func sameTemplate(a, b cluster.Object) bool {
 func podsByController(all []*v1.Pod) map[types.UID][]*v1.Pod {
 	pods := map[types.UID][]*v1.Pod{}
 	for _, pod := range all {
-		if ref := metav1.GetControllerOfNoCopy(pod); ref != nil && cluster.Active(pod) {
+		if ref := metav1.GetControllerOfNoCopy(pod); ref != nil && cluster.IsActive(pod) {
 			pods[ref.UID] = append(pods[ref.UID], pod)
 		}
 	}
@@ -126,9 +126,9 @@ type scaleIn struct {
 	zonesBefore, zonesAfter []string
 }
 
-// split divides the pods into those that were removed and those that stayed. It returns false if the controller's order does not put the
+// splitPods divides the pods into those that were removed and those that stayed. It returns false if the controller's order does not put the
 // removed pods first.
-func (s *scaleIn) split(pods []*v1.Pod, after *cluster.State) bool {
+func (s *scaleIn) splitPods(pods []*v1.Pod, after *cluster.State) bool {
 	there := map[types.UID]bool{}
 	for _, pod := range after.Pods {
 		there[pod.UID] = pod.DeletionTimestamp == nil
@@ -155,7 +155,7 @@ func (s *scaleIn) split(pods []*v1.Pod, after *cluster.State) bool {
 		s.Removed = append(s.Removed, s.reasonFor(pod))
 	}
 	for _, pod := range s.stayed {
-		if s.rule(last, pod) == "" {
+		if s.decidingRule(last, pod) == "" {
 			s.Alike = append(s.Alike, pod.Name)
 		}
 	}
@@ -188,12 +188,12 @@ func (s *scaleIn) compare(a, b *v1.Pod) int {
 // less reports whether the controller removes a before b: a ReplicaSet by upstream's order, a StatefulSet by ordinals.
 func (s *scaleIn) less(a, b *v1.Pod) bool {
 	if s.Kind == "StatefulSet" {
-		return ordinalOf(a) > ordinalOf(b)
+		return ordinal(a) > ordinal(b)
 	}
 	return upstream.ActivePodsWithRanks{Pods: []*v1.Pod{a, b}, Rank: []int{s.onNode[a.Spec.NodeName], s.onNode[b.Spec.NodeName]}, Now: s.now}.Less(0, 1)
 }
 
-func ordinalOf(pod *v1.Pod) int {
+func ordinal(pod *v1.Pod) int {
 	n, _ := strconv.Atoi(pod.Name[strings.LastIndex(pod.Name, "-")+1:])
 	return n
 }
@@ -202,7 +202,7 @@ func ordinalOf(pod *v1.Pod) int {
 func (s *scaleIn) reasonFor(pod *v1.Pod) RemovedPod {
 	removed := RemovedPod{Name: pod.Name, Node: pod.Spec.NodeName}
 	for _, next := range s.stayed {
-		if removed.Rule = s.rule(pod, next); removed.Rule != "" {
+		if removed.Rule = s.decidingRule(pod, next); removed.Rule != "" {
 			removed.Than = next.Name
 			break
 		}
@@ -210,8 +210,8 @@ func (s *scaleIn) reasonFor(pod *v1.Pod) RemovedPod {
 	return removed
 }
 
-// rule returns the first rule that distinguishes the pods, given that pod is removed before next; "" if none does.
-func (s *scaleIn) rule(pod, next *v1.Pod) RemovalRule {
+// decidingRule returns the first rule that distinguishes the pods, given that pod is removed before next; "" if none does.
+func (s *scaleIn) decidingRule(pod, next *v1.Pod) RemovalRule {
 	cost := func(pod *v1.Pod) int32 {
 		cost, _ := helper.GetDeletionCostFromPodAnnotations(pod.Annotations)
 		return cost
@@ -246,12 +246,12 @@ func (s *scaleIn) rule(pod, next *v1.Pod) RemovalRule {
 
 // sentence says which pods were removed, by which rules, and what the rules do not look at.
 func (s *scaleIn) sentence() string {
-	names := list.Each(s.Removed, func(p RemovedPod) string { return p.Name })
+	names := list.Map(s.Removed, func(p RemovedPod) string { return p.Name })
 	if s.Kind == "StatefulSet" {
 		return fmt.Sprintf("%s: of its %s, %s went: a StatefulSet removes its highest ordinals first.", s.Ref, words.Count(s.Before, "pod"), words.Few(names))
 	}
 	var clauses []string
-	for _, group := range list.Group(s.Removed, func(p RemovedPod) RemovedPod { return RemovedPod{Rule: p.Rule, Than: p.Than} }) {
+	for _, group := range list.GroupBy(s.Removed, func(p RemovedPod) RemovedPod { return RemovedPod{Rule: p.Rule, Than: p.Than} }) {
 		if group[0].Rule != "" {
 			clauses = append(clauses, s.clause(group))
 		}
@@ -277,7 +277,7 @@ func (s *scaleIn) clause(pods []RemovedPod) string {
 	case DeletionCost:
 		return fmt.Sprintf("%d %s a lower annotation %s than %s", n, words.Pick(n, "has", "have"), v1.PodDeletionCost, than)
 	case Colocated:
-		nodes := list.Once(list.Each(pods, func(p RemovedPod) string { return fmt.Sprintf("%s %d", p.Node, s.onNode[p.Node]) }))
+		nodes := list.Distinct(list.Map(pods, func(p RemovedPod) string { return fmt.Sprintf("%s %d", p.Node, s.onNode[p.Node]) }))
 		slices.Sort(nodes)
 		i := slices.IndexFunc(s.stayed, func(pod *v1.Pod) bool { return pod.Name == than })
 		node := s.stayed[i].Spec.NodeName

@@ -17,9 +17,9 @@ import (
 	"github.com/faultline/faultline/pkg/internal/runtest"
 )
 
-// scaled returns the states before and after a scale-in: a ReplicaSet with a pod p0, p1 … for each function, which changes the pod, and
+// scaleInStates returns the states before and after a scale-in: a ReplicaSet with a pod p0, p1 … for each function, which changes the pod, and
 // then with two replicas and without the pods that went.
-func scaled(pods []func(*v1.Pod), went ...string) (before, after *cluster.State) {
+func scaleInStates(pods []func(*v1.Pod), went ...string) (before, after *cluster.State) {
 	rs := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "web"}, Spec: appsv1.ReplicaSetSpec{Replicas: ptr.To(int32(len(pods)))}}
 	before = new(cluster.State).With(rs)
 	before.Now = metav1.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC)
@@ -72,7 +72,7 @@ func TestScaleIns(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got string
-			for _, s := range cause.ScaleIns(scaled(test.pods, test.went...)) {
+			for _, s := range cause.ExplainScaleIns(scaleInStates(test.pods, test.went...)) {
 				got += s.Sentence
 			}
 			if diff := cmp.Diff(test.want, got); diff != "" {
@@ -102,7 +102,7 @@ steps:
 	var got []string
 	before := result.Initial
 	for _, step := range result.Steps {
-		for _, s := range cause.ScaleIns(before, step.State) {
+		for _, s := range cause.ExplainScaleIns(before, step.State) {
 			got = append(got, s.Sentence)
 		}
 		before = step.State

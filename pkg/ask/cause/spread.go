@@ -87,7 +87,7 @@ func spreads(v *view, r refused) []Cause {
 		if n == 0 {
 			continue
 		}
-		v.block(&spread, c)
+		v.addBlocked(&spread, c)
 		causes = append(causes, Cause{Plugin: "PodTopologySpread", Nodes: n, Sentence: spread.sentence(), Spread: &spread})
 	}
 	return causes
@@ -123,8 +123,8 @@ func (v *view) countSpread(all []v1.TopologySpreadConstraint, c *v1.TopologySpre
 	return sortedDomains(counts)
 }
 
-// block adds to s why the domains with the fewest pods take no pod.
-func (v *view) block(s *Spread, c *v1.TopologySpreadConstraint) {
+// addBlocked adds to s why the domains with the fewest pods take no pod.
+func (v *view) addBlocked(s *Spread, c *v1.TopologySpreadConstraint) {
 	var at []string
 	for _, d := range s.Domains {
 		if d.Pods == s.Domains[0].Pods {
@@ -135,7 +135,7 @@ func (v *view) block(s *Spread, c *v1.TopologySpreadConstraint) {
 		if !slices.Contains(at, node.Labels[c.TopologyKey]) || !cluster.SpreadIncludes(c, node, v.pod) {
 			continue
 		}
-		why := v.whyNot(node)
+		why := v.explainRefusal(node)
 		if why == "" {
 			continue
 		}
@@ -158,7 +158,7 @@ func (s *Spread) sentence() string {
 	least := s.leastDomains()
 	noun := DomainNoun(s.TopologyKey)
 	var b strings.Builder
-	fmt.Fprintf(&b, "the spread over %s counts %s; ", s.TopologyKey, s.counts())
+	fmt.Fprintf(&b, "the spread over %s counts %s; ", s.TopologyKey, s.countsText())
 	switch {
 	case int(s.MinDomains) > len(s.Domains):
 		fmt.Fprintf(&b, "minDomains wants %s and there %s %d, so the fewest counts as 0, and no %s may have more than %d (maxSkew)",
@@ -167,7 +167,7 @@ func (s *Spread) sentence() string {
 		fmt.Fprintf(&b, "%s %s the fewest (%d), so no %s may have more than %d (maxSkew %d)",
 			words.Few(least), words.Pick(len(least), "has", "have"), s.Least, noun, s.Least+int(s.MaxSkew), s.MaxSkew)
 		if len(s.Blocked) > 0 {
-			fmt.Fprintf(&b, "; %s no pod (%s)", words.Pick(len(least), "it takes", "they take"), strings.Join(list.Each(s.Blocked, s.blocked), "; "))
+			fmt.Fprintf(&b, "; %s no pod (%s)", words.Pick(len(least), "it takes", "they take"), strings.Join(list.Map(s.Blocked, s.blockedText), "; "))
 		}
 		if s.IgnoresTaints {
 			fmt.Fprintf(&b, " and %s, since nodeTaintsPolicy is Ignore", words.Pick(len(least), "counts", "count"))
@@ -183,10 +183,10 @@ func missingLabel(nodes []string) string {
 	return words.Few(nodes) + words.Pick(len(nodes), " lacks it", " lack it")
 }
 
-// counts returns, for example, "e1 2, e2 0, e3 1", by name.
-func (s *Spread) counts() string {
+// countsText returns, for example, "e1 2, e2 0, e3 1", by name.
+func (s *Spread) countsText() string {
 	byName := slices.SortedFunc(slices.Values(s.Domains), func(a, b Domain) int { return strings.Compare(a.Domain, b.Domain) })
-	return words.Few(list.Each(byName, func(d Domain) string { return fmt.Sprintf("%s %d", d.Domain, d.Pods) }))
+	return words.Few(list.Map(byName, func(d Domain) string { return fmt.Sprintf("%s %d", d.Domain, d.Pods) }))
 }
 
 func (s *Spread) leastDomains() []string {
@@ -199,8 +199,8 @@ func (s *Spread) leastDomains() []string {
 	return names
 }
 
-// blocked returns, for example, "n-3: no answer from the kubelet"; without the nodes if they are all the domains with the fewest pods.
-func (s *Spread) blocked(b Blocked) string {
+// blockedText returns, for example, "n-3: no answer from the kubelet"; without the nodes if they are all the domains with the fewest pods.
+func (s *Spread) blockedText(b Blocked) string {
 	if slices.Equal(slices.Sorted(slices.Values(b.Nodes)), slices.Sorted(slices.Values(s.leastDomains()))) {
 		return b.Why
 	}
@@ -234,8 +234,8 @@ func sortedDomains(counts map[string]int) []Domain {
 	return domains
 }
 
-// whyNot says in a few words why the node refuses the pod; "" if the scheduler did not refuse it.
-func (v *view) whyNot(node *v1.Node) string {
+// explainRefusal says in a few words why the node refuses the pod; "" if the scheduler did not refuse it.
+func (v *view) explainRefusal(node *v1.Node) string {
 	verdict, refused := v.verdicts[node.Name]
 	if !refused {
 		return ""

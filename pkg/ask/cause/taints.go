@@ -89,6 +89,6 @@ func taintState(taint *v1.Taint) string {
 
 // cordons returns the nodes that NodeUnschedulable refuses.
 func cordons(_ *view, r refused) []Cause {
-	nodes := list.Each(r.nodes, func(node *v1.Node) string { return node.Name })
+	nodes := list.Map(r.nodes, func(node *v1.Node) string { return node.Name })
 	return []Cause{{Plugin: "NodeUnschedulable", Nodes: len(nodes), Sentence: "cordoned: " + someNodes(nodes), Cordoned: nodes}}
 }

@@ -60,7 +60,7 @@ func (v *view) unfit(pv *v1.PersistentVolume, claim *v1.PersistentVolumeClaim) s
 	case storagehelpers.CheckVolumeModeMismatches(&claim.Spec, &pv.Spec):
 		return fmt.Sprintf("has volumeMode %s", ptr.Deref(pv.Spec.VolumeMode, v1.PersistentVolumeFilesystem))
 	case !storagehelpers.CheckAccessModes(claim, pv):
-		return "is " + words.And(list.Each(pv.Spec.AccessModes, func(m v1.PersistentVolumeAccessMode) string { return string(m) }))
+		return "is " + words.And(list.Map(pv.Spec.AccessModes, func(m v1.PersistentVolumeAccessMode) string { return string(m) }))
 	case claim.Spec.Selector != nil && err == nil && !selector.Matches(labels.Set(pv.Labels)):
 		return "has other labels than the claim selects"
 	}
@@ -68,7 +68,7 @@ func (v *view) unfit(pv *v1.PersistentVolume, claim *v1.PersistentVolumeClaim) s
 	if len(reached) == 0 {
 		return "is on a node that is not there"
 	}
-	return "is on " + strings.Join(list.Each(reached, func(b Blocked) string { return words.Few(b.Nodes) + " (" + b.Why + ")" }), "; ")
+	return "is on " + strings.Join(list.Map(reached, func(b Blocked) string { return words.Few(b.Nodes) + " (" + b.Why + ")" }), "; ")
 }
 
 // claimsOf returns the claims of the pod, in the order of its volumes; an object is nil if no claim has the name.
@@ -123,7 +123,7 @@ func volumeBindings(v *view, r refused) []Cause {
 				continue
 			}
 			for _, term := range pv.Spec.NodeAffinity.Required.NodeSelectorTerms {
-				fact.Wants = append(fact.Wants, words.And(list.Each(term.MatchExpressions, func(e v1.NodeSelectorRequirement) string { return expressionText(&e) })))
+				fact.Wants = append(fact.Wants, words.And(list.Map(term.MatchExpressions, func(e v1.NodeSelectorRequirement) string { return expressionText(&e) })))
 			}
 			fact.Reached = v.blockedNodes(func(node *v1.Node) bool { return storagehelpers.CheckNodeAffinity(pv, node.Labels) == nil })
 			causes = append(causes, Cause{Plugin: "VolumeBinding", Nodes: len(away), Sentence: fact.reachSentence(), Volume: &fact})
@@ -147,7 +147,7 @@ func (v *view) blockedNodes(is func(*v1.Node) bool) []Blocked {
 		if !is(node) {
 			continue
 		}
-		why := v.whyNot(node)
+		why := v.explainRefusal(node)
 		at := slices.IndexFunc(all, func(b Blocked) bool { return b.Why == why })
 		if at < 0 {
 			at = len(all)
@@ -165,7 +165,7 @@ func (f *Volume) reachSentence() string {
 	if len(f.Reached) == 0 {
 		return s + ", and there is none"
 	}
-	return s + ": " + strings.Join(list.Each(f.Reached, func(b Blocked) string { return words.Few(b.Nodes) + " (" + b.Why + ")" }), "; ")
+	return s + ": " + strings.Join(list.Map(f.Reached, func(b Blocked) string { return words.Few(b.Nodes) + " (" + b.Why + ")" }), "; ")
 }
 
 // unboundSentence says why a claim without a volume gets none on the nodes.
@@ -179,9 +179,9 @@ func (v *view) unboundSentence(f *Volume, claim *v1.PersistentVolumeClaim) strin
 		return storagehelpers.GetPersistentVolumeClass(pv) == f.Class && (pv.Spec.ClaimRef == nil || storagehelpers.IsVolumeBoundToClaim(pv, claim))
 	})
 	volumes := fmt.Sprintf("; %s of the class %s free", words.Count(len(free), "volume"), words.Pick(len(free), "is", "are"))
-	f.Free = list.Each(free, func(pv *v1.PersistentVolume) FreeVolume { return FreeVolume{pv.Name, v.unfit(pv, claim)} })
+	f.Free = list.Map(free, func(pv *v1.PersistentVolume) FreeVolume { return FreeVolume{pv.Name, v.unfit(pv, claim)} })
 	if len(free) > 0 {
-		volumes += ": " + words.Few(list.Each(f.Free, func(free FreeVolume) string { return free.Volume + " " + free.Why }))
+		volumes += ": " + words.Few(list.Map(f.Free, func(free FreeVolume) string { return free.Volume + " " + free.Why }))
 	}
 	switch {
 	case f.Class == "":
@@ -233,10 +233,10 @@ func volumeZones(v *view, r refused) []Cause {
 				continue
 			}
 			fact := Volume{Claim: names[i], Volume: pv.Name, Wants: []string{key + "=" + value}}
-			fact.Has = list.Once(list.Each(away, func(node *v1.Node) string { return key + "=" + node.Labels[key] }))
+			fact.Has = list.Distinct(list.Map(away, func(node *v1.Node) string { return key + "=" + node.Labels[key] }))
 			causes = append(causes, Cause{Plugin: "VolumeZone", Nodes: len(away), Volume: &fact, Sentence: fmt.Sprintf(
 				"volume %s of claim %s has the label %s; %s %s %s", pv.Name, names[i], fact.Wants[0],
-				words.Few(list.Each(away, func(node *v1.Node) string { return node.Name })), words.Pick(len(away), "has", "have"), words.Few(fact.Has))})
+				words.Few(list.Map(away, func(node *v1.Node) string { return node.Name })), words.Pick(len(away), "has", "have"), words.Few(fact.Has))})
 		}
 	}
 	return causes
@@ -246,17 +246,17 @@ func volumeZones(v *view, r refused) []Cause {
 // has the most room.
 func volumeLimits(v *view, r refused) []Cause {
 	var causes []Cause
-	asked := v.attached([]*v1.Pod{v.pod})
+	asked := v.attachedVolumes([]*v1.Pod{v.pod})
 	for _, driver := range slices.Sorted(maps.Keys(asked)) {
 		fact := Volume{Driver: driver}
 		n := 0
 		for _, node := range r.nodes {
 			limit := v.limitOf(node.Name, driver)
-			on := v.attached(append(slices.Clip(v.podsOn[node.Name]), v.pod))[driver]
+			on := v.attachedVolumes(append(slices.Clip(v.podsOn[node.Name]), v.pod))[driver]
 			if limit < 0 || len(on) <= int(limit) {
 				continue
 			}
-			has := len(v.attached(v.podsOn[node.Name])[driver])
+			has := len(v.attachedVolumes(v.podsOn[node.Name])[driver])
 			if n++; n == 1 || int(limit)-has > int(fact.Limit)-fact.Attached {
 				fact.Node, fact.Limit, fact.Attached = node.Name, limit, has
 			}
@@ -284,8 +284,8 @@ func (v *view) limitOf(node, driver string) int32 {
 	return -1
 }
 
-// attached returns the volumes of the pods' claims by driver. A claim that is not bound counts for the provisioner of its storage class.
-func (v *view) attached(pods []*v1.Pod) map[string]sets.Set[string] {
+// attachedVolumes returns the volumes of the pods' claims by driver. A claim that is not bound counts for the provisioner of its storage class.
+func (v *view) attachedVolumes(pods []*v1.Pod) map[string]sets.Set[string] {
 	by := map[string]sets.Set[string]{}
 	for _, pod := range pods {
 		_, claims := v.claimsOf(pod)

@@ -26,9 +26,9 @@ type PodGroup struct {
 	Refused []string `json:"refused,omitempty"`
 }
 
-// gates returns, for example, "example.com/quota keeps the scheduler from trying the pod, until whoever set the gate removes it".
-func gates(pod *v1.Pod) []Cause {
-	names := list.Each(pod.Spec.SchedulingGates, func(gate v1.PodSchedulingGate) string { return gate.Name })
+// gateCauses returns, for example, "example.com/quota keeps the scheduler from trying the pod, until whoever set the gate removes it".
+func gateCauses(pod *v1.Pod) []Cause {
+	names := list.Map(pod.Spec.SchedulingGates, func(gate v1.PodSchedulingGate) string { return gate.Name })
 	if len(names) == 0 {
 		return nil
 	}
@@ -36,8 +36,8 @@ func gates(pod *v1.Pod) []Cause {
 		words.And(names), words.Pick(len(names), "keeps", "keep"), words.Pick(len(names), "the gate", "the gates"), words.Pick(len(names), "it", "them"))}}
 }
 
-// groupWaits returns the pod group with which the pod waits, and which of its pods keep the others waiting.
-func groupWaits(p *placement.Pending) []Cause {
+// groupCauses returns the pod group with which the pod waits, and which of its pods keep the others waiting.
+func groupCauses(p *placement.Pending) []Cause {
 	if p.Group == nil {
 		return nil
 	}

@@ -35,8 +35,8 @@ func (c *Claim) Variant() scenario.Variant {
 	return scenario.Variant{Name: c.Says, Nodes: c.Nodes, Patches: c.Patches, Steps: c.Steps}
 }
 
-// Unique returns the claims with unique sentences, which variants need as names: it adds (2), (3) and so on to repeated sentences.
-func Unique(claims []Claim) []Claim {
+// MakeUnique returns the claims with unique sentences, which variants need as names: it adds (2), (3) and so on to repeated sentences.
+func MakeUnique(claims []Claim) []Claim {
 	claims = slices.Clone(claims)
 	seen := map[string]int{}
 	for i := range claims {
@@ -47,27 +47,27 @@ func Unique(claims []Claim) []Claim {
 	return claims
 }
 
-// before is the name of the step of a claim after which the cluster is as the input leaves it.
-const before = "before"
+// beforeStepName is the name of the step of a claim after which the cluster is as the input leaves it.
+const beforeStepName = "before"
 
-// Before returns a step that does nothing. It is the first step of a claim that compares later steps with the cluster as the input leaves
-// it; see [SinceBefore].
-func Before() scenario.Step {
-	return scenario.Step{Name: before, Expect: &scenario.Expect{NewlyPending: &scenario.NewlyPending{}}}
+// BeforeStep returns a step that does nothing. It is the first step of a claim that compares later steps with the cluster as the input leaves
+// it; see [NewlyPendingSinceBefore].
+func BeforeStep() scenario.Step {
+	return scenario.Step{Name: beforeStepName, Expect: &scenario.Expect{NewlyPending: &scenario.NewlyPending{}}}
 }
 
-// Name returns the workload as an expectation names it: namespace/kind/name.
-func Name(of cluster.Ref) string {
+// WorkloadName returns the workload as an expectation names it: namespace/kind/name.
+func WorkloadName(of cluster.Ref) string {
 	if of.Namespace == "" {
 		return of.String()
 	}
 	return of.Namespace + "/" + of.String()
 }
 
-// SinceBefore returns the expectation that exactly these pods, by workload, are newly Pending since the step [Before] of the claim.
-func SinceBefore(pods map[cluster.Ref]int) *scenario.NewlyPending {
+// NewlyPendingSinceBefore returns the expectation that exactly these pods, by workload, are newly Pending since the step [BeforeStep] of the claim.
+func NewlyPendingSinceBefore(pods map[cluster.Ref]int) *scenario.NewlyPending {
 	expect := NewlyPending(pods)
-	expect.Since = before
+	expect.Since = beforeStepName
 	return expect
 }
 
@@ -79,14 +79,14 @@ func NewlyPending(pods map[cluster.Ref]int) *scenario.NewlyPending {
 			if expect.Pods == nil {
 				expect.Pods = map[string]int{}
 			}
-			expect.Pods[Name(owner)] = n
+			expect.Pods[WorkloadName(owner)] = n
 		}
 	}
 	return expect
 }
 
-// Words describes which pods are newly Pending: "no pod newly Pending" or "newly Pending 1 of shop/deployment/web".
-func Words(newly *scenario.NewlyPending) string {
+// DescribeNewlyPending describes which pods are newly Pending: "no pod newly Pending" or "newly Pending 1 of shop/deployment/web".
+func DescribeNewlyPending(newly *scenario.NewlyPending) string {
 	if len(newly.Pods) == 0 {
 		return "no pod newly Pending"
 	}
@@ -103,7 +103,7 @@ func WorkloadPods(state *cluster.State, workloads map[cluster.Ref]bool) []scenar
 	counts := state.PodCounts()
 	var all []scenario.WorkloadPods
 	for _, of := range slices.SortedFunc(maps.Keys(workloads), cluster.Ref.Compare) {
-		all = append(all, scenario.WorkloadPods{Workload: Name(of), Running: ptr.To(counts[of].Running), Pending: ptr.To(counts[of].Pending)})
+		all = append(all, scenario.WorkloadPods{Workload: WorkloadName(of), Running: ptr.To(counts[of].Running), Pending: ptr.To(counts[of].Pending)})
 	}
 	return all
 }

@@ -17,16 +17,16 @@ import (
 // removals its drain does not end, or leaves exactly the named pods newly Pending. It claims nothing about nodes that stay for other
 // reasons: nodes that were not tried, and nodes that stay because of the API server, an autoscaler or a loss.
 func (a *Answer) Claims() []claim.Claim {
-	removal := a.removal()
-	claims := a.stay(removal)
+	removal := a.removalClaim()
+	claims := a.stayClaims(removal)
 	if len(a.Removed) > 0 {
 		claims = slices.Insert(claims, 0, removal)
 	}
 	return claims
 }
 
-// stay claims, after the removal of the others, why nodes stay.
-func (a *Answer) stay(removal claim.Claim) []claim.Claim {
+// stayClaims claims, after the removal of the others, why nodes stay.
+func (a *Answer) stayClaims(removal claim.Claim) []claim.Claim {
 	var claims []claim.Claim
 	if slices.ContainsFunc(a.Stays, func(s Stay) bool { return s.Why == ByFailure }) {
 		return nil // they were tried when more nodes had gone
@@ -47,8 +47,8 @@ func (a *Answer) stay(removal claim.Claim) []claim.Claim {
 			for _, pod := range s.Pods {
 				newly[pod.Owner()]++
 			}
-			last.Expect = &scenario.Expect{NewlyPending: claim.SinceBefore(newly)}
-			c.Says = fmt.Sprintf("%s stays, since without it there is %s", s.Node, claim.Words(last.Expect.NewlyPending))
+			last.Expect = &scenario.Expect{NewlyPending: claim.NewlyPendingSinceBefore(newly)}
+			c.Says = fmt.Sprintf("%s stays, since without it there is %s", s.Node, claim.DescribeNewlyPending(last.Expect.NewlyPending))
 		default:
 			continue
 		}
@@ -57,15 +57,15 @@ func (a *Answer) stay(removal claim.Claim) []claim.Claim {
 	return claims
 }
 
-// removal claims that the nodes in Removed can go.
-func (a *Answer) removal() claim.Claim {
+// removalClaim claims that the nodes in Removed can go.
+func (a *Answer) removalClaim() claim.Claim {
 	var names []string
 	for _, r := range a.Removed {
 		names = append(names, r.Node)
 	}
-	c := claim.Claim{Says: fmt.Sprintf("%s can go, with no pod newly Pending", words.Few(names)), Steps: []scenario.Step{claim.Before()}}
+	c := claim.Claim{Says: fmt.Sprintf("%s can go, with no pod newly Pending", words.Few(names)), Steps: []scenario.Step{claim.BeforeStep()}}
 	for _, step := range a.Steps {
-		step.Expect = &scenario.Expect{NewlyPending: claim.SinceBefore(nil)}
+		step.Expect = &scenario.Expect{NewlyPending: claim.NewlyPendingSinceBefore(nil)}
 		if step.Drain != nil {
 			step.Expect.Drained = ptr.To(true)
 		}

@@ -107,8 +107,8 @@ type Stay struct {
 	// Message is what kubectl, the API server or kube-scheduler says about the first of these pods.
 	Message string `json:"message,omitempty"`
 
-	removed int             // number of nodes that had been removed when this one was tried
-	steps   []scenario.Step // the steps of the try
+	removedBefore int             // number of nodes that had been removed when this one was tried
+	steps         []scenario.Step // the steps of the try
 }
 
 // Stranded is the number of pods that the worst loss of a domain of the level leaves without a node, Before the removals and After them.
@@ -121,38 +121,38 @@ type Stranded struct {
 // Run finds the nodes that can go after the last step of the result, in a world of its scenario. If the context ends, Run returns its error
 // and what is known by then, nil if no node was tried; the result's Partial then says so.
 func Run(ctx context.Context, w *world.Cluster, result *simulation.Result, opts Options) (*Answer, error) {
-	course, err := simulation.GoOn(w, result, simulation.Options{})
+	course, err := simulation.Continue(w, result, simulation.Options{})
 	if err != nil {
 		return nil, err
 	}
-	c := &consolidation{Options: opts, course: course, groups: result.Scenario.Autoscaler, answer: &Answer{Survive: opts.Survive, Removed: []Removed{}, Stays: []Stay{}}, before: course.State().Crews(), refused: map[cluster.Ref]int{}, first: map[string]int{}}
+	c := &consolidation{Options: opts, course: course, groups: result.Scenario.Autoscaler, answer: &Answer{Survive: opts.Survive, Removed: []Removed{}, Stays: []Stay{}}, crewsBefore: course.State().PodsByWorkload(), refusedBefore: map[cluster.Ref]int{}, firstTries: map[string]int{}}
 	state := course.State()
 	c.owner = state.Owners()
 	for _, r := range state.Refused {
-		c.refused[r.Ref] += r.Pods
+		c.refusedBefore[r.Ref] += r.Pods
 	}
-	err = c.all(ctx, state)
+	err = c.tryAll(ctx, state)
 	if err == nil {
-		err = c.survive(ctx, result, &result.Steps[len(result.Steps)-1])
+		err = c.keepSurviving(ctx, result, &result.Steps[len(result.Steps)-1])
 	}
 	if err != nil {
-		return c.partly(ctx, result, err)
+		return c.interruptedAnswer(ctx, result, err)
 	}
 	c.conclude()
 	return c.answer, nil
 }
 
-// partly returns what is known when the context has ended: the nodes that can go, the nodes that stay, and how many were not tried. If
+// interruptedAnswer returns what is known when the context has ended: the nodes that can go, the nodes that stay, and how many were not tried. If
 // losses have to be survived, it keeps only the removals that are known to survive them.
-func (c *consolidation) partly(ctx context.Context, result *simulation.Result, err error) (*Answer, error) {
-	if ctx.Err() == nil || len(c.first) == 0 {
+func (c *consolidation) interruptedAnswer(ctx context.Context, result *simulation.Result, err error) (*Answer, error) {
+	if ctx.Err() == nil || len(c.firstTries) == 0 {
 		return nil, err
 	}
-	result.Partial = fmt.Sprintf("interrupted after %d of %s", len(c.first), words.Count(len(c.first)+c.answer.Untried, "node"))
+	result.Partial = fmt.Sprintf("interrupted after %d of %s", len(c.firstTries), words.Count(len(c.firstTries)+c.answer.Untried, "node"))
 	if went := len(c.answer.Removed); len(c.Survive) > 0 && went > c.survived {
 		result.Partial += fmt.Sprintf("; %d can go while no node fails, and for %d of them losses of %s were not tried", went, went-c.survived, words.Or(c.Survive))
 		c.answer.Unproven, c.answer.Removed = went-c.survived, c.answer.Removed[:c.survived]
-		if again := c.course.Back(2 * c.survived); again != nil {
+		if again := c.course.Rewind(2 * c.survived); again != nil {
 			return nil, again
 		}
 	}
@@ -163,53 +163,53 @@ func (c *consolidation) partly(ctx context.Context, result *simulation.Result, e
 // consolidation is a consolidation under way.
 type consolidation struct {
 	Options
-	course  *simulation.Course
-	groups  *scenario.Autoscaler
-	answer  *Answer
-	owner   func(*v1.Pod) cluster.Ref
-	before  map[cluster.Ref]cluster.Crew // the pods at the start
-	refused map[cluster.Ref]int          // pods that the API server refused to create at the start
-	first   map[string]int               // the position of each node in the order of first tries, from 1
-	retried []Stay                       // the results of earlier tries of the nodes that are tried again
+	course        *simulation.Course
+	groups        *scenario.Autoscaler
+	answer        *Answer
+	owner         func(*v1.Pod) cluster.Ref
+	crewsBefore   map[cluster.Ref]cluster.WorkloadPods // the pods at the start
+	refusedBefore map[cluster.Ref]int                  // pods that the API server refused to create at the start
+	firstTries    map[string]int                       // the position of each node in the order of first tries, from 1
+	retried       []Stay                               // the results of earlier tries of the nodes that are tried again
 	// survived is the number of removals that are known to survive the losses.
 	survived int
 }
 
-// all tries each node, the one that is least used at that moment first. After others have gone it tries the nodes that stay again: a pod
+// tryAll tries each node, the one that is least used at that moment first. After others have gone it tries the nodes that stay again: a pod
 // that was Pending before another node went may run now, so that its budget allows an eviction.
-func (c *consolidation) all(ctx context.Context, state *cluster.State) error {
+func (c *consolidation) tryAll(ctx context.Context, state *cluster.State) error {
 	c.answer.Nodes = len(state.Nodes)
 	controlPlanes := cluster.ControlPlanes(state.Nodes, state.Pods)
 	var rest []string
 	for _, node := range state.Nodes {
 		switch {
 		case slices.Contains(c.Keep, node.Name):
-			c.stays(Stay{Node: node.Name, Why: Kept})
+			c.appendStay(Stay{Node: node.Name, Why: Kept})
 		case len(c.Among) == 0 && controlPlanes[node.Name]:
-			c.stays(Stay{Node: node.Name, Why: ControlPlane})
+			c.appendStay(Stay{Node: node.Name, Why: ControlPlane})
 		case len(c.Among) > 0 && !slices.Contains(c.Among, node.Name):
 		default:
 			rest = append(rest, node.Name)
 		}
 	}
 	total := 0
-	for ; len(rest) > 0; rest = c.again() {
+	for ; len(rest) > 0; rest = c.takeRetries() {
 		total += len(rest)
-		if err := c.each(ctx, rest, total); err != nil {
+		if err := c.tryEach(ctx, rest, total); err != nil {
 			return err
 		}
 	}
-	slices.SortStableFunc(c.answer.Stays, func(a, b Stay) int { return cmp.Compare(c.first[a.Node], c.first[b.Node]) })
+	slices.SortStableFunc(c.answer.Stays, func(a, b Stay) int { return cmp.Compare(c.firstTries[a.Node], c.firstTries[b.Node]) })
 	return nil
 }
 
-// again returns the nodes that stay and were tried before the last removal, and takes them out of the answer. It leaves out nodes with a
+// takeRetries returns the nodes that stay and were tried before the last removal, and takes them out of the answer. It leaves out nodes with a
 // pod that cannot be evicted, whatever else happens.
-func (c *consolidation) again() (nodes []string) {
+func (c *consolidation) takeRetries() (nodes []string) {
 	c.retried = nil
 	there := c.course.State().NodesByName()
 	c.answer.Stays = slices.DeleteFunc(c.answer.Stays, func(stay Stay) bool {
-		again := stay.Why != Kept && stay.Why != ControlPlane && stay.Why != ByPod && stay.removed < len(c.answer.Removed) && there[stay.Node] != nil
+		again := stay.Why != Kept && stay.Why != ControlPlane && stay.Why != ByPod && stay.removedBefore < len(c.answer.Removed) && there[stay.Node] != nil
 		if again {
 			nodes = append(nodes, stay.Node)
 			c.retried = append(c.retried, stay)
@@ -219,16 +219,16 @@ func (c *consolidation) again() (nodes []string) {
 	return nodes
 }
 
-// each tries the nodes; total is the number of all tries so far, including these.
-func (c *consolidation) each(ctx context.Context, rest []string, total int) error {
+// tryEach tries the nodes; total is the number of all tries so far, including these.
+func (c *consolidation) tryEach(ctx context.Context, rest []string, total int) error {
 	for len(rest) > 0 && len(c.course.State().Nodes) > 1 {
 		there := c.course.State().NodesByName()
 		if rest = slices.DeleteFunc(rest, func(name string) bool { return there[name] == nil }); len(rest) == 0 {
 			break // the autoscaler has removed the remaining ones
 		}
-		rest = world.Emptiest(c.course.State(), rest)
-		if err := c.try(ctx, there[rest[0]]); err != nil {
-			c.leave(rest)
+		rest = world.SortEmptiestFirst(c.course.State(), rest)
+		if err := c.tryNode(ctx, there[rest[0]]); err != nil {
+			c.countUntried(rest)
 			return err
 		}
 		rest = rest[1:]
@@ -239,33 +239,33 @@ func (c *consolidation) each(ctx context.Context, rest []string, total int) erro
 	return nil
 }
 
-// leave counts the nodes that are not tried any more. A node that stayed before still does.
-func (c *consolidation) leave(rest []string) {
+// countUntried counts the nodes that are not tried any more. A node that stayed before still does.
+func (c *consolidation) countUntried(rest []string) {
 	for _, name := range rest {
 		if i := slices.IndexFunc(c.retried, func(stay Stay) bool { return stay.Node == name }); i >= 0 {
-			c.stays(c.retried[i])
+			c.appendStay(c.retried[i])
 		} else {
 			c.answer.Untried++
 		}
 	}
 }
 
-func (c *consolidation) stays(stay Stay) { c.answer.Stays = append(c.answer.Stays, stay) }
+func (c *consolidation) appendStay(stay Stay) { c.answer.Stays = append(c.answer.Stays, stay) }
 
-// try drains and removes the node, and takes both steps back if the node has to stay.
-func (c *consolidation) try(ctx context.Context, node *v1.Node) error {
+// tryNode drains and removes the node, and takes both steps back if the node has to stay.
+func (c *consolidation) tryNode(ctx context.Context, node *v1.Node) error {
 	did := len(c.course.Did)
-	why, evicted, err := c.remove(ctx, node.Name)
+	why, evicted, err := c.removeNode(ctx, node.Name)
 	if err != nil {
-		return errors.Join(err, c.course.Back(did))
+		return errors.Join(err, c.course.Rewind(did))
 	}
-	if c.first[node.Name] == 0 {
-		c.first[node.Name] = 1 + len(c.first)
+	if c.firstTries[node.Name] == 0 {
+		c.firstTries[node.Name] = 1 + len(c.firstTries)
 	}
 	if why != nil {
-		why.Node, why.removed, why.steps = node.Name, len(c.answer.Removed), slices.Clone(c.course.Did[did:])
-		c.stays(*why)
-		return c.course.Back(did)
+		why.Node, why.removedBefore, why.steps = node.Name, len(c.answer.Removed), slices.Clone(c.course.Did[did:])
+		c.appendStay(*why)
+		return c.course.Rewind(did)
 	}
 	removed := Removed{Node: node.Name, Evicted: evicted}
 	price, priced, err := c.groups.Price(node)
@@ -276,8 +276,8 @@ func (c *consolidation) try(ctx context.Context, node *v1.Node) error {
 	return err
 }
 
-// remove does the steps that drain and remove the node. It returns why the node has to stay, if it does, and the number of evicted pods.
-func (c *consolidation) remove(ctx context.Context, name string) (*Stay, int, error) {
+// removeNode does the steps that drain and remove the node. It returns why the node has to stay, if it does, and the number of evicted pods.
+func (c *consolidation) removeNode(ctx context.Context, name string) (*Stay, int, error) {
 	drain := c.Drain
 	drain.Nodes = scenario.Nodes{Names: []string{name}}
 	step, err := c.course.Do(ctx, scenario.Step{Name: "drain " + name, Drain: &drain})
@@ -285,7 +285,7 @@ func (c *consolidation) remove(ctx context.Context, name string) (*Stay, int, er
 		return nil, 0, err
 	}
 	drained := step.Drained[0]
-	if stays := drained.Stays(); len(stays) > 0 {
+	if stays := drained.BlockingPods(); len(stays) > 0 {
 		why := &Stay{Why: ByPod, Message: stays[0].Reason}
 		if strings.Contains(why.Message, "disruption budget") || strings.Contains(why.Message, "PodDisruptionBudget") {
 			why.Why = ByBudget
@@ -295,26 +295,26 @@ func (c *consolidation) remove(ctx context.Context, name string) (*Stay, int, er
 		}
 		return why, 0, nil
 	}
-	if why := c.left(step); why != nil {
+	if why := c.explainWorse(step); why != nil {
 		return why, 0, nil
 	}
 	step, err = c.course.Do(ctx, scenario.Step{Name: "remove " + name, RemoveNodes: &scenario.RemoveNodes{Nodes: scenario.Nodes{Names: []string{name}}}})
 	if err != nil {
 		return nil, 0, err
 	}
-	return c.left(step), len(drained.Evicted), nil
+	return c.explainWorse(step), len(drained.Evicted), nil
 }
 
-// left returns why the node has to stay after the step, by what is worse than at the start; nil if nothing is.
-func (c *consolidation) left(step *simulation.Step) *Stay {
+// explainWorse returns why the node has to stay after the step, by what is worse than at the start; nil if nothing is.
+func (c *consolidation) explainWorse(step *simulation.Step) *Stay {
 	var why *Stay
-	newly := cluster.NewlyPending(c.before, step.State)
+	newly := cluster.NewlyPending(c.crewsBefore, step.State)
 	for _, p := range step.Pending {
 		if !newly[p.Pod.UID] {
 			continue
 		}
 		if why == nil {
-			why = &Stay{Why: reason(&p), Message: p.Message}
+			why = &Stay{Why: reasonPending(&p), Message: p.Message}
 		}
 		why.Pods = append(why.Pods, cluster.NewPodRef(p.Pod, c.owner(p.Pod)))
 	}
@@ -328,18 +328,18 @@ func (c *consolidation) left(step *simulation.Step) *Stay {
 		}
 	}
 	for _, r := range step.State.Refused {
-		if r.OfWorkload() && r.Pods > c.refused[r.Ref] {
+		if r.OfWorkload() && r.Pods > c.refusedBefore[r.Ref] {
 			return &Stay{Why: ByQuota, Message: r.Message}
 		}
 	}
 	if did := step.Autoscaling; did != nil && len(did.Added) > 0 {
-		return &Stay{Why: ByAutoscaler, Message: did.Words()}
+		return &Stay{Why: ByAutoscaler, Message: did.DescribeSizes()}
 	}
 	return nil
 }
 
-// reason returns why no node takes the pod: a volume that only some nodes can attach, room, or rules.
-func reason(p *placement.Pending) Why {
+// reasonPending returns why no node takes the pod: a volume that only some nodes can attach, room, or rules.
+func reasonPending(p *placement.Pending) Why {
 	why := ByRules
 	for _, r := range p.Reasons {
 		switch {
@@ -352,9 +352,9 @@ func reason(p *placement.Pending) Why {
 	return why
 }
 
-// survive takes back the last removals until no loss of a domain strands more pods than at the start. It bisects, although fewer removals
+// keepSurviving takes back the last removals until no loss of a domain strands more pods than at the start. It bisects, although fewer removals
 // need not survive where more do; the number that it returns was seen to survive.
-func (c *consolidation) survive(ctx context.Context, result *simulation.Result, start *simulation.Step) error {
+func (c *consolidation) keepSurviving(ctx context.Context, result *simulation.Result, start *simulation.Step) error {
 	if len(c.Survive) == 0 {
 		return nil
 	}
@@ -363,7 +363,7 @@ func (c *consolidation) survive(ctx context.Context, result *simulation.Result, 
 		return err
 	}
 	defer w.Close()
-	before, _, err := c.stranded(ctx, w, start, nil)
+	before, _, err := c.countStranded(ctx, w, start, nil)
 	if err != nil {
 		return err
 	}
@@ -378,7 +378,7 @@ func (c *consolidation) survive(ctx context.Context, result *simulation.Result, 
 	after, message := before, ""
 	for low < high {
 		middle := (low + high + 1) / 2
-		found, why, err := c.stranded(ctx, w, at(middle), before)
+		found, why, err := c.countStranded(ctx, w, at(middle), before)
 		if err != nil {
 			return err
 		}
@@ -389,18 +389,18 @@ func (c *consolidation) survive(ctx context.Context, result *simulation.Result, 
 		}
 	}
 	for _, r := range c.answer.Removed[low:] {
-		c.stays(Stay{Node: r.Node, Why: ByFailure, Message: message})
+		c.appendStay(Stay{Node: r.Node, Why: ByFailure, Message: message})
 	}
 	c.answer.Removed = c.answer.Removed[:low]
 	for i, level := range c.Survive {
 		c.answer.Stranded = append(c.answer.Stranded, Stranded{level, before[i], after[i]})
 	}
-	return c.course.Back(2 * low)
+	return c.course.Rewind(2 * low)
 }
 
-// stranded returns, for each level, the largest number of pods that the loss of a domain leaves without a node. If a loss leaves more than
+// countStranded returns, for each level, the largest number of pods that the loss of a domain leaves without a node. If a loss leaves more than
 // allowed, why says which; later losses are then not examined.
-func (c *consolidation) stranded(ctx context.Context, w world.World, after *simulation.Step, allowed []int) (most []int, why string, err error) {
+func (c *consolidation) countStranded(ctx context.Context, w world.World, after *simulation.Step, allowed []int) (most []int, why string, err error) {
 	for i, level := range c.Survive {
 		opts := blast.Options{Levels: []string{level}, Simultaneous: 1, Mode: c.Mode, From: after.Mark()}
 		worse := func(r *blast.Recovery) bool { return allowed != nil && len(r.Pending) > allowed[i] }

@@ -123,7 +123,7 @@ func again(t *testing.T, result *simulation.Result, a *consolidate.Answer) {
 	if len(a.Steps) == 0 {
 		return
 	}
-	if last := runtest.Again(t, result, a.Steps, a.End); len(last.Pending) > 0 {
+	if last := runtest.CheckSteps(t, result, a.Steps, a.End); len(last.Pending) > 0 {
 		t.Errorf("%d pods are Pending in the end", len(last.Pending))
 	}
 }

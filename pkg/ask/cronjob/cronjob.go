@@ -40,8 +40,8 @@ func All(state *cluster.State) (all []CronJob) {
 	return all
 }
 
-// Runs returns a sentence such as "cronjob/nightly runs every day at 03:00, with 3 pods".
-func (c CronJob) Runs() string {
+// DescribeRuns returns a sentence such as "cronjob/nightly runs every day at 03:00, with 3 pods".
+func (c CronJob) DescribeRuns() string {
 	when, name := c.When, cluster.Ref{Kind: "CronJob", Namespace: c.Namespace, Name: c.Name}.Qualified()
 	if c.TimeZone != "" {
 		when += " in " + c.TimeZone
@@ -75,8 +75,8 @@ func scheduleInWords(schedule string) string {
 	if !is {
 		return literally
 	}
-	minutes, hours := valuesOf(spec.Minute, 0, 59), valuesOf(spec.Hour, 0, 23)
-	days, months, weekdays := valuesOf(spec.Dom, 1, 31), valuesOf(spec.Month, 1, 12), valuesOf(spec.Dow, 0, 6)
+	minutes, hours := scheduleValues(spec.Minute, 0, 59), scheduleValues(spec.Hour, 0, 23)
+	days, months, weekdays := scheduleValues(spec.Dom, 1, 31), scheduleValues(spec.Month, 1, 12), scheduleValues(spec.Dow, 0, 6)
 	on := ""
 	switch {
 	case len(months) < 12 || len(days) < 31 && len(weekdays) < 7 || len(days) > 1 && len(days) < 31:
@@ -93,7 +93,7 @@ func scheduleInWords(schedule string) string {
 		on = "on " + words.And(names) + " "
 	}
 	const mostTimes = 3
-	switch everyMinutes, everyHours := stepOf(minutes, 60), stepOf(hours, 24); {
+	switch everyMinutes, everyHours := evenStep(minutes, 60), evenStep(hours, 24); {
 	case everyMinutes == 1 && everyHours == 1:
 		return on + "every minute"
 	case everyMinutes > 0 && everyMinutes < 60 && everyHours == 1:
@@ -117,8 +117,8 @@ func scheduleInWords(schedule string) string {
 	return literally
 }
 
-// valuesOf returns the values of a schedule's field between first and last.
-func valuesOf(bits uint64, first, last int) (values []int) {
+// scheduleValues returns the values of a schedule's field between first and last.
+func scheduleValues(bits uint64, first, last int) (values []int) {
 	for value := first; value <= last; value++ {
 		if bits&(1<<value) != 0 {
 			values = append(values, value)
@@ -127,9 +127,9 @@ func valuesOf(bits uint64, first, last int) (values []int) {
 	return values
 }
 
-// stepOf returns the distance between values that divide the circle evenly from 0 on; 0 if they do not. The minutes 0, 15, 30, 45 have
+// evenStep returns the distance between values that divide the circle evenly from 0 on; 0 if they do not. The minutes 0, 15, 30, 45 have
 // distance 15.
-func stepOf(values []int, circle int) int {
+func evenStep(values []int, circle int) int {
 	if circle%len(values) != 0 {
 		return 0
 	}

@@ -59,7 +59,7 @@ func TestCronJobs(t *testing.T) {
 	)
 	var got []string
 	for _, c := range All(state) {
-		got = append(got, c.Runs())
+		got = append(got, c.DescribeRuns())
 	}
 	want := []string{
 		"cronjob/one runs every day at 03:00 in Europe/Berlin, with 1 pod", "cronjob/three runs every day at 03:00, with 3 pods",

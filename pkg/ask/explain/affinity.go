@@ -37,11 +37,11 @@ func (p *pendingPod) lookElsewhere() []attempt {
 				namespaces = append(namespaces, pod.Namespace)
 			}
 		}
-		if len(namespaces) == 1 || len(namespaces) > maxEach {
+		if len(namespaces) == 1 || len(namespaces) > maxPerKind {
 			continue
 		}
 		slices.Sort(namespaces[1:])
-		attempts = append(attempts, p.once(candidate{
+		attempts = append(attempts, p.attemptOne(candidate{
 			change: fmt.Sprintf("namespaces: [%s] in the required affinity over %s, which looks in namespace %s alone", strings.Join(namespaces, ", "), terms[i].TopologyKey, p.owner.Namespace),
 			edit: func(spec *v1.PodSpec) {
 				spec.Affinity.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution[i].Namespaces = namespaces
@@ -64,7 +64,7 @@ func (p *pendingPod) softenOthers() []attempt {
 		}
 	}
 	var attempts []attempt
-	for _, owner := range owners[:min(len(owners), maxLike)] {
+	for _, owner := range owners[:min(len(owners), maxPerDomain)] {
 		object := p.step.State.Find(owner)
 		if object == nil || owner.Kind == "Pod" || owner.Kind == "Job" {
 			continue
@@ -73,12 +73,12 @@ func (p *pendingPod) softenOthers() []attempt {
 		if was == nil {
 			continue
 		}
-		for _, r := range rule.Of(was) {
+		for _, r := range rule.List(was) {
 			selector, err := labels.Parse(r.Selector)
 			if r.Kind != rule.AntiAffinity || !r.Hard || err != nil || !selector.Matches(labels.Set(p.pod.Labels)) {
 				continue
 			}
-			attempts = append(attempts, p.first(softenedOf(object, r)))
+			attempts = append(attempts, p.attemptFirst(softenedOf(object, r)))
 		}
 	}
 	return slices.DeleteFunc(attempts, func(a attempt) bool { return len(a.changes) == 0 })

@@ -50,7 +50,7 @@ func TestFixesOfOtherPods(t *testing.T) {
 			if c.steps != "" {
 				steps = "steps:" + c.steps
 			}
-			fixes, _ := fixed(t, simulated(t, "cluster:\n- objects:\n"+c.cluster+"workloads:\n- objects:\n"+c.workload+steps), c.step)
+			fixes, _ := listFixes(t, simulated(t, "cluster:\n- objects:\n"+c.cluster+"workloads:\n- objects:\n"+c.workload+steps), c.step)
 			if len(fixes) == 0 {
 				t.Fatal("nothing helps")
 			}

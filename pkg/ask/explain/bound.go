@@ -25,8 +25,8 @@ import (
 func (d *deniedWorkload) defaults(requests, limits v1.ResourceList) candidate {
 	of := &v1.LimitRange{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "LimitRange"}, ObjectMeta: metav1.ObjectMeta{Name: "defaults", Namespace: d.owner.Namespace},
 		Spec: v1.LimitRangeSpec{Limits: []v1.LimitRangeItem{{Type: v1.LimitTypeContainer, DefaultRequest: requests, Default: limits}}}}
-	given := list.Each(sortedNames(requests), func(name v1.ResourceName) string { return "a request of " + amountOf(requests, name) })
-	given = append(given, list.Each(sortedNames(limits), func(name v1.ResourceName) string { return "a limit of " + amountOf(limits, name) })...)
+	given := list.Map(sortedNames(requests), func(name v1.ResourceName) string { return "a request of " + amountOf(requests, name) })
+	given = append(given, list.Map(sortedNames(limits), func(name v1.ResourceName) string { return "a limit of " + amountOf(limits, name) })...)
 	return candidate{change: fmt.Sprintf("create a LimitRange in namespace %s that gives containers %s", d.owner.Namespace, words.And(given)),
 		price: []string{"holds for all new pods of the namespace"}, objects: []cluster.Object{of}}
 }
@@ -80,7 +80,7 @@ func (d *deniedWorkload) keepBounds(denial *cause.Denial) []attempt {
 	if len(edits) == 0 {
 		return nil
 	}
-	return []attempt{d.once(candidate{change: "give its containers " + words.And(says), edit: func(spec *v1.PodSpec) {
+	return []attempt{d.attemptOne(candidate{change: "give its containers " + words.And(says), edit: func(spec *v1.PodSpec) {
 		for _, edit := range edits {
 			for i := range spec.InitContainers {
 				edit(&spec.InitContainers[i])
@@ -142,13 +142,13 @@ func (d *deniedWorkload) moveBounds(denial *cause.Denial) []attempt {
 	if err != nil || patch == nil || len(says) == 0 {
 		return nil
 	}
-	return []attempt{d.once(candidate{change: "set in " + denial.Object + " " + words.And(says), price: []string{"holds for all new pods of the namespace"},
+	return []attempt{d.attemptOne(candidate{change: "set in " + denial.Object + " " + words.And(says), price: []string{"holds for all new pods of the namespace"},
 		steps: []scenario.Step{{Patch: patch}}})}
 }
 
 // restrict gives the pods what the profile restricted of the Pod Security Standards asks for.
 func (d *deniedWorkload) restrict() attempt {
-	return d.once(candidate{change: "set runAsNonRoot, seccompProfile RuntimeDefault, allowPrivilegeEscalation false and capabilities drop ALL in its pods",
+	return d.attemptOne(candidate{change: "set runAsNonRoot, seccompProfile RuntimeDefault, allowPrivilegeEscalation false and capabilities drop ALL in its pods",
 		price: []string{"its images have to run as another user than root"}, edit: func(spec *v1.PodSpec) {
 			if spec.SecurityContext == nil {
 				spec.SecurityContext = &v1.PodSecurityContext{}
@@ -174,7 +174,7 @@ func (d *deniedWorkload) relabel() attempt {
 	for _, level := range []api.Level{api.LevelBaseline, api.LevelPrivileged} {
 		labels := map[string]string{api.EnforceLevelLabel: string(level)}
 		all = append(all, candidate{change: fmt.Sprintf("label namespace %s with %s", d.owner.Namespace, words.And(pairsOf(labels))),
-			price: []string{"holds for all new pods of the namespace"}, steps: []scenario.Step{labelled("namespace/"+d.owner.Namespace, labels)}})
+			price: []string{"holds for all new pods of the namespace"}, steps: []scenario.Step{labelStep("namespace/"+d.owner.Namespace, labels)}})
 	}
-	return d.first(all)
+	return d.attemptFirst(all)
 }

@@ -39,8 +39,8 @@ type candidate struct {
 	evicts, gone bool
 }
 
-// and returns the candidate that makes both changes.
-func (c candidate) and(other candidate) candidate {
+// combine returns the candidate that makes both changes.
+func (c candidate) combine(other candidate) candidate {
 	both := candidate{change: c.change + ", and " + other.change, price: slices.Concat(c.price, other.price),
 		steps: slices.Concat(c.steps, other.steps), objects: slices.Concat(c.objects, other.objects), evicts: c.evicts || other.evicts}
 	both.edit = c.edit
@@ -70,22 +70,22 @@ func (w *stuckWorkload) stepsOf(c *candidate) ([]scenario.LoadedStep, error) {
 		steps = append(steps, scenario.LoadedStep{Step: step})
 	}
 	if c.edit != nil || c.strategy != nil {
-		edits, err := w.editsOf(c)
+		edits, err := w.editSteps(c)
 		if err != nil || len(edits) == 0 {
 			return nil, err
 		}
 		steps = append(steps, edits...)
 	}
 	for i := range steps {
-		steps[i].Name = w.nameOf(i)
+		steps[i].Name = w.stepName(i)
 	}
 	return steps, nil
 }
 
-// editsOf returns the steps that change the workload: a patch. Pods and Jobs, whose specs cannot change, are deleted and created again. A
+// editSteps returns the steps that change the workload: a patch. Pods and Jobs, whose specs cannot change, are deleted and created again. A
 // CronJob also starts a new run in place of its present Job.
-func (w *stuckWorkload) editsOf(c *candidate) ([]scenario.LoadedStep, error) {
-	if w.object == nil || w.made {
+func (w *stuckWorkload) editSteps(c *candidate) ([]scenario.LoadedStep, error) {
+	if w.object == nil || w.fromCustomResource {
 		return nil, nil
 	}
 	changed := w.object.DeepCopyObject().(cluster.Object)
@@ -100,7 +100,7 @@ func (w *stuckWorkload) editsOf(c *candidate) ([]scenario.LoadedStep, error) {
 	}
 	switch w.owner.Kind {
 	case "Pod", "Job":
-		return w.recreated(changed)
+		return w.recreateSteps(changed)
 	}
 	patch, err := patchBetween(w.object, changed)
 	if err != nil || patch == nil {
@@ -108,7 +108,7 @@ func (w *stuckWorkload) editsOf(c *candidate) ([]scenario.LoadedStep, error) {
 	}
 	steps := []scenario.LoadedStep{{Step: scenario.Step{Patch: patch}}}
 	if w.owner.Kind == "CronJob" && w.job != "" {
-		steps = append(steps, scenario.LoadedStep{Step: deletion(w.owner.Namespace, "job/"+w.job)},
+		steps = append(steps, scenario.LoadedStep{Step: deleteStep(w.owner.Namespace, "job/"+w.job)},
 			scenario.LoadedStep{Step: scenario.Step{Trigger: &scenario.Trigger{Target: target(w.owner)}}})
 	}
 	return steps, nil
@@ -150,8 +150,8 @@ func patchBetween(was, is cluster.Object) (*scenario.Patch, error) {
 	return patch, err
 }
 
-// recreated returns the steps that delete a pod or a Job and create it again with the change.
-func (w *stuckWorkload) recreated(changed cluster.Object) ([]scenario.LoadedStep, error) {
+// recreateSteps returns the steps that delete a pod or a Job and create it again with the change.
+func (w *stuckWorkload) recreateSteps(changed cluster.Object) ([]scenario.LoadedStep, error) {
 	written := asWritten(changed)
 	encoded, err := manifest.Encode(written)
 	if err != nil {
@@ -167,7 +167,7 @@ func (w *stuckWorkload) recreated(changed cluster.Object) ([]scenario.LoadedStep
 	}
 	t := target(w.owner)
 	return []scenario.LoadedStep{
-		{Step: deletion(t.Namespace, t.Target)},
+		{Step: deleteStep(t.Namespace, t.Target)},
 		created(written, encoded),
 	}, nil
 }
@@ -207,20 +207,20 @@ func (p *pendingPod) tryDeleted(ctx context.Context, c *candidate, steps []scena
 	if !slices.Contains([]string{"StatefulSet", "ReplicaSet", "ReplicationController", "DaemonSet"}, p.owner.Kind) || p.member != nil {
 		return nil, nil
 	}
-	waits := list.Where(p.course.State().Pods, func(pod *v1.Pod) bool { return cluster.Waits(pod) && p.ownerOf(pod) == p.owner })
+	waits := list.Where(p.course.State().Pods, func(pod *v1.Pod) bool { return cluster.IsUnscheduled(pod) && p.ownerOf(pod) == p.owner })
 	if !slices.ContainsFunc(waits, func(pod *v1.Pod) bool { return pod.UID == p.pod.UID }) {
 		return nil, nil
 	}
-	others := list.Where(waits, func(pod *v1.Pod) bool { return pod.UID != p.pod.UID && p.waited[pod.UID] })
+	others := list.Where(waits, func(pod *v1.Pod) bool { return pod.UID != p.pod.UID && p.pendingBefore[pod.UID] })
 	var names []string
 	for _, pods := range [][]*v1.Pod{{p.pod}, others} {
 		if len(pods) == 0 {
 			break
 		}
 		for _, pod := range pods {
-			step := scenario.LoadedStep{Step: deletion(pod.Namespace, "pod/"+pod.Name)}
-			step.Name = p.nameOf(len(steps))
-			if done, err := p.do(ctx, &step); !done {
+			step := scenario.LoadedStep{Step: deleteStep(pod.Namespace, "pod/"+pod.Name)}
+			step.Name = p.stepName(len(steps))
+			if done, err := p.doStep(ctx, &step); !done {
 				return nil, err
 			}
 			steps, names = append(slices.Clip(steps), step), append(names, pod.Name)
@@ -233,25 +233,25 @@ func (p *pendingPod) tryDeleted(ctx context.Context, c *candidate, steps []scena
 	return nil, nil
 }
 
-// nameOf returns the name of the i-th step of a change, which no other step has.
-func (w *stuckWorkload) nameOf(i int) string {
+// stepName returns the name of the i-th step of a change, which no other step has.
+func (w *stuckWorkload) stepName(i int) string {
 	name := fmt.Sprintf("fix %d", i+1)
-	for w.taken[name] {
+	for w.stepNames[name] {
 		name += "'"
 	}
 	return name
 }
 
-// deletion returns the step that deletes objects of a namespace at the same moment.
-func deletion(namespace string, targets ...string) scenario.Step {
+// deleteStep returns the step that deletes objects of a namespace at the same moment.
+func deleteStep(namespace string, targets ...string) scenario.Step {
 	if namespace == v1.NamespaceDefault {
 		namespace = ""
 	}
 	return scenario.Step{Delete: &scenario.Delete{Targets: targets, Namespace: namespace, Together: true}}
 }
 
-// labelled returns the step that labels an object.
-func labelled(target string, labels map[string]string) scenario.Step {
+// labelStep returns the step that labels an object.
+func labelStep(target string, labels map[string]string) scenario.Step {
 	return mergePatch(scenario.Target{Target: target}, map[string]any{"metadata": map[string]any{"labels": labels}})
 }
 
@@ -264,9 +264,9 @@ func mergePatch(target scenario.Target, change map[string]any) scenario.Step {
 	return scenario.Step{Patch: &scenario.Patch{Target: target, Type: "merge", Patch: runtime.RawExtension{Raw: raw}}}
 }
 
-// encoded returns the steps as they stand in a scenario.
-func encoded(steps []scenario.LoadedStep) []map[string]any {
-	return list.Each(steps, func(step scenario.LoadedStep) map[string]any {
+// encodeSteps returns the steps as they stand in a scenario.
+func encodeSteps(steps []scenario.LoadedStep) []map[string]any {
+	return list.Map(steps, func(step scenario.LoadedStep) map[string]any {
 		raw, err := json.Marshal(step.Step)
 		if err != nil {
 			panic(err) // a step is plain data
@@ -298,18 +298,18 @@ func commandOf(step *scenario.Step) string {
 		if labels := labelsOf(step.Patch); labels != "" {
 			return fmt.Sprintf("kubectl label %s %s --overwrite", strings.Replace(step.Patch.Target.Target, "/", " ", 1), labels)
 		}
-		return fmt.Sprintf("kubectl patch %s --type=%s -p %s", step.Patch.Argument(), step.Patch.Type, quoted(string(step.Patch.Patch.Raw)))
+		return fmt.Sprintf("kubectl patch %s --type=%s -p %s", step.Patch.Argument(), step.Patch.Type, quoteForShell(string(step.Patch.Patch.Raw)))
 	case step.Scale != nil:
 		return fmt.Sprintf("kubectl scale %s --replicas=%d", step.Scale.Argument(), step.Scale.Replicas)
 	case step.Delete != nil:
-		return "kubectl delete " + cluster.Argument(step.Delete.Namespace, strings.Join(step.Delete.Targets, " "))
+		return "kubectl delete " + cluster.KubectlArgument(step.Delete.Namespace, strings.Join(step.Delete.Targets, " "))
 	case step.Uncordon != nil:
 		return "kubectl uncordon " + strings.Join(step.Uncordon.Names, " ")
 	case step.Trigger != nil:
 		_, name, _ := strings.Cut(step.Trigger.Target.Target, "/")
-		return fmt.Sprintf("kubectl create job %s --from=%s", cluster.Argument(step.Trigger.Namespace, name+"-again"), step.Trigger.Target.Target)
+		return fmt.Sprintf("kubectl create job %s --from=%s", cluster.KubectlArgument(step.Trigger.Namespace, name+"-again"), step.Trigger.Target.Target)
 	case step.Apply != nil:
-		return "kubectl create -f - <<< " + quoted(string(step.Apply.Objects[0].Raw))
+		return "kubectl create -f - <<< " + quoteForShell(string(step.Apply.Objects[0].Raw))
 	}
 	return ""
 }
@@ -329,5 +329,7 @@ func labelsOf(patch *scenario.Patch) string {
 	return strings.Join(labels, " ")
 }
 
-// quoted returns the argument, quoted for a shell.
-func quoted(argument string) string { return "'" + strings.ReplaceAll(argument, "'", `'\''`) + "'" }
+// quoteForShell returns the argument, quoted for a shell.
+func quoteForShell(argument string) string {
+	return "'" + strings.ReplaceAll(argument, "'", `'\''`) + "'"
+}

@@ -28,7 +28,7 @@ func (p *Pod) Claims() []claim.Claim {
 			continue
 		}
 		expect := &scenario.Expect{Pending: ptr.To(fix.Pending)}
-		of := scenario.WorkloadPods{Workload: claim.Name(p.Owner), Pending: ptr.To(fix.OfWorkload)}
+		of := scenario.WorkloadPods{Workload: claim.WorkloadName(p.Owner), Pending: ptr.To(fix.OfWorkload)}
 		if p.Owner.Kind == "Pod" {
 			of.Running = ptr.To(1)
 		}

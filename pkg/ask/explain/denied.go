@@ -33,7 +33,7 @@ func FixRefused(ctx context.Context, result *simulation.Result, refused []NotMad
 			continue
 		}
 		upTo := *result
-		upTo.Scenario, upTo.Steps = result.Scenario.Until(r.Step), result.Steps[:at+1]
+		upTo.Scenario, upTo.Steps = result.Scenario.CutAfter(r.Step), result.Steps[:at+1]
 		if err := r.fix(ctx, &upTo, opts); err != nil {
 			return err
 		}
@@ -48,7 +48,7 @@ func (r *NotMade) fix(ctx context.Context, result *simulation.Result, opts Optio
 		return err
 	}
 	defer w.Close()
-	course, err := simulation.GoOn(w, result, simulation.Options{})
+	course, err := simulation.Continue(w, result, simulation.Options{})
 	if err != nil {
 		return err
 	}
@@ -69,19 +69,19 @@ type deniedWorkload struct {
 // helpsWorkload returns the change as a fix if the API server then takes all pods of the workload.
 func (d *deniedWorkload) helpsWorkload(_ context.Context, c *candidate, steps []scenario.LoadedStep) (*Fix, error) {
 	state, last := d.course.State(), d.course.Steps[len(d.course.Steps)-1]
-	after := state.Crews()
-	own, was := after[d.owner], d.before[d.owner]
+	after := state.PodsByWorkload()
+	own, was := after[d.owner], d.crewsBefore[d.owner]
 	mine, others := d.refusedIn(last.Refused)
 	_, othersBefore := d.refusedIn(d.step.Refused)
-	lost := was.Lost(d.owner, own) > max(0, len(was.Placed)-replicasOf(state, d.owner))
+	lost := was.CountLost(d.owner, own) > max(0, len(was.Placed)-replicasOf(state, d.owner))
 	if displaced := d.displaced(after); mine > 0 || others > othersBefore || lost || len(displaced) > 0 {
 		return nil, nil
 	}
-	price := slices.Concat(c.price, d.elsewhere(c), d.evicted(nil), d.replaced(c, own))
+	price := slices.Concat(c.price, d.operatorPrice(c), d.evictionPrice(nil), d.replacementPrice(c, own))
 	if more := len(own.Waiting) - len(was.Waiting); more > 0 {
 		price = append(price, words.Count(more, "pod")+" of it then "+words.Pick(more, "has", "have")+" no node")
 	}
-	return &Fix{Change: d.says(c), Price: price, Commands: commandsOf(steps), Steps: encoded(steps), Pending: len(last.Pending), OfWorkload: len(own.Waiting)}, nil
+	return &Fix{Change: d.describeChange(c), Price: price, Commands: commandsOf(steps), Steps: encodeSteps(steps), Pending: len(last.Pending), OfWorkload: len(own.Waiting)}, nil
 }
 
 // refusedIn is how many pods of the workload are refused, and how many of others.
@@ -101,7 +101,7 @@ func (d *deniedWorkload) refusedIn(refused []cluster.Refusal) (mine, others int)
 func (d *deniedWorkload) singles() []attempt {
 	var all []attempt
 	if rollout := d.rollout(); len(rollout) > 0 {
-		all = append(all, d.first(rollout))
+		all = append(all, d.attemptFirst(rollout))
 	}
 	for i := range d.refused.Causes {
 		denial := d.refused.Causes[i].Denial
@@ -130,7 +130,7 @@ func (d *deniedWorkload) rollout() []candidate {
 	if d.owner.Kind != "Deployment" || d.object == nil || !old {
 		return nil
 	}
-	return d.strategies()
+	return d.strategyCandidates()
 }
 
 // raiseQuota raises what the quota allows by what the refused pods lack or, if the controller then asks for others, for as many as all replicas are.
@@ -165,7 +165,7 @@ func (d *deniedWorkload) raiseQuota(denial *cause.Denial) []attempt {
 	if len(all) == 0 {
 		return nil
 	}
-	return []attempt{d.first(all)}
+	return []attempt{d.attemptFirst(all)}
 }
 
 // merged is the step that patches the object of a denial, such as "ResourceQuota team/compute".
@@ -185,12 +185,12 @@ func (d *deniedWorkload) askLess(denial *cause.Denial) []attempt {
 		name, limits := strings.CutPrefix(string(a.Resource), "limits.")
 		of := v1.ResourceName(strings.TrimPrefix(name, "requests."))
 		unit := unitOf(of)
-		parts := d.asking(of, unit)
-		edit, word := atMost, "request"
+		parts := d.requestingParts(of, unit)
+		edit, word := lowerRequest, "request"
 		if limits {
 			parts, edit, word = d.limited(of), limitAtMost, "limit"
 		}
-		for _, part := range parts[:min(len(parts), maxLike)] {
+		for _, part := range parts[:min(len(parts), maxPerDomain)] {
 			now := unit.amount(part.now)
 			if now <= part.least {
 				continue
@@ -198,11 +198,11 @@ func (d *deniedWorkload) askLess(denial *cause.Denial) []attempt {
 			less := func(amount int64) candidate {
 				quantity := unit.quantity(amount)
 				return candidate{change: fmt.Sprintf("a %s of at most %s %s%s (now %s)", word, quantity.String(), of, part.name, part.now.String()),
-					edit: func(spec *v1.PodSpec) { edit(part.of(spec), of, quantity) }}
+					edit: func(spec *v1.PodSpec) { edit(part.resources(spec), of, quantity) }}
 			}
-			variants := []attempt{d.most(fmt.Sprintf("a lower %s of %s%s", word, of, part.name), part.least, now, less)}
-			for _, strategy := range d.strategies() {
-				variants = append(variants, d.most("", part.least, now, func(amount int64) candidate { return less(amount).and(strategy) }))
+			variants := []attempt{d.attemptMost(fmt.Sprintf("a lower %s of %s%s", word, of, part.name), part.least, now, less)}
+			for _, strategy := range d.strategyCandidates() {
+				variants = append(variants, d.attemptMost("", part.least, now, func(amount int64) candidate { return less(amount).combine(strategy) }))
 			}
 			all = append(all, firstOf(variants))
 		}
@@ -223,14 +223,14 @@ func firstOf(attempts []attempt) attempt {
 }
 
 // limited returns the containers that limit the resource, the largest limit first.
-func (d *deniedWorkload) limited(name v1.ResourceName) []asking {
-	var all []asking
+func (d *deniedWorkload) limited(name v1.ResourceName) []requestingPart {
+	var all []requestingPart
 	for i := range d.spec.Containers {
 		if limit, given := d.spec.Containers[i].Resources.Limits[name]; given {
-			all = append(all, asking{" in container " + d.spec.Containers[i].Name, func(spec *v1.PodSpec) *v1.ResourceRequirements { return &spec.Containers[i].Resources }, limit, 1})
+			all = append(all, requestingPart{" in container " + d.spec.Containers[i].Name, func(spec *v1.PodSpec) *v1.ResourceRequirements { return &spec.Containers[i].Resources }, limit, 1})
 		}
 	}
-	slices.SortStableFunc(all, func(a, b asking) int { return b.now.Cmp(a.now) })
+	slices.SortStableFunc(all, func(a, b requestingPart) int { return b.now.Cmp(a.now) })
 	return all
 }
 
@@ -286,7 +286,7 @@ func (d *deniedWorkload) giveRequests(denial *cause.Denial) []attempt {
 			fillIn(&spec.Containers[i].Resources.Limits, limits)
 		}
 	}}
-	return []attempt{d.once(given), d.once(d.defaults(requests, limits))}
+	return []attempt{d.attemptOne(given), d.attemptOne(d.defaults(requests, limits))}
 }
 
 // fillIn adds the amounts that are not given.

@@ -109,11 +109,11 @@ func TestFixRefused(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			result := simulated(t, c.scenario)
-			s, err := stepOf(result, c.step)
+			s, err := findStep(result, c.step)
 			if err != nil || len(s.Refused) != 1 {
 				t.Fatalf("refused %v, error %v", s.Refused, err)
 			}
-			refused := Refused(result, Question{Ref: s.Refused[0].Ref, Step: c.step})
+			refused := FindNotMade(result, Question{Ref: s.Refused[0].Ref, Step: c.step})
 			if err := FixRefused(context.Background(), result, refused, Options{}); err != nil {
 				t.Fatal(err)
 			}

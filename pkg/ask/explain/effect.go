@@ -52,7 +52,7 @@ type Move struct {
 // to the step, as if the pods had never had the rule. Rules of other pods and the scheduler's default spreading are not included. Pods
 // without rules have no effects. An unknown step, or a step without such pods, is an error.
 func Effects(ctx context.Context, result *simulation.Result, step string, owner cluster.Ref, opts Options) ([]Effect, error) {
-	with, err := stepOf(result, step)
+	with, err := findStep(result, step)
 	if err != nil {
 		return nil, err
 	}
@@ -60,32 +60,32 @@ func Effects(ctx context.Context, result *simulation.Result, step string, owner 
 	if spec == nil {
 		return nil, fmt.Errorf("step %q has neither %s nor a pod of it", step, owner)
 	}
-	upTo := result.Scenario.Until(step)
-	rules := rule.Of(spec)
+	upTo := result.Scenario.CutAfter(step)
+	rules := rule.List(spec)
 	var effects []Effect
 	for i, r := range rules {
 		opts.progress(i, len(rules))
-		without, err := last(ctx, variant.Edit(upTo, owner, func(spec *v1.PodSpec) { rule.Without(spec, r) }))
+		without, err := runToLastStep(ctx, variant.Edit(upTo, owner, func(spec *v1.PodSpec) { rule.Remove(spec, r) }))
 		if err != nil {
 			return nil, fmt.Errorf("without the %s: %w", r, err)
 		}
-		effects = append(effects, compare(r, owner, with, without))
+		effects = append(effects, newEffect(r, owner, with, without))
 	}
 	opts.progress(len(rules), len(rules))
 	return effects, nil
 }
 
-func compare(r rule.Rule, owner cluster.Ref, with, without *simulation.Step) Effect {
+func newEffect(r rule.Rule, owner cluster.Ref, with, without *simulation.Step) Effect {
 	e := Effect{Rule: r.String(), Path: r.Path, Pending: len(with.Pending), PendingWithout: len(without.Pending)}
 	before, after := podsOf(with.State), podsOf(without.State)
-	e.Moved = moves(before[owner], after[owner])
-	e.SameNodes = maps.Equal(perNode(before[owner]), perNode(after[owner]))
-	for _, other := range owners(before, after) {
+	e.Moved = findMoves(before[owner], after[owner])
+	e.SameNodes = maps.Equal(countPerNode(before[owner]), countPerNode(after[owner]))
+	for _, other := range sortedOwners(before, after) {
 		if other != owner {
-			e.Others = append(e.Others, moves(before[other], after[other])...)
+			e.Others = append(e.Others, findMoves(before[other], after[other])...)
 		}
 	}
-	e.Selected, e.Pods = selected(r, before[owner])
+	e.Selected, e.Pods = countSelected(r, before[owner])
 	e.Decides = len(e.Moved)+len(e.Others) > 0 || e.Pending != e.PendingWithout
 	e.Words = e.text()
 	return e
@@ -119,9 +119,9 @@ func (e *Effect) outcome() string {
 	return "decides: without it " + words.And(parts)
 }
 
-// selected returns how many of the pods the selector of the rule matches, and how many pods there are; 0 and 0 if the rule is not for
+// countSelected returns how many of the pods the selector of the rule matches, and how many pods there are; 0 and 0 if the rule is not for
 // keeping pods apart.
-func selected(r rule.Rule, pods []*v1.Pod) (selected, total int) {
+func countSelected(r rule.Rule, pods []*v1.Pod) (selected, total int) {
 	if r.Kind != rule.AntiAffinity && r.Kind != rule.Spread {
 		return 0, 0
 	}
@@ -137,15 +137,15 @@ func selected(r rule.Rule, pods []*v1.Pod) (selected, total int) {
 	return selected, len(pods)
 }
 
-// owners returns the owners in either map, sorted.
-func owners(before, after map[cluster.Ref][]*v1.Pod) []cluster.Ref {
+// sortedOwners returns the owners in either map, sorted.
+func sortedOwners(before, after map[cluster.Ref][]*v1.Pod) []cluster.Ref {
 	all := maps.Clone(before)
 	maps.Copy(all, after)
 	return slices.SortedFunc(maps.Keys(all), cluster.Ref.Compare)
 }
 
-// moves compares the n-th pods before and after, and returns those on different nodes.
-func moves(before, after []*v1.Pod) []Move {
+// findMoves compares the n-th pods before and after, and returns those on different nodes.
+func findMoves(before, after []*v1.Pod) []Move {
 	var all []Move
 	for i := range max(len(before), len(after)) {
 		var m Move
@@ -162,7 +162,7 @@ func moves(before, after []*v1.Pod) []Move {
 	return all
 }
 
-func perNode(pods []*v1.Pod) map[string]int {
+func countPerNode(pods []*v1.Pod) map[string]int {
 	counts := map[string]int{}
 	for _, pod := range pods {
 		if pod.Spec.NodeName != "" {

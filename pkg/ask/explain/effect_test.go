@@ -11,8 +11,8 @@ import (
 	"github.com/faultline/faultline/pkg/simulation"
 )
 
-// told abbreviates an effect: each move as from>to.
-type told struct {
+// effectSummary abbreviates an effect: each move as from>to.
+type effectSummary struct {
 	Rule                    string
 	Decides                 bool
 	Moved, Others           string
@@ -20,7 +20,7 @@ type told struct {
 	Pending, PendingWithout int
 }
 
-func tell(t *testing.T, result *simulation.Result, step, owner string) []told {
+func summarizeEffects(t *testing.T, result *simulation.Result, step, owner string) []effectSummary {
 	t.Helper()
 	effects, err := Effects(context.Background(), result, step, deployment(owner), Options{})
 	if err != nil {
@@ -33,9 +33,9 @@ func tell(t *testing.T, result *simulation.Result, step, owner string) []told {
 		}
 		return strings.Join(all, " ")
 	}
-	var all []told
+	var all []effectSummary
 	for _, e := range effects {
-		all = append(all, told{e.Rule, e.Decides, moves(e.Moved), moves(e.Others), e.SameNodes, e.Pending, e.PendingWithout})
+		all = append(all, effectSummary{e.Rule, e.Decides, moves(e.Moved), moves(e.Others), e.SameNodes, e.Pending, e.PendingWithout})
 	}
 	return all
 }
@@ -46,7 +46,7 @@ func tell(t *testing.T, result *simulation.Result, step, owner string) []told {
 // spreading does anyway.
 func TestEffectsInTheWalkthrough(t *testing.T) {
 	const region, zone, host = "topology.kubernetes.io/region", "topology.kubernetes.io/zone", "kubernetes.io/hostname"
-	want := map[string][]told{
+	want := map[string][]effectSummary{
 		"hard-region-2":    {{"required anti-affinity over " + region, true, "worker3>worker2", "", false, 0, 0}},
 		"hard-region-3":    {{"required anti-affinity over " + region, true, "worker3>worker2 >worker3", "", false, 1, 0}},
 		"hard-zone-3":      {{"required anti-affinity over " + zone, false, "", "", true, 0, 0}},
@@ -63,9 +63,9 @@ func TestEffectsInTheWalkthrough(t *testing.T) {
 		},
 	}
 	result := walkthrough(t)
-	got := map[string][]told{}
+	got := map[string][]effectSummary{}
 	for _, step := range result.Steps {
-		got[step.Name] = tell(t, result, step.Name, "lorem-ipsum-deployment")
+		got[step.Name] = summarizeEffects(t, result, step.Name, "lorem-ipsum-deployment")
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("effects (-want +got):\n%s", diff)
@@ -102,15 +102,15 @@ steps:
 
 func TestEffectsOnOthersAndAfterAPatch(t *testing.T) {
 	result := simulated(t, other)
-	for step, want := range map[string][]told{
+	for step, want := range map[string][]effectSummary{
 		"workloads": {{"node selector disk=ssd", true, "n2>n1", "n1>n2", false, 0, 0}},
 		"scale":     {{"node selector disk=ssd", true, "n2>n1", "", false, 0, 0}},
 		"patch":     {{"node selector disk=ssd", true, "n2>n1 >n2", "", false, 1, 0}},
 	} {
-		if diff := cmp.Diff(want, tell(t, result, step, "first")); diff != "" {
+		if diff := cmp.Diff(want, summarizeEffects(t, result, step, "first")); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", step, diff)
 		}
-		if got := tell(t, result, step, "second"); got != nil {
+		if got := summarizeEffects(t, result, step, "second"); got != nil {
 			t.Errorf("%s: pods without rules have the effects %v", step, got)
 		}
 	}

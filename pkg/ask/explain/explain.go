@@ -38,7 +38,7 @@ func (o Options) progress(done, total int) {
 	}
 }
 
-func stepOf(result *simulation.Result, name string) (*simulation.Step, error) {
+func findStep(result *simulation.Result, name string) (*simulation.Step, error) {
 	i := slices.IndexFunc(result.Steps, func(step simulation.Step) bool { return step.Name == name })
 	if i < 0 {
 		return nil, fmt.Errorf("there is no step %q in the result; ask about one of its steps", name)
@@ -46,8 +46,8 @@ func stepOf(result *simulation.Result, name string) (*simulation.Step, error) {
 	return &result.Steps[i], nil
 }
 
-// last runs the scenario and returns its last step.
-func last(ctx context.Context, s *scenario.Scenario) (*simulation.Step, error) {
+// runToLastStep runs the scenario and returns its last step.
+func runToLastStep(ctx context.Context, s *scenario.Scenario) (*simulation.Step, error) {
 	result, err := simulation.Run(ctx, s, simulation.Options{})
 	if err != nil {
 		return nil, err
@@ -74,7 +74,7 @@ func podsOf(state *cluster.State) map[cluster.Ref][]*v1.Pod {
 	ownerOf := state.Owners()
 	pods := map[cluster.Ref][]*v1.Pod{}
 	for _, pod := range state.Pods {
-		if !cluster.Terminal(pod) {
+		if !cluster.IsTerminal(pod) {
 			owner := ownerOf(pod)
 			pods[owner] = append(pods[owner], pod)
 		}

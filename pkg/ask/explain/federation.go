@@ -14,9 +14,9 @@ import (
 	"github.com/faultline/faultline/pkg/world"
 )
 
-// Decided returns Karmada's decision about the workload in question and the step that has it: the step of the question, or the last step
+// FindDecision returns Karmada's decision about the workload in question and the step that has it: the step of the question, or the last step
 // with a decision. It returns nil if there is none, for example outside a federation.
-func Decided(result *simulation.Result, of Question) (at *simulation.Step, decision *world.Decision) {
+func FindDecision(result *simulation.Result, of Question) (at *simulation.Step, decision *world.Decision) {
 	for i := range slices.Backward(result.Steps) {
 		step := &result.Steps[i]
 		if of.Step != "" && step.Name != of.Step {
@@ -25,9 +25,9 @@ func Decided(result *simulation.Result, of Question) (at *simulation.Step, decis
 		for j := range step.Decisions {
 			d := &step.Decisions[j]
 			about := func(t *cluster.ResourceTemplate) bool {
-				is := func(obj cluster.Object) bool { return of.is(cluster.RefTo(obj)) }
+				is := func(obj cluster.Object) bool { return of.names(cluster.RefTo(obj)) }
 				return t.Key() == d.Binding.Template.Key() &&
-					(of.is(cluster.Ref{Kind: t.Kind, Namespace: t.Namespace, Name: t.Name}) || slices.ContainsFunc(t.Objects, is))
+					(of.names(cluster.Ref{Kind: t.Kind, Namespace: t.Namespace, Name: t.Name}) || slices.ContainsFunc(t.Objects, is))
 			}
 			if slices.ContainsFunc(step.State.Federation.Control.Templates, about) {
 				return step, d
@@ -51,30 +51,30 @@ func flipsIn(ctx context.Context, config *sched.Config, m *cluster.Member, place
 		return Flips(ctx, config, placed)
 	}
 	native, cycle := *placed, *placed.Cycle
-	native.Pod, native.Cycle = m.Native(placed.Pod), &cycle
-	_, native.Node = cluster.Apart(placed.Node)
-	_, native.RunnerUp = cluster.Apart(placed.RunnerUp)
+	native.Pod, native.Cycle = m.MemberPod(placed.Pod), &cycle
+	_, native.Node = cluster.SplitName(placed.Node)
+	_, native.RunnerUp = cluster.SplitName(placed.RunnerUp)
 	cycle.Candidates = slices.Clone(cycle.Candidates)
 	for i := range cycle.Candidates {
-		_, cycle.Candidates[i].Node = cluster.Apart(cycle.Candidates[i].Node)
+		_, cycle.Candidates[i].Node = cluster.SplitName(cycle.Candidates[i].Node)
 	}
 	flips, err := Flips(ctx, config, &native)
 	for i := range flips {
 		flip := &flips[i]
 		if flip.Node != "" {
-			flip.Node = cluster.Joined(m.Name, flip.Node)
+			flip.Node = cluster.JoinName(m.Name, flip.Node)
 		}
 		if what, node, _ := strings.Cut(flip.Subject, " of "); flip.Of == Capacity {
-			flip.Subject = what + " of " + cluster.Joined(m.Name, node)
+			flip.Subject = what + " of " + cluster.JoinName(m.Name, node)
 		}
 	}
 	return flips, err
 }
 
-// shown returns the name that a node of the pod's cluster has among the nodes of all clusters.
-func (p *pendingPod) shown(node string) string {
+// shownName returns the name that a node of the pod's cluster has among the nodes of all clusters.
+func (p *pendingPod) shownName(node string) string {
 	if p.member == nil {
 		return node
 	}
-	return cluster.Joined(p.member.Name, node)
+	return cluster.JoinName(p.member.Name, node)
 }

@@ -76,11 +76,11 @@ func TestTakings(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			result, _, _, _ := Pods(t.Context(), federated(t, c.besides, c.workloads), Question{Ref: cluster.Ref{Kind: "Deployment", Name: "b"}}, Options{})
-			step, decided := Decided(result, Question{Ref: cluster.Ref{Kind: "Deployment", Name: "b"}})
+			step, decided := FindDecision(result, Question{Ref: cluster.Ref{Kind: "Deployment", Name: "b"}})
 			if decided == nil || decided.Binding.Reason != c.reason {
 				t.Fatalf("decided %+v", decided)
 			}
-			takings, tried, err := Takings(t.Context(), result, step, decided)
+			takings, tried, err := FindTakings(t.Context(), result, step, decided)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -208,7 +208,7 @@ metadata: {name: shop}
 			t.Errorf("%s: %v, pods %+v", name, err, pods)
 			continue
 		}
-		if _, decided := Decided(result, Question{Ref: cluster.Ref{Kind: "Widget", Name: "w"}}); (decided != nil) != s.Federated() {
+		if _, decided := FindDecision(result, Question{Ref: cluster.Ref{Kind: "Widget", Name: "w"}}); (decided != nil) != s.Federated() {
 			t.Errorf("%s: decided %+v", name, decided)
 		}
 	}

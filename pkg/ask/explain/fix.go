@@ -60,19 +60,19 @@ type Fix struct {
 //  12. If nothing else helps, add several nodes of a kind: the fewest that leave as few pods of the workload Pending as very many do.
 //  13. If that does not help, pairs: a change of a rule with a new node, another strategy or a change of another rule.
 func Fixes(ctx context.Context, result *simulation.Result, step string, pod *v1.Pod, opts Options) (fixes []Fix, tried []string, err error) {
-	s, err := stepOf(result, step)
+	s, err := findStep(result, step)
 	if err != nil {
 		return nil, nil, err
 	}
 	upTo := *result
-	upTo.Scenario = result.Scenario.Until(step)
+	upTo.Scenario = result.Scenario.CutAfter(step)
 	upTo.Steps = result.Steps[:slices.IndexFunc(result.Steps, func(other simulation.Step) bool { return other.Name == step })+1]
 	w, err := simulation.NewWorld(upTo.Scenario)
 	if err != nil {
 		return nil, nil, err
 	}
 	defer w.Close()
-	course, err := simulation.GoOn(w, &upTo, simulation.Options{})
+	course, err := simulation.Continue(w, &upTo, simulation.Options{})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -87,12 +87,12 @@ func Fixes(ctx context.Context, result *simulation.Result, step string, pod *v1.
 // fixes tries the single changes; if none helps, several nodes; if these do not help, the pairs.
 func (p *pendingPod) fixes(ctx context.Context, opts Options) ([]Fix, []string, error) {
 	s := search{opts: opts}
-	err := s.try(ctx, p.singles())
+	err := s.try(ctx, p.singleAttempts())
 	if err == nil && len(s.found) == 0 {
-		err = s.try(ctx, p.severalNodes())
+		err = s.try(ctx, p.addSeveralNodes())
 	}
 	if err == nil && len(s.found) == 0 {
-		err = s.try(ctx, p.pairs())
+		err = s.try(ctx, p.pairAttempts())
 	}
 	return s.sorted(), s.tried, err
 }
@@ -130,13 +130,13 @@ func (s *search) sorted() []Fix {
 	return append(s.found, s.fewer...)
 }
 
-// singles returns the attempts with one change, in the order in which Fixes lists them.
-func (p *pendingPod) singles() []attempt {
+// singleAttempts returns the attempts with one change, in the order in which Fixes lists them.
+func (p *pendingPod) singleAttempts() []attempt {
 	if gates := p.ungate(); gates != nil {
 		return gates
 	}
-	return slices.Concat(p.uncordon(), p.deleteOld(), p.refineSpreads(), p.labelNodes(), p.labelVolumes(), p.stopOldPodsFirst(), p.deleteClaim(),
-		p.raisePriority(), p.requestLess(), p.tolerate(), p.lookElsewhere(), p.soften(), p.softenOthers(), p.moreNodes(), p.fewerReplicas())
+	return slices.Concat(p.uncordonAttempts(), p.deleteOld(), p.refineSpreads(), p.labelNodes(), p.labelVolumes(), p.stopOldPodsFirst(), p.deleteClaim(),
+		p.raisePriority(), p.requestLess(), p.tolerate(), p.lookElsewhere(), p.soften(), p.softenOthers(), p.addNodeAttempts(), p.fewerReplicas())
 }
 
 // attempt is one way to help the pod.
@@ -149,18 +149,18 @@ type attempt struct {
 	gone bool
 }
 
-// once returns the attempt that tries one candidate.
-func (w *stuckWorkload) once(c candidate) attempt { return w.first([]candidate{c}) }
+// attemptOne returns the attempt that tries one candidate.
+func (w *stuckWorkload) attemptOne(c candidate) attempt { return w.attemptFirst([]candidate{c}) }
 
-// first returns the attempt that takes the first of several candidates that helps.
-func (w *stuckWorkload) first(candidates []candidate) attempt {
+// attemptFirst returns the attempt that takes the first of several candidates that helps.
+func (w *stuckWorkload) attemptFirst(candidates []candidate) attempt {
 	var changes []string
 	for i := range candidates {
 		changes = append(changes, candidates[i].change)
 	}
 	return attempt{changes: changes, try: func(ctx context.Context) (*Fix, error) {
 		for i := range candidates {
-			if fix, err := w.try(ctx, &candidates[i]); fix != nil || err != nil {
+			if fix, err := w.tryCandidate(ctx, &candidates[i]); fix != nil || err != nil {
 				return fix, err
 			}
 		}
@@ -168,10 +168,10 @@ func (w *stuckWorkload) first(candidates []candidate) attempt {
 	}}
 }
 
-// most returns the attempt that finds an amount by bisection: helps should help the most, and fails helps nothing. The fix has the amount
+// attemptMost returns the attempt that finds an amount by bisection: helps should help the most, and fails helps nothing. The fix has the amount
 // nearest to fails that leaves no more pods of the workload Pending than helps does. To request less CPU, helps is 1m and fails the present
 // request.
-func (w *stuckWorkload) most(change string, helps, fails int64, of func(amount int64) candidate) attempt {
+func (w *stuckWorkload) attemptMost(change string, helps, fails int64, of func(amount int64) candidate) attempt {
 	return w.mostNear(change, helps, fails, fails, of)
 }
 
@@ -180,20 +180,20 @@ func (w *stuckWorkload) mostNear(change string, helps, fails, likely int64, of f
 	return attempt{changes: []string{change}, try: func(ctx context.Context) (*Fix, error) {
 		try := func(amount int64) (*Fix, error) {
 			c := of(amount)
-			return w.try(ctx, &c)
+			return w.tryCandidate(ctx, &c)
 		}
 		fix, err := try(helps)
 		if fix == nil || err != nil {
 			return nil, err
 		}
-		return halve(helps, fails, likely, fix, try)
+		return bisectAmount(helps, fails, likely, fix, try)
 	}}
 }
 
-// halve bisects between an amount that helps and one that does not, and returns the result of the former. An amount helps if it leaves no
+// bisectAmount bisects between an amount that helps and one that does not, and returns the result of the former. An amount helps if it leaves no
 // more pods of the workload Pending than the first did. The likely amount is tried first, and then the next one: if the one helps and the other does
 // not, these two runs do.
-func halve(helps, fails, likely int64, fix *Fix, try func(amount int64) (*Fix, error)) (*Fix, error) {
+func bisectAmount(helps, fails, likely int64, fix *Fix, try func(amount int64) (*Fix, error)) (*Fix, error) {
 	step := int64(1)
 	if fails < helps {
 		step = -1
@@ -220,33 +220,33 @@ func halve(helps, fails, likely int64, fix *Fix, try func(amount int64) (*Fix, e
 	return fix, nil
 }
 
-// try makes the change after the step, and returns nil if it does not help. What the API server refuses does not.
-func (w *stuckWorkload) try(ctx context.Context, c *candidate) (*Fix, error) {
+// tryCandidate makes the change after the step, and returns nil if it does not help. What the API server refuses does not.
+func (w *stuckWorkload) tryCandidate(ctx context.Context, c *candidate) (*Fix, error) {
 	steps, err := w.stepsOf(c)
 	if err != nil || len(steps) == 0 {
 		return nil, err
 	}
-	if err := w.course.Back(0); err != nil {
+	if err := w.course.Rewind(0); err != nil {
 		return nil, err
 	}
 	for i := range steps {
-		if done, err := w.do(ctx, &steps[i]); !done {
+		if done, err := w.doStep(ctx, &steps[i]); !done {
 			return nil, err
 		}
 	}
 	return w.helps(ctx, c, steps)
 }
 
-// says describes the change. It mentions the recreation of a pod or a Job, whose specs cannot change.
-func (w *stuckWorkload) says(c *candidate) string {
+// describeChange describes the change. It mentions the recreation of a pod or a Job, whose specs cannot change.
+func (w *stuckWorkload) describeChange(c *candidate) string {
 	if c.edit != nil && (w.owner.Kind == "Pod" || w.owner.Kind == "Job") {
 		return fmt.Sprintf("delete %s and create it with: %s", w.owner, c.change)
 	}
 	return c.change
 }
 
-// do does a step, and reports whether that was possible.
-func (w *stuckWorkload) do(ctx context.Context, step *scenario.LoadedStep) (bool, error) {
+// doStep does a step, and reports whether that was possible.
+func (w *stuckWorkload) doStep(ctx context.Context, step *scenario.LoadedStep) (bool, error) {
 	_, err := w.course.DoLoaded(ctx, *step)
 	if errors.As(err, new(*simulation.StepError)) {
 		return false, nil

@@ -13,10 +13,10 @@ import (
 	"github.com/faultline/faultline/pkg/simulation"
 )
 
-// fixed returns a line per fix: the change, what is Pending after it (and of the workload), and the pod's node.
-func fixed(t *testing.T, result *simulation.Result, step string) (fixes, tried []string) {
+// listFixes returns a line per fix: the change, what is Pending after it (and of the workload), and the pod's node.
+func listFixes(t *testing.T, result *simulation.Result, step string) (fixes, tried []string) {
 	t.Helper()
-	s, err := stepOf(result, step)
+	s, err := findStep(result, step)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,8 +55,8 @@ func workload(kind string, replicas int, requests, spec string) string {
 `, kind, replicas, requests, spec)
 }
 
-// filled returns a pod that takes all CPU of a node.
-func filled(node string) string {
+// fillingPod returns a pod that takes all CPU of a node.
+func fillingPod(node string) string {
 	return fmt.Sprintf("  - {apiVersion: v1, kind: Pod, metadata: {name: fills-%s}, spec: {nodeName: %s, containers: [{name: c, image: c, resources: {requests: {cpu: 4}}}]}}\n", node, node)
 }
 
@@ -113,7 +113,7 @@ func TestFixes(t *testing.T) {
 		{
 			// Only the last of four nodes has room, so the label helps there alone.
 			name:     "a label on a node with room",
-			cluster:  node("n1", "a", "") + node("n2", "a", "") + node("n3", "a", "") + node("n4", "a", "") + filled("n1") + filled("n2") + filled("n3"),
+			cluster:  node("n1", "a", "") + node("n2", "a", "") + node("n3", "a", "") + node("n4", "a", "") + fillingPod("n1") + fillingPod("n2") + fillingPod("n3"),
 			workload: workload("Deployment", 1, "cpu: 1", ", nodeSelector: {disk: ssd}"),
 			step:     "workloads",
 			fixes: []string{
@@ -295,7 +295,7 @@ func TestFixes(t *testing.T) {
 				steps = "steps:" + c.steps
 			}
 			result := simulated(t, "cluster:\n- objects:\n"+c.cluster+"workloads:\n- objects:\n"+c.workload+steps)
-			fixes, tried := fixed(t, result, c.step)
+			fixes, tried := listFixes(t, result, c.step)
 			if diff := cmp.Diff(c.fixes, fixes); diff != "" {
 				t.Errorf("fixes (-want +got):\n%s", diff)
 			}
@@ -321,7 +321,7 @@ func TestFixesOfADump(t *testing.T) {
        ownerReferences: [{apiVersion: apps/v1, kind: Deployment, name: web, uid: d, controller: true}]},
      spec: {replicas: 3, selector: {matchLabels: {app: web, pod-template-hash: 7d9}}, template: `+strings.Replace(template, "app: web", "app: web, pod-template-hash: 7d9", 1)+`}}
 `+pod("x", ", nodeName: n1")+pod("y", ", nodeName: n2")+pod("z", ""))
-	fixes, tried := fixed(t, result, "workloads")
+	fixes, tried := listFixes(t, result, "workloads")
 	if diff := cmp.Diff([]string{
 		"one more node like n1 in topology.kubernetes.io/zone a: 0 (0) n1-new-1",
 		"one replica fewer: 2: 0 (0)",
@@ -346,7 +346,7 @@ func TestFixesOfADump(t *testing.T) {
 // no region. Once the rule is soft, the rules of the old pods still keep the new ones away; one old pod stops if two pods may be missing.
 func TestFixesInTheWalkthrough(t *testing.T) {
 	const region, zone = "topology.kubernetes.io/region", "topology.kubernetes.io/zone"
-	fixes, tried := fixed(t, walkthrough(t), "hard-region-3")
+	fixes, tried := listFixes(t, walkthrough(t), "hard-region-3")
 	if diff := cmp.Diff([]string{
 		"make the required anti-affinity over " + region + " preferred, and let the rollout stop old pods before it starts new ones: maxSurge 0 and maxUnavailable 2: 0 (0) affinity-worker3",
 		"one more node like affinity-worker in a " + region + " of its own: 0 (0) affinity-worker-new-1",

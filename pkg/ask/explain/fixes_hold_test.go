@@ -25,10 +25,10 @@ import (
 	"github.com/faultline/faultline/scenarios"
 )
 
-// follow does what a fix says, as further steps of the scenario, in a separate run from its start.
-func follow(t *testing.T, name string, fix *Fix, s *scenario.Scenario, step string) *simulation.Step {
+// followFix does what a fix says, as further steps of the scenario, in a separate run from its start.
+func followFix(t *testing.T, name string, fix *Fix, s *scenario.Scenario, step string) *simulation.Step {
 	t.Helper()
-	then := *s.Until(step)
+	then := *s.CutAfter(step)
 	for _, plain := range fix.Steps {
 		raw, err := json.Marshal(plain)
 		if err != nil {
@@ -49,7 +49,7 @@ func follow(t *testing.T, name string, fix *Fix, s *scenario.Scenario, step stri
 		}
 		then.Steps = append(then.Steps[:len(then.Steps):len(then.Steps)], next)
 	}
-	after, err := last(context.Background(), &then)
+	after, err := runToLastStep(context.Background(), &then)
 	if err != nil {
 		t.Fatalf("%s: %v", name, err)
 	}
@@ -68,9 +68,9 @@ func count(pods []*v1.Pod) (running, waiting int) {
 	return running, waiting
 }
 
-// helped says why the pod has no node after a fix, or which other pod lost its node without being part of the price; "" if the fix holds. A
+// explainFailedFix says why the pod has no node after a fix, or which other pod lost its node without being part of the price; "" if the fix holds. A
 // pod is the same if its name or its node lasts; otherwise any pod of its workload counts.
-func helped(before, after *simulation.Step, pod *v1.Pod, fix *Fix) string {
+func explainFailedFix(before, after *simulation.Step, pod *v1.Pod, fix *Fix) string {
 	owner := before.State.Owners()(pod)
 	if _, waiting := count(podsOf(after.State)[owner]); waiting != fix.OfWorkload || len(after.Pending) != fix.Pending {
 		return fmt.Sprintf("%d Pending, %d of the workload; it says %d and %d", len(after.Pending), waiting, fix.Pending, fix.OfWorkload)
@@ -140,7 +140,7 @@ func checkFixes(t *testing.T, name string, result *simulation.Result, kinds map[
 				fix := &fixes[k]
 				kinds[kindOf(fix.Change)]++
 				what := fmt.Sprintf("%s, step %s, %s: %s", name, step.Name, pending.Pod.Name, fix.Change)
-				if why := helped(step, follow(t, what, fix, result.Scenario, step.Name), pending.Pod, fix); why != "" {
+				if why := explainFailedFix(step, followFix(t, what, fix, result.Scenario, step.Name), pending.Pod, fix); why != "" {
 					t.Errorf("%s: %s", what, why)
 				}
 			}

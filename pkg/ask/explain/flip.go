@@ -73,15 +73,15 @@ func Flips(ctx context.Context, config *sched.Config, placed *placement.Placemen
 	}
 	defer engine.Close()
 	f.engine = engine
-	flips, err := f.terms(ctx)
+	flips, err := f.termFlips(ctx)
 	if err != nil {
 		return nil, err
 	}
-	plugins, err := f.plugins(ctx)
+	plugins, err := f.pluginFlips(ctx)
 	if err != nil {
 		return nil, err
 	}
-	sizes, err := f.sizes(ctx)
+	sizes, err := f.sizeFlips(ctx)
 	return slices.Concat(flips, plugins, sizes), err
 }
 
@@ -93,8 +93,8 @@ type flipper struct {
 	pod    *v1.Pod // the pod before it was placed
 }
 
-// elsewhere schedules the pod on the state. It reports whether the pod's node is no longer among the best, and which node the pod gets.
-func (f *flipper) elsewhere(ctx context.Context, engine *sched.Engine, state *cluster.State, pod *v1.Pod) (bool, string, error) {
+// leavesNode schedules the pod on the state. It reports whether the pod's node is no longer among the best, and which node the pod gets.
+func (f *flipper) leavesNode(ctx context.Context, engine *sched.Engine, state *cluster.State, pod *v1.Pod) (bool, string, error) {
 	engine.Reset()
 	engine.StartAt(f.placed.Cycle.Start)
 	engine.Record = func(*v1.Pod) *placement.Depth { return &placement.Depth{Nodes: 1, Named: []string{f.placed.Node}} }
@@ -114,15 +114,15 @@ func (f *flipper) elsewhere(ctx context.Context, engine *sched.Engine, state *cl
 	return true, again.Node, nil
 }
 
-// terms tries every other weight of each preferred term, the nearest weight first.
-func (f *flipper) terms(ctx context.Context) ([]Flip, error) {
+// termFlips tries every other weight of each preferred term, the nearest weight first.
+func (f *flipper) termFlips(ctx context.Context) ([]Flip, error) {
 	var flips []Flip
-	for _, r := range rule.Of(&f.pod.Spec) {
+	for _, r := range rule.List(&f.pod.Spec) {
 		if r.Weight == 0 {
 			continue
 		}
 		flip := Flip{
-			Of: Term, Subject: "weight of the " + named(r), From: fmt.Sprint(r.Weight),
+			Of: Term, Subject: "weight of the " + ruleName(r), From: fmt.Sprint(r.Weight),
 			Searched: fmt.Sprintf("every weight from %d to %d", minWeight, maxWeight),
 		}
 		for delta := int32(1); delta < maxWeight && flip.To == ""; delta++ {
@@ -130,8 +130,8 @@ func (f *flipper) terms(ctx context.Context) ([]Flip, error) {
 				if weight < minWeight || weight > maxWeight || flip.To != "" {
 					continue
 				}
-				state, pod := f.reweighed(r, weight)
-				moved, node, err := f.elsewhere(ctx, f.engine, state, pod)
+				state, pod := f.reweigh(r, weight)
+				moved, node, err := f.leavesNode(ctx, f.engine, state, pod)
 				if err != nil {
 					return nil, err
 				}
@@ -145,15 +145,15 @@ func (f *flipper) terms(ctx context.Context) ([]Flip, error) {
 	return flips, nil
 }
 
-// named describes the rule without its weight.
-func named(r rule.Rule) string {
+// ruleName describes the rule without its weight.
+func ruleName(r rule.Rule) string {
 	r.Weight = 0
 	words := r.String()
 	return words[:len(words)-len(" (weight 0)")]
 }
 
-// reweighed returns the cluster before the placement with another weight of the term in the pod and in its siblings, and the changed pod.
-func (f *flipper) reweighed(r rule.Rule, weight int32) (*cluster.State, *v1.Pod) {
+// reweigh returns the cluster before the placement with another weight of the term in the pod and in its siblings, and the changed pod.
+func (f *flipper) reweigh(r rule.Rule, weight int32) (*cluster.State, *v1.Pod) {
 	var changed []cluster.Object
 	var itself *v1.Pod
 	for _, pod := range f.placed.Cycle.Before.Pods {
@@ -161,7 +161,7 @@ func (f *flipper) reweighed(r rule.Rule, weight int32) (*cluster.State, *v1.Pod)
 			continue
 		}
 		pod = pod.DeepCopy()
-		rule.WithWeight(&pod.Spec, r, weight)
+		rule.SetWeight(&pod.Spec, r, weight)
 		changed = append(changed, pod)
 		if pod.UID == f.pod.UID {
 			itself = pod
@@ -177,9 +177,9 @@ func controllerOf(pod *v1.Pod) types.UID {
 	return ""
 }
 
-// plugins finds the nearest weight of each plugin with which another node beats the pod's. Normalised scores do not depend on the weights,
+// pluginFlips finds the nearest weight of each plugin with which another node beats the pod's. Normalised scores do not depend on the weights,
 // so the weight follows from the scores by arithmetic. A run with that weight must then agree.
-func (f *flipper) plugins(ctx context.Context) ([]Flip, error) {
+func (f *flipper) pluginFlips(ctx context.Context) ([]Flip, error) {
 	candidates := f.placed.Cycle.Candidates
 	chosen := candidates[slices.IndexFunc(candidates, func(c placement.Candidate) bool { return c.Node == f.placed.Node })]
 	var flips []Flip
@@ -188,7 +188,7 @@ func (f *flipper) plugins(ctx context.Context) ([]Flip, error) {
 		nearest, found := int64(0), false
 		for _, other := range candidates {
 			ahead := other.Total - chosen.Total - (other.Scores[i].Weighted - score.Weighted) // the lead of the other node by all other plugins
-			if weight, beats := beatsAt(ahead, other.Scores[i].Normalised-score.Normalised); beats &&
+			if weight, beats := nearestBeatingWeight(ahead, other.Scores[i].Normalised-score.Normalised); beats &&
 				(!found || distance(weight, score.Weight) < distance(nearest, score.Weight)) {
 				nearest, found = weight, true
 			}
@@ -199,7 +199,7 @@ func (f *flipper) plugins(ctx context.Context) ([]Flip, error) {
 			if err != nil {
 				return nil, err
 			}
-			moved, node, err := f.elsewhere(ctx, engine, f.placed.Cycle.Before, f.pod)
+			moved, node, err := f.leavesNode(ctx, engine, f.placed.Cycle.Before, f.pod)
 			engine.Close()
 			if err != nil {
 				return nil, err
@@ -215,9 +215,9 @@ func (f *flipper) plugins(ctx context.Context) ([]Flip, error) {
 	return flips, nil
 }
 
-// beatsAt returns the weight, at least 0 and nearest to the present one, with which ahead + weight×gain > 0. With the present weight this
+// nearestBeatingWeight returns the weight, at least 0 and nearest to the present one, with which ahead + weight×gain > 0. With the present weight this
 // does not hold, since the pod's node is among the best. For ahead −10 and gain 3 it is 4: −10 + 4×3 = 2.
-func beatsAt(ahead, gain int64) (int64, bool) {
+func nearestBeatingWeight(ahead, gain int64) (int64, bool) {
 	switch {
 	case gain > 0:
 		return -ahead/gain + 1, true
@@ -229,11 +229,11 @@ func beatsAt(ahead, gain int64) (int64, bool) {
 
 func distance(a, b int64) int64 { return max(a-b, b-a) }
 
-// sizes finds how much smaller the pod's node, and how much larger the best other node, would have to be.
-func (f *flipper) sizes(ctx context.Context) ([]Flip, error) {
+// sizeFlips finds how much smaller the pod's node, and how much larger the best other node, would have to be.
+func (f *flipper) sizeFlips(ctx context.Context) ([]Flip, error) {
 	var flips []Flip
 	for _, name := range []v1.ResourceName{v1.ResourceCPU, v1.ResourceMemory} {
-		flip, err := f.size(ctx, f.placed.Node, name, -1)
+		flip, err := f.sizeFlip(ctx, f.placed.Node, name, -1)
 		if err != nil {
 			return nil, err
 		}
@@ -241,7 +241,7 @@ func (f *flipper) sizes(ctx context.Context) ([]Flip, error) {
 		if f.placed.RunnerUp == "" {
 			continue
 		}
-		if flip, err = f.size(ctx, f.placed.RunnerUp, name, +1); err != nil {
+		if flip, err = f.sizeFlip(ctx, f.placed.RunnerUp, name, +1); err != nil {
 			return nil, err
 		}
 		flips = append(flips, *flip)
@@ -249,9 +249,9 @@ func (f *flipper) sizes(ctx context.Context) ([]Flip, error) {
 	return flips, nil
 }
 
-// size finds the smallest change of a node's allocatable, down to nothing or up to twice as much, that moves the pod. Scores are not
+// sizeFlip finds the smallest change of a node's allocatable, down to nothing or up to twice as much, that moves the pod. Scores are not
 // monotonic in sizes, so it first samples sizes in equal steps, and then bisects before the first that moves the pod.
-func (f *flipper) size(ctx context.Context, name string, of v1.ResourceName, sign int64) (*Flip, error) {
+func (f *flipper) sizeFlip(ctx context.Context, name string, of v1.ResourceName, sign int64) (*Flip, error) {
 	node := f.placed.Cycle.Before.Node(name)
 	unit, now := int64(1), node.Status.Allocatable.Cpu().MilliValue()
 	word := "CPU"
@@ -268,7 +268,7 @@ func (f *flipper) size(ctx context.Context, name string, of v1.ResourceName, sig
 	try := func(change int64) (bool, string, error) {
 		sized := node.DeepCopy()
 		sized.Status.Allocatable[of] = value(change)
-		return f.elsewhere(ctx, f.engine, f.placed.Cycle.Before.With(sized), f.pod)
+		return f.leavesNode(ctx, f.engine, f.placed.Cycle.Before.With(sized), f.pod)
 	}
 	now0 := value(0)
 	flip := &Flip{Of: Capacity, Subject: fmt.Sprintf("allocatable %s of %s", word, name), From: now0.String()}

@@ -54,7 +54,7 @@ func TestEffectsHold(t *testing.T) {
 					t.Fatal(err)
 				}
 				for _, e := range effects {
-					without, err := last(context.Background(), variant.Edit(result.Scenario.Until(step.Name), owner, func(spec *v1.PodSpec) {
+					without, err := runToLastStep(context.Background(), variant.Edit(result.Scenario.CutAfter(step.Name), owner, func(spec *v1.PodSpec) {
 						spec.Affinity, spec.NodeSelector, spec.TopologySpreadConstraints = nil, nil, nil // no workload has two
 					}))
 					if err != nil {

@@ -19,7 +19,7 @@ import (
 
 // helpsPod returns the change as a fix if it helps the pod, alone or with the deletion of the pod.
 func (p *pendingPod) helpsPod(ctx context.Context, c *candidate, steps []scenario.LoadedStep) (*Fix, error) {
-	if fix := p.judge(c, p.says(c), steps); fix != nil || c.edit == nil || p.deletes {
+	if fix := p.judge(c, p.describeChange(c), steps); fix != nil || c.edit == nil || p.deletionHelps {
 		return fix, nil
 	}
 	return p.tryDeleted(ctx, c, steps)
@@ -28,15 +28,15 @@ func (p *pendingPod) helpsPod(ctx context.Context, c *candidate, steps []scenari
 // judge returns the change as a fix; nil if it does not help.
 func (p *pendingPod) judge(c *candidate, says string, steps []scenario.LoadedStep) *Fix {
 	state := p.course.State()
-	after := state.Crews()
-	own, was := after[p.owner], p.before[p.owner]
+	after := state.PodsByWorkload()
+	own, was := after[p.owner], p.crewsBefore[p.owner]
 	left := replicasOf(state, p.owner)
 	switch {
 	case c.gone:
 		if len(own.Waiting) > 0 || len(own.Placed) < min(len(was.Placed), left) {
 			return nil
 		}
-	case !p.placedIn(own), was.Lost(p.owner, own) > max(0, len(was.Placed)-left):
+	case !p.hasNodeIn(own), was.CountLost(p.owner, own) > max(0, len(was.Placed)-left):
 		return nil
 	}
 	displaced := p.displaced(after)
@@ -45,24 +45,24 @@ func (p *pendingPod) judge(c *candidate, says string, steps []scenario.LoadedSte
 	}
 	last := p.course.Steps[len(p.course.Steps)-1]
 	return &Fix{
-		Change: says, Price: slices.Concat(c.price, p.elsewhere(c), p.evicted(displaced), p.replaced(c, own)), Commands: commandsOf(steps), Steps: encoded(steps),
-		Pending: len(last.Pending), OfWorkload: len(own.Waiting), Node: p.nodeAmong(state, own),
+		Change: says, Price: slices.Concat(c.price, p.operatorPrice(c), p.evictionPrice(displaced), p.replacementPrice(c, own)), Commands: commandsOf(steps), Steps: encodeSteps(steps),
+		Pending: len(last.Pending), OfWorkload: len(own.Waiting), Node: p.nodeAfter(state, own),
 	}
 }
 
 // displaced is how many pods of other workloads have no node any more, by workload.
-func (w *stuckWorkload) displaced(after map[cluster.Ref]cluster.Crew) map[cluster.Ref]int {
+func (w *stuckWorkload) displaced(after map[cluster.Ref]cluster.WorkloadPods) map[cluster.Ref]int {
 	displaced := map[cluster.Ref]int{}
-	for owner, before := range w.before {
-		if lost := before.Lost(owner, after[owner]); lost > 0 && owner != w.owner {
+	for owner, before := range w.crewsBefore {
+		if lost := before.CountLost(owner, after[owner]); lost > 0 && owner != w.owner {
 			displaced[owner] = lost
 		}
 	}
 	return displaced
 }
 
-// placedIn reports whether the pod in question, or one in its place, has a node.
-func (p *pendingPod) placedIn(now cluster.Crew) bool {
+// hasNodeIn reports whether the pod in question, or one in its place, has a node.
+func (p *pendingPod) hasNodeIn(now cluster.WorkloadPods) bool {
 	id, lasts := cluster.Identity(p.owner, p.pod)
 	if now.Placed[id] != nil {
 		return true
@@ -70,7 +70,7 @@ func (p *pendingPod) placedIn(now cluster.Crew) bool {
 	if lasts {
 		return false
 	}
-	was := p.before[p.owner]
+	was := p.crewsBefore[p.owner]
 	if now.Waiting[id] == nil { // the pod is replaced
 		return len(now.Waiting) < len(was.Waiting) && (len(now.Waiting) == 0 || len(now.Placed) > len(was.Placed))
 	}
@@ -97,19 +97,19 @@ func replicasOf(state *cluster.State, owner cluster.Ref) int {
 	return 1 << 30
 }
 
-// elsewhere says that the change has to be made in the custom resource if an operator makes the workload.
-func (w *stuckWorkload) elsewhere(c *candidate) []string {
-	if w.maker == "" || c.edit == nil && c.strategy == nil && !c.gone {
+// operatorPrice says that the change has to be made in the custom resource if an operator makes the workload.
+func (w *stuckWorkload) operatorPrice(c *candidate) []string {
+	if w.customResource == "" || c.edit == nil && c.strategy == nil && !c.gone {
 		return nil
 	}
-	return []string{"its operator takes it back: change " + w.maker}
+	return []string{"its operator takes it back: change " + w.customResource}
 }
 
-// evicted says which pods the workload's pods preempt, by workload.
-func (w *stuckWorkload) evicted(displaced map[cluster.Ref]int) []string {
+// evictionPrice says which pods the workload's pods preempt, by workload.
+func (w *stuckWorkload) evictionPrice(displaced map[cluster.Ref]int) []string {
 	var owners []cluster.Ref
 	pods := map[cluster.Ref]int{}
-	for i := w.steps; i < len(w.course.Steps); i++ {
+	for i := w.baseSteps; i < len(w.course.Steps); i++ {
 		for _, preempted := range w.course.Steps[i].Preempted {
 			owner := w.ownerOf(preempted.Victim)
 			if pods[owner]++; pods[owner] == 1 {
@@ -123,7 +123,7 @@ func (w *stuckWorkload) evicted(displaced map[cluster.Ref]int) []string {
 		}
 	}
 	slices.SortFunc(owners, cluster.Ref.Compare)
-	return list.Each(owners, func(owner cluster.Ref) string {
+	return list.Map(owners, func(owner cluster.Ref) string {
 		says := "evicts " + owner.Qualified()
 		if owner.Kind != "Pod" {
 			says = fmt.Sprintf("evicts %s of %s", words.Count(max(pods[owner], displaced[owner]), "pod"), owner.Qualified())
@@ -140,8 +140,8 @@ func (w *stuckWorkload) evicted(displaced map[cluster.Ref]int) []string {
 	})
 }
 
-// replaced says how many running pods of the workload the change replaces by others.
-func (w *stuckWorkload) replaced(c *candidate, now cluster.Crew) []string {
+// replacementPrice says how many running pods of the workload the change replaces by others.
+func (w *stuckWorkload) replacementPrice(c *candidate, now cluster.WorkloadPods) []string {
 	if c.gone {
 		return nil
 	}
@@ -150,8 +150,8 @@ func (w *stuckWorkload) replaced(c *candidate, now cluster.Crew) []string {
 		run[pod.UID] = true
 	}
 	n := 0
-	for _, pod := range w.before[w.owner].Placed {
-		if !run[pod.UID] && !cluster.Terminal(pod) {
+	for _, pod := range w.crewsBefore[w.owner].Placed {
+		if !run[pod.UID] && !cluster.IsTerminal(pod) {
 			n++
 		}
 	}
@@ -161,9 +161,9 @@ func (w *stuckWorkload) replaced(c *candidate, now cluster.Crew) []string {
 	return []string{fmt.Sprintf("replaces %s of %s that %s", words.Count(n, "pod"), w.owner.Qualified(), words.Pick(n, "runs", "run"))}
 }
 
-// nodeAmong returns the node of the pod, or of the pod in its place: if the pod was replaced, the pod at the same position among the
+// nodeAfter returns the node of the pod, or of the pod in its place: if the pod was replaced, the pod at the same position among the
 // workload's latest revision.
-func (p *pendingPod) nodeAmong(state *cluster.State, now cluster.Crew) string {
+func (p *pendingPod) nodeAfter(state *cluster.State, now cluster.WorkloadPods) string {
 	id, lasts := cluster.Identity(p.owner, p.pod)
 	if pod := now.Placed[id]; pod != nil || lasts {
 		if pod == nil {
@@ -178,15 +178,15 @@ func (p *pendingPod) nodeAmong(state *cluster.State, now cluster.Crew) string {
 	if len(pods) == 0 {
 		return ""
 	}
-	latest := revision(pods, pods[len(pods)-1])
-	if p.place < len(latest) {
-		return latest[p.place].Spec.NodeName
+	latest := podsOfSameRevision(pods, pods[len(pods)-1])
+	if p.revisionIndex < len(latest) {
+		return latest[p.revisionIndex].Spec.NodeName
 	}
 	return ""
 }
 
-// revision returns the pods that have the same controller as the pod: for a Deployment the pods of one ReplicaSet, otherwise all.
-func revision(pods []*v1.Pod, pod *v1.Pod) []*v1.Pod {
+// podsOfSameRevision returns the pods that have the same controller as the pod: for a Deployment the pods of one ReplicaSet, otherwise all.
+func podsOfSameRevision(pods []*v1.Pod, pod *v1.Pod) []*v1.Pod {
 	controller := func(pod *v1.Pod) types.UID {
 		if ref := metav1.GetControllerOfNoCopy(pod); ref != nil {
 			return ref.UID

@@ -24,140 +24,140 @@ import (
 // Changes to the nodes: uncordoning them, labelling them, and adding one now.
 
 const (
-	maxEach = 12 // taints, domains, priority classes
-	maxLike = 3  // nodes per domain, parts of a pod
+	maxPerKind   = 12 // taints, domains, priority classes
+	maxPerDomain = 3  // nodes per domain, parts of a pod
 
 	maxNewNodes = 64
 )
 
-func (p *pendingPod) uncordon() []attempt {
+func (p *pendingPod) uncordonAttempts() []attempt {
 	if !p.refusedBy("NodeUnschedulable") {
 		return nil
 	}
 	cordoned := list.Where(p.nodes, func(node *v1.Node) bool { return node.Spec.Unschedulable })
 	var attempts []attempt
-	for _, d := range p.domains(cordoned) {
-		attempts = append(attempts, p.first(list.Each(p.roomiest(d.nodes, maxLike), p.uncordonOf)))
+	for _, d := range p.groupByDomain(cordoned) {
+		attempts = append(attempts, p.attemptFirst(list.Map(p.roomiest(d.nodes, maxPerDomain), p.uncordonNode)))
 	}
 	return attempts
 }
 
-func (p *pendingPod) uncordonOf(node *v1.Node) candidate {
-	name := p.shown(node.Name)
+func (p *pendingPod) uncordonNode(node *v1.Node) candidate {
+	name := p.shownName(node.Name)
 	return candidate{change: "uncordon " + name, steps: []scenario.Step{{Uncordon: &scenario.NodesInTurn{Nodes: scenario.Nodes{Names: []string{name}}}}}}
 }
 
-// uncordoned returns the changes that uncordon the first node of each domain.
-func (p *pendingPod) uncordoned() []candidate {
+// uncordonCandidates returns the changes that uncordon the first node of each domain.
+func (p *pendingPod) uncordonCandidates() []candidate {
 	cordoned := list.Where(p.nodes, func(node *v1.Node) bool { return node.Spec.Unschedulable })
-	return list.Each(p.domains(cordoned), func(d domain) candidate { return p.uncordonOf(d.nodes[0]) })
+	return list.Map(p.groupByDomain(cordoned), func(d domain) candidate { return p.uncordonNode(d.nodes[0]) })
 }
 
-// moreNodes returns the attempts that add one node: in each domain, like one that is there; in a domain of its own; and a larger one if no
+// addNodeAttempts returns the attempts that add one node: in each domain, like one that is there; in a domain of its own; and a larger one if no
 // node is large enough. If no node has the labels that the pod asks for, the new nodes get these labels.
-func (p *pendingPod) moreNodes() []attempt {
-	open := p.wanted()
+func (p *pendingPod) addNodeAttempts() []attempt {
+	open := p.matchingOpenNodes()
 	if len(open) == 0 {
-		return p.moreLabelled()
+		return p.addLabelledNodes()
 	}
 	var attempts []attempt
-	for _, d := range p.domains(open) {
-		attempts = append(attempts, p.first(list.Each(p.different(d.nodes), func(node *v1.Node) candidate { return p.moreLike(node, d.words()) })))
+	for _, d := range p.groupByDomain(open) {
+		attempts = append(attempts, p.attemptFirst(list.Map(p.different(d.nodes), func(node *v1.Node) candidate { return p.addNodeLike(node, d.words()) })))
 	}
-	for _, c := range p.inClosedDomains(open) {
-		attempts = append(attempts, p.once(c))
+	for _, c := range p.addNodesInClosedDomains(open) {
+		attempts = append(attempts, p.attemptOne(c))
 	}
 	for _, key := range p.hardKeys() {
-		if own := p.inNewDomain(open, key); len(own) > 0 {
-			attempts = append(attempts, p.first(own))
+		if own := p.addNodesInNewDomain(open, key); len(own) > 0 {
+			attempts = append(attempts, p.attemptFirst(own))
 		}
 	}
-	if larger := p.larger(open); len(larger) > 0 {
-		attempts = append(attempts, p.first(larger))
+	if larger := p.addLargerNodes(open); len(larger) > 0 {
+		attempts = append(attempts, p.attemptFirst(larger))
 	}
 	return attempts
 }
 
-// severalNodes returns the attempts that add as many nodes as the pods of the workload need, for when other Pending pods take the room of
+// addSeveralNodes returns the attempts that add as many nodes as the pods of the workload need, for when other Pending pods take the room of
 // the first ones.
-func (p *pendingPod) severalNodes() []attempt {
-	open := p.wanted()
+func (p *pendingPod) addSeveralNodes() []attempt {
+	open := p.matchingOpenNodes()
 	if len(open) == 0 || p.member != nil || !p.refusedBy("NodeResourcesFit") {
 		return nil
 	}
-	most := int64(min(len(p.waited), maxNewNodes))
+	most := int64(min(len(p.pendingBefore), maxNewNodes))
 	if most < 2 {
 		return nil
 	}
-	domains := p.domains(open)
-	return list.Each(domains[:min(len(domains), maxLike)], func(d domain) attempt {
-		like := p.shown(d.nodes[0].Name)
-		return p.most(fmt.Sprintf("%d more nodes like %s%s", most, like, d.words()), most, 1, func(amount int64) candidate {
+	domains := p.groupByDomain(open)
+	return list.Map(domains[:min(len(domains), maxPerDomain)], func(d domain) attempt {
+		like := p.shownName(d.nodes[0].Name)
+		return p.attemptMost(fmt.Sprintf("%d more nodes like %s%s", most, like, d.words()), most, 1, func(amount int64) candidate {
 			return candidate{change: fmt.Sprintf("%d more nodes like %s%s", amount, like, d.words()),
 				steps: []scenario.Step{{AddNodes: &scenario.AddNodes{Count: int(amount), Like: like}}}}
 		})
 	})
 }
 
-// newNodes returns the changes of [pendingPod.moreNodes], each with only the first node of its domain.
-func (p *pendingPod) newNodes() []candidate {
-	open := p.wanted()
+// addNodeCandidates returns the changes of [pendingPod.addNodeAttempts], each with only the first node of its domain.
+func (p *pendingPod) addNodeCandidates() []candidate {
+	open := p.matchingOpenNodes()
 	if len(open) == 0 {
 		return nil
 	}
-	all := list.Each(p.domains(open), func(d domain) candidate { return p.moreLike(d.nodes[0], d.words()) })
-	all = slices.Concat(all, p.inClosedDomains(open))
+	all := list.Map(p.groupByDomain(open), func(d domain) candidate { return p.addNodeLike(d.nodes[0], d.words()) })
+	all = slices.Concat(all, p.addNodesInClosedDomains(open))
 	for _, key := range p.hardKeys() {
-		all = append(all, p.inNewDomain(open, key)...)
+		all = append(all, p.addNodesInNewDomain(open, key)...)
 	}
 	return all
 }
 
 // roomiest returns up to most of the nodes: first the nodes that have room for the pod besides their present pods, each part in its order.
 func (p *pendingPod) roomiest(nodes []*v1.Node, most int) []*v1.Node {
-	hasRoom := cause.RoomFor(p.pod, p.step.State.Pods)
+	hasRoom := cause.HasRoomFor(p.pod, p.step.State.Pods)
 	inOrder := slices.Concat(list.Where(nodes, hasRoom), list.Without(nodes, hasRoom))
 	return inOrder[:min(len(inOrder), most)]
 }
 
-// open returns the nodes whose copy could take the pod. A DaemonSet's pod is for one node, and another node gets another pod.
-func (p *pendingPod) open() []*v1.Node {
+// openNodes returns the nodes whose copy could take the pod. A DaemonSet's pod is for one node, and another node gets another pod.
+func (p *pendingPod) openNodes() []*v1.Node {
 	if p.owner.Kind == "DaemonSet" {
 		return nil
 	}
 	return list.Where(p.nodes, func(node *v1.Node) bool { return !cluster.Repels(node, p.pod) })
 }
 
-// wanted returns the open nodes that match the pod's node selector and affinity.
-func (p *pendingPod) wanted() []*v1.Node {
-	return list.Where(p.open(), func(node *v1.Node) bool { return cluster.Attracts(node, p.pod) })
+// matchingOpenNodes returns the open nodes that match the pod's node selector and affinity.
+func (p *pendingPod) matchingOpenNodes() []*v1.Node {
+	return list.Where(p.openNodes(), func(node *v1.Node) bool { return cluster.Attracts(node, p.pod) })
 }
 
-// moreLabelled returns the attempts that add one node in each domain, like one that is there, with the labels that the pod asks for and no
+// addLabelledNodes returns the attempts that add one node in each domain, like one that is there, with the labels that the pod asks for and no
 // node has.
-func (p *pendingPod) moreLabelled() []attempt {
+func (p *pendingPod) addLabelledNodes() []attempt {
 	if p.spec == nil || p.member != nil {
 		return nil
 	}
-	lacking := list.Where(p.open(), func(node *v1.Node) bool { return len(p.missing(node)) > 0 })
-	return list.Each(p.domains(lacking), func(d domain) attempt {
+	lacking := list.Where(p.openNodes(), func(node *v1.Node) bool { return len(p.missingLabels(node)) > 0 })
+	return list.Map(p.groupByDomain(lacking), func(d domain) attempt {
 		like := d.nodes[0]
-		labels := p.missing(like)
-		return p.once(candidate{change: fmt.Sprintf("one more node like %s with %s%s", like.Name, words.And(pairsOf(labels)), d.words()),
+		labels := p.missingLabels(like)
+		return p.attemptOne(candidate{change: fmt.Sprintf("one more node like %s with %s%s", like.Name, words.And(pairsOf(labels)), d.words()),
 			steps: []scenario.Step{{AddNodes: &scenario.AddNodes{Count: 1, Like: like.Name, Labels: labels}}}})
 	})
 }
 
-func (p *pendingPod) moreLike(node *v1.Node, where string) candidate {
-	return candidate{change: "one more node like " + p.shown(node.Name) + where, steps: []scenario.Step{{AddNodes: &scenario.AddNodes{Count: 1, Like: p.shown(node.Name)}}}}
+func (p *pendingPod) addNodeLike(node *v1.Node, where string) candidate {
+	return candidate{change: "one more node like " + p.shownName(node.Name) + where, steps: []scenario.Step{{AddNodes: &scenario.AddNodes{Count: 1, Like: p.shownName(node.Name)}}}}
 }
 
-// inClosedDomains returns the changes that add one node in each domain whose nodes all repel the pod, for example because they do not
+// addNodesInClosedDomains returns the changes that add one node in each domain whose nodes all repel the pod, for example because they do not
 // answer.
-func (p *pendingPod) inClosedDomains(open []*v1.Node) []candidate {
-	known := p.domains(open)
+func (p *pendingPod) addNodesInClosedDomains(open []*v1.Node) []candidate {
+	known := p.groupByDomain(open)
 	var all []candidate
-	for _, d := range p.domains(p.nodes) {
+	for _, d := range p.groupByDomain(p.nodes) {
 		same := func(other domain) bool { return slices.Equal(other.values, d.values) }
 		if !slices.ContainsFunc(known, same) && p.member == nil && d.words() != "" {
 			all = append(all, candidate{change: "one more node like " + open[0].Name + d.words(),
@@ -167,8 +167,8 @@ func (p *pendingPod) inClosedDomains(open []*v1.Node) []candidate {
 	return all
 }
 
-// inNewDomain returns the changes that add one node, like each distinct node, with a new value of the topology key of a hard rule.
-func (p *pendingPod) inNewDomain(open []*v1.Node, key string) []candidate {
+// addNodesInNewDomain returns the changes that add one node, like each distinct node, with a new value of the topology key of a hard rule.
+func (p *pendingPod) addNodesInNewDomain(open []*v1.Node, key string) []candidate {
 	var all []candidate
 	for _, node := range p.different(list.Without(open, func(node *v1.Node) bool { return node.Labels[key] == "" })) {
 		own := "new-" + node.Labels[key]
@@ -176,15 +176,15 @@ func (p *pendingPod) inNewDomain(open []*v1.Node, key string) []candidate {
 		if _, zoned := node.Labels[v1.LabelTopologyZone]; zoned && key == v1.LabelTopologyRegion {
 			labels[v1.LabelTopologyZone] = own // a zone is in one region
 		}
-		all = append(all, candidate{change: "one more node like " + p.shown(node.Name) + " in a " + key + " of its own",
-			steps: []scenario.Step{{AddNodes: &scenario.AddNodes{Count: 1, Like: p.shown(node.Name), Labels: labels}}}})
+		all = append(all, candidate{change: "one more node like " + p.shownName(node.Name) + " in a " + key + " of its own",
+			steps: []scenario.Step{{AddNodes: &scenario.AddNodes{Count: 1, Like: p.shownName(node.Name), Labels: labels}}}})
 	}
 	return all
 }
 
-// larger returns the changes that add one node of twice, four and eight times the size of the largest node; none if some node has as much
+// addLargerNodes returns the changes that add one node of twice, four and eight times the size of the largest node; none if some node has as much
 // CPU and memory as the pod requests.
-func (p *pendingPod) larger(open []*v1.Node) []candidate {
+func (p *pendingPod) addLargerNodes(open []*v1.Node) []candidate {
 	asks := resourcehelper.PodRequests(p.pod, resourcehelper.PodResourcesOptions{})
 	enough := func(node *v1.Node) bool {
 		return asks.Cpu().Cmp(*node.Status.Allocatable.Cpu()) <= 0 && asks.Memory().Cmp(*node.Status.Allocatable.Memory()) <= 0
@@ -204,8 +204,8 @@ func (p *pendingPod) larger(open []*v1.Node) []candidate {
 		if !cpu.Mul(times) || !memory.Mul(times) || cpu.IsZero() || memory.IsZero() {
 			return nil
 		}
-		all = append(all, candidate{change: fmt.Sprintf("one more node like %s, of %s CPU and %s memory", p.shown(largest.Name), cpu.String(), memory.String()),
-			steps: []scenario.Step{{AddNodes: &scenario.AddNodes{Count: 1, Like: p.shown(largest.Name), CPU: topology.Quantity(cpu.String()), Memory: topology.Quantity(memory.String())}}}})
+		all = append(all, candidate{change: fmt.Sprintf("one more node like %s, of %s CPU and %s memory", p.shownName(largest.Name), cpu.String(), memory.String()),
+			steps: []scenario.Step{{AddNodes: &scenario.AddNodes{Count: 1, Like: p.shownName(largest.Name), CPU: topology.Quantity(cpu.String()), Memory: topology.Quantity(memory.String())}}}})
 	}
 	return all
 }
@@ -216,7 +216,7 @@ func (p *pendingPod) hardKeys() []string {
 	if p.spec == nil {
 		return nil
 	}
-	for _, r := range rule.Of(p.spec) {
+	for _, r := range rule.List(p.spec) {
 		if r.Hard && r.TopologyKey != "" && r.TopologyKey != v1.LabelHostname && !slices.Contains(keys, r.TopologyKey) {
 			keys = append(keys, r.TopologyKey)
 		}
@@ -244,16 +244,16 @@ func (d *domain) words() string {
 	return " in " + strings.Join(parts, " and ")
 }
 
-// domains groups the nodes by zone and by the topology keys of the hard rules, in the order of the nodes, and returns at most [maxEach]
+// groupByDomain groups the nodes by zone and by the topology keys of the hard rules, in the order of the nodes, and returns at most [maxPerKind]
 // groups.
-func (p *pendingPod) domains(nodes []*v1.Node) []domain {
+func (p *pendingPod) groupByDomain(nodes []*v1.Node) []domain {
 	keys := p.hardKeys()
 	if zone := topology.ZoneKey(nodes); !slices.Contains(keys, zone) {
 		keys = append(keys, zone)
 	}
 	var all []domain
 	for _, node := range nodes {
-		values := list.Each(keys, func(key string) string { return node.Labels[key] })
+		values := list.Map(keys, func(key string) string { return node.Labels[key] })
 		i := slices.IndexFunc(all, func(d domain) bool { return slices.Equal(d.values, values) })
 		if i < 0 {
 			i = len(all)
@@ -261,10 +261,10 @@ func (p *pendingPod) domains(nodes []*v1.Node) []domain {
 		}
 		all[i].nodes = append(all[i].nodes, node)
 	}
-	return all[:min(len(all), maxEach)]
+	return all[:min(len(all), maxPerKind)]
 }
 
-// different returns at most [maxLike] of the nodes that differ in more than their names.
+// different returns at most [maxPerDomain] of the nodes that differ in more than their names.
 func (p *pendingPod) different(nodes []*v1.Node) []*v1.Node {
 	devices := map[string][]resourcev1.Device{}
 	for _, slice := range p.step.State.ResourceSlices {
@@ -278,7 +278,7 @@ func (p *pendingPod) different(nodes []*v1.Node) []*v1.Node {
 		labels := maps.Clone(node.Labels)
 		maps.DeleteFunc(labels, func(_, value string) bool { return value == node.Name })
 		look, err := json.Marshal([]any{labels, node.Spec.Taints, node.Status.Allocatable, devices[node.Name]})
-		if err == nil && !seen[string(look)] && len(all) < maxLike {
+		if err == nil && !seen[string(look)] && len(all) < maxPerDomain {
 			seen[string(look)] = true
 			all = append(all, node)
 		}
@@ -294,50 +294,50 @@ func (p *pendingPod) labelNodes() []attempt {
 	}
 	var attempts []attempt
 	if p.refusedBy("NodeAffinity") {
-		lacking := list.Where(p.open(), func(node *v1.Node) bool { return len(p.missing(node)) > 0 })
-		nearest := list.Each(p.roomiest(lacking, maxLike), func(node *v1.Node) candidate {
-			labels := p.missing(node)
+		lacking := list.Where(p.openNodes(), func(node *v1.Node) bool { return len(p.missingLabels(node)) > 0 })
+		nearest := list.Map(p.roomiest(lacking, maxPerDomain), func(node *v1.Node) candidate {
+			labels := p.missingLabels(node)
 			return candidate{change: fmt.Sprintf("label node %s with %s", node.Name, words.And(pairsOf(labels))),
-				steps: []scenario.Step{labelled("node/"+node.Name, labels)}}
+				steps: []scenario.Step{labelStep("node/"+node.Name, labels)}}
 		})
 		if len(nearest) > 0 {
-			attempts = append(attempts, p.first(nearest))
+			attempts = append(attempts, p.attemptFirst(nearest))
 		}
 	}
 	if !p.refusedBy("PodTopologySpread", "InterPodAffinity") {
 		return attempts
 	}
 	for _, key := range p.hardKeys() {
-		lacking := list.Where(p.open(), func(node *v1.Node) bool { return node.Labels[key] == "" })
+		lacking := list.Where(p.openNodes(), func(node *v1.Node) bool { return node.Labels[key] == "" })
 		if len(lacking) == 0 {
 			continue
 		}
-		lacking = lacking[:min(len(lacking), 20*maxEach)]
+		lacking = lacking[:min(len(lacking), 20*maxPerKind)]
 		c := candidate{change: fmt.Sprintf("label %s with %s %s: %s none (tried with one value for all)", nodesIn(lacking), words.Pick(len(lacking), "its", "their"), key, words.Pick(len(lacking), "it has", "they have"))}
 		for _, node := range lacking {
-			c.steps = append(c.steps, labelled("node/"+node.Name, map[string]string{key: "one"}))
+			c.steps = append(c.steps, labelStep("node/"+node.Name, map[string]string{key: "one"}))
 		}
-		attempts = append(attempts, p.once(c))
+		attempts = append(attempts, p.attemptOne(c))
 	}
 	return attempts
 }
 
 // nodesIn lists the names of the nodes, shortened.
 func nodesIn(nodes []*v1.Node) string {
-	names := list.Each(nodes, func(node *v1.Node) string { return node.Name })
-	if len(names) > maxLike {
-		return fmt.Sprintf("%s and %d more nodes", strings.Join(names[:maxLike], ", "), len(names)-maxLike)
+	names := list.Map(nodes, func(node *v1.Node) string { return node.Name })
+	if len(names) > maxPerDomain {
+		return fmt.Sprintf("%s and %d more nodes", strings.Join(names[:maxPerDomain], ", "), len(names)-maxPerDomain)
 	}
 	return words.Pick(len(names), "node ", "nodes ") + words.And(names)
 }
 
 func pairsOf(labels map[string]string) []string {
-	return list.Each(slices.Sorted(maps.Keys(labels)), func(key string) string { return key + "=" + labels[key] })
+	return list.Map(slices.Sorted(maps.Keys(labels)), func(key string) string { return key + "=" + labels[key] })
 }
 
-// missing returns the labels with which the node would satisfy the pod's node selector and required affinity. It returns none if a present
+// missingLabels returns the labels with which the node would satisfy the pod's node selector and required affinity. It returns none if a present
 // label would have to change, if more than two labels are missing, or if one of them says where or what a node is.
-func (p *pendingPod) missing(node *v1.Node) map[string]string {
+func (p *pendingPod) missingLabels(node *v1.Node) map[string]string {
 	terms := []v1.NodeSelectorTerm{{}}
 	if a := p.spec.Affinity; a != nil && a.NodeAffinity != nil && a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution != nil {
 		terms = a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms
@@ -356,7 +356,7 @@ func (p *pendingPod) missing(node *v1.Node) map[string]string {
 			}
 		}
 		maps.DeleteFunc(labels, func(key, value string) bool { return node.Labels[key] == value })
-		ours := !slices.ContainsFunc(slices.Collect(maps.Keys(labels)), func(key string) bool { return node.Labels[key] != "" || describes(key) })
+		ours := !slices.ContainsFunc(slices.Collect(maps.Keys(labels)), func(key string) bool { return node.Labels[key] != "" || isDescriptiveLabel(key) })
 		if len(labels) == 0 || len(labels) > 2 || !ours {
 			continue
 		}
@@ -372,8 +372,8 @@ func (p *pendingPod) missing(node *v1.Node) map[string]string {
 	return nil
 }
 
-// describes reports whether a label says where or what a node is, so that nobody can choose its value.
-func describes(key string) bool {
+// isDescriptiveLabel reports whether a label says where or what a node is, so that nobody can choose its value.
+func isDescriptiveLabel(key string) bool {
 	return strings.HasPrefix(key, "kubernetes.io/") || strings.HasPrefix(key, "node.kubernetes.io/") || strings.HasPrefix(key, "topology.") ||
 		strings.HasPrefix(key, "failure-domain.beta.kubernetes.io/") || strings.HasPrefix(key, "beta.kubernetes.io/")
 }

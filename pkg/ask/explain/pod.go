@@ -59,7 +59,7 @@ func (of Question) step(result *simulation.Result) *simulation.Step {
 	if of.Step == "" {
 		return &result.Steps[len(result.Steps)-1]
 	}
-	step, err := stepOf(result, of.Step)
+	step, err := findStep(result, of.Step)
 	if err != nil {
 		return nil
 	}
@@ -79,17 +79,17 @@ type NotMade struct {
 	Tried []string `json:"tried,omitempty"`
 }
 
-// Refused returns what the API server refused of the pods in question, after the step of the question or the last step.
-func Refused(result *simulation.Result, of Question) []NotMade {
+// FindNotMade returns what the API server refused of the pods in question, after the step of the question or the last step.
+func FindNotMade(result *simulation.Result, of Question) []NotMade {
 	var all []NotMade
 	step := of.step(result)
 	if step == nil {
 		return nil
 	}
-	owns := of.owns(step.State)
+	owns := of.ownerFilter(step.State)
 	for _, r := range step.Refused {
-		if of.is(r.Ref) || owns(r.Ref) {
-			all = append(all, NotMade{Step: step.Name, Refusal: r, Causes: cause.OfRefusal(step.State, r)})
+		if of.names(r.Ref) || owns(r.Ref) {
+			all = append(all, NotMade{Step: step.Name, Refusal: r, Causes: cause.ExplainDenial(step.State, r)})
 		}
 	}
 	return all
@@ -109,7 +109,7 @@ func Preemptions(result *simulation.Result, of Question) []Preempted {
 		if of.Step != "" && step.Name != of.Step {
 			continue
 		}
-		asked := of.asked(step)
+		asked := of.podFilter(step)
 		for _, p := range step.Preempted {
 			if asked(p.Victim) || asked(p.For) {
 				all = append(all, Preempted{step.Name, p})
@@ -143,7 +143,7 @@ func (e *NotFoundError) Error() string {
 
 // Pods runs the scenario and explains why the pods in question got their nodes, or none: the Pending pods first, each kind in the order in
 // which the scheduler considered them. It also returns the result of the run, even with a NotFoundError, and the number of further pods beyond
-// Most. In a federation, [Decided] says why the pods are in their cluster. If the context ends while changes are tried, Pods returns its error
+// Most. In a federation, [FindDecision] says why the pods are in their cluster. If the context ends while changes are tried, Pods returns its error
 // and the pods as far as they are explained; the result's Partial then says so.
 func Pods(ctx context.Context, s *scenario.Scenario, of Question, opts Options) (result *simulation.Result, pods []Pod, more int, err error) {
 	if result, err = simulation.Run(ctx, s, simulation.Options{}); err != nil {
@@ -152,9 +152,9 @@ func Pods(ctx context.Context, s *scenario.Scenario, of Question, opts Options) 
 	if of.Namespace == "" {
 		of.Namespace = of.onlyNamespace(result)
 	}
-	step, placed, pending := of.find(result)
+	step, placed, pending := of.findConsidered(result)
 	if step == nil {
-		step, running := of.running(result)
+		step, running := of.findRunning(result)
 		if len(running) == 0 {
 			return result, nil, 0, of.notFound(result)
 		}
@@ -177,7 +177,7 @@ func Pods(ctx context.Context, s *scenario.Scenario, of Question, opts Options) 
 		wanted[name] = true
 	}
 	// Run the scenario again, since the pods and the step are known only now: keeping all cycles would take too much memory.
-	again, err := simulation.Run(ctx, s.Until(step.Name), simulation.Options{
+	again, err := simulation.Run(ctx, s.CutAfter(step.Name), simulation.Options{
 		Record: func(in string, _ cluster.Ref, pod *v1.Pod) *placement.Depth {
 			if in != step.Name || !wanted[cluster.NameOf(pod)] {
 				return nil
@@ -188,28 +188,28 @@ func Pods(ctx context.Context, s *scenario.Scenario, of Question, opts Options) 
 	if err != nil {
 		return nil, nil, 0, err
 	}
-	pods = looked(&again.Steps[len(again.Steps)-1], wanted)
+	pods = collectPods(&again.Steps[len(again.Steps)-1], wanted)
 	slices.SortStableFunc(pods, func(a, b Pod) int {
 		return slices.Index(names, cluster.NameOf(a.pod())) - slices.Index(names, cluster.NameOf(b.pod()))
 	})
 	if err = addCauses(ctx, result, pods); err != nil {
 		return nil, nil, 0, err
 	}
-	if err = complete(ctx, result, pods, opts); err != nil && ctx.Err() != nil {
+	if err = addFlipsAndFixes(ctx, result, pods, opts); err != nil && ctx.Err() != nil {
 		result.Partial = "interrupted before every change was tried: what every plugin said is whole, and what would send a pod elsewhere is not"
 	}
 	return result, pods, more, err
 }
 
-// find returns the last step in which the scheduler considered pods in question, and the names of the pods that it placed and of the pods
+// findConsidered returns the last step in which the scheduler considered pods in question, and the names of the pods that it placed and of the pods
 // that stayed Pending; nil if there is no such step.
-func (of Question) find(result *simulation.Result) (in *simulation.Step, placed, pending []types.NamespacedName) {
+func (of Question) findConsidered(result *simulation.Result) (in *simulation.Step, placed, pending []types.NamespacedName) {
 	for i := range slices.Backward(result.Steps) {
 		step := &result.Steps[i]
 		if of.Step != "" && step.Name != of.Step {
 			continue
 		}
-		asked := of.asked(step)
+		asked := of.podFilter(step)
 		for _, p := range step.Placed {
 			if asked(p.Pod) {
 				placed = append(placed, cluster.NameOf(p.Pod))
@@ -227,10 +227,10 @@ func (of Question) find(result *simulation.Result) (in *simulation.Step, placed,
 	return nil, nil, nil
 }
 
-// asked returns a function that reports whether a pod of the step is one in question.
-func (of Question) asked(step *simulation.Step) func(*v1.Pod) bool {
-	owner, owns := step.State.Owners(), of.owns(step.State)
-	return func(pod *v1.Pod) bool { return of.is(cluster.RefTo(pod)) || owns(owner(pod)) }
+// podFilter returns a function that reports whether a pod of the step is one in question.
+func (of Question) podFilter(step *simulation.Step) func(*v1.Pod) bool {
+	owner, owns := step.State.Owners(), of.ownerFilter(step.State)
+	return func(pod *v1.Pod) bool { return of.names(cluster.RefTo(pod)) || owns(owner(pod)) }
 }
 
 // onlyNamespace returns the namespace of the pods in question if all are in one namespace, and "default" otherwise.
@@ -238,13 +238,13 @@ func (of Question) onlyNamespace(result *simulation.Result) string {
 	found := map[string]bool{}
 	for i := range result.Steps {
 		step := &result.Steps[i]
-		asked := of.asked(step)
+		asked := of.podFilter(step)
 		for _, pod := range step.State.Pods {
 			if asked(pod) {
 				found[pod.Namespace] = true
 			}
 		}
-		for _, refused := range Refused(result, Question{Ref: of.Ref, Step: step.Name}) {
+		for _, refused := range FindNotMade(result, Question{Ref: of.Ref, Step: step.Name}) {
 			found[refused.Namespace] = true
 		}
 	}
@@ -286,8 +286,8 @@ func (of Question) notFound(result *simulation.Result) error {
 	return e
 }
 
-// looked returns the wanted pods of a step, with their placements or refusals.
-func looked(step *simulation.Step, wanted map[types.NamespacedName]bool) []Pod {
+// collectPods returns the wanted pods of a step, with their placements or refusals.
+func collectPods(step *simulation.Step, wanted map[types.NamespacedName]bool) []Pod {
 	owner := step.State.Owners()
 	var pods []Pod
 	for i := range step.Placed {
@@ -314,19 +314,19 @@ func addCauses(ctx context.Context, result *simulation.Result, pods []Pod) error
 		if pods[i].Pending == nil {
 			continue
 		}
-		step, err := stepOf(result, pods[i].Step)
+		step, err := findStep(result, pods[i].Step)
 		if err != nil {
 			return err
 		}
-		if pods[i].Causes, err = f.OfPending(ctx, step.State, pods[i].Pending); err != nil {
+		if pods[i].Causes, err = f.ExplainPending(ctx, step.State, pods[i].Pending); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// complete adds to each pod what would have changed its placement: effects, and flips or fixes.
-func complete(ctx context.Context, result *simulation.Result, pods []Pod, opts Options) error {
+// addFlipsAndFixes adds to each pod what would have changed its placement: effects, and flips or fixes.
+func addFlipsAndFixes(ctx context.Context, result *simulation.Result, pods []Pod, opts Options) error {
 	effects, notes := map[cluster.Ref][]Effect{}, map[cluster.Ref][]string{}
 	fixed := map[refusal]bool{}
 	for i := range pods {
@@ -342,7 +342,7 @@ func complete(ctx context.Context, result *simulation.Result, pods []Pod, opts O
 			effects[pod.Owner] = found
 		}
 		pod.Effects, pod.Notes = effects[pod.Owner], notes[pod.Owner]
-		in, err := stepOf(result, pod.Step)
+		in, err := findStep(result, pod.Step)
 		if err != nil {
 			return err
 		}

@@ -22,7 +22,7 @@ type Taking struct {
 	Clusters []federation.Target `json:"clusters"`
 }
 
-// Takings returns the single changes with which Karmada accepts a workload that it refuses, and descriptions of changes that do not help. A
+// FindTakings returns the single changes with which Karmada accepts a workload that it refuses, and descriptions of changes that do not help. A
 // change is one of the workload, or of what its policy says about this workload alone. Each change was tried on the federation as it is after
 // the step: Karmada schedules only the changed workload again. The changes are, in this order:
 //
@@ -33,7 +33,7 @@ type Taking struct {
 //  5. Run fewer replicas, where it has replicas: as many as possible.
 //
 // There are none for a workload that Karmada has accepted, since no threshold in one of these decides its clusters.
-func Takings(ctx context.Context, result *simulation.Result, step *simulation.Step, d *world.Decision) (takings []Taking, tried []string, err error) {
+func FindTakings(ctx context.Context, result *simulation.Result, step *simulation.Step, d *world.Decision) (takings []Taking, tried []string, err error) {
 	control := step.State.Federation.Control
 	at := slices.IndexFunc(control.Policies, func(p *federation.Policy) bool { return p.String() == d.Binding.Policy })
 	if d.Binding.Scheduled() || at < 0 {
@@ -44,9 +44,9 @@ func Takings(ctx context.Context, result *simulation.Result, step *simulation.St
 		return nil, nil, err
 	}
 	defer w.Close()
-	r := &refused{world: w, fed: step.State.Federation, binding: d.Binding, policy: control.Policies[at]}
+	r := &refusedWorkload{world: w, fed: step.State.Federation, binding: d.Binding, policy: control.Policies[at]}
 	for _, change := range slices.Concat(r.tolerate(), r.regroup(), r.unbind()) {
-		targets, err := r.take(ctx, change)
+		targets, err := r.tryChange(ctx, change)
 		switch {
 		case err != nil:
 			return nil, nil, fmt.Errorf("%s: %w", change.words, err)
@@ -56,7 +56,7 @@ func Takings(ctx context.Context, result *simulation.Result, step *simulation.St
 			takings = append(takings, Taking{change.words, targets})
 		}
 	}
-	fewer, err := r.fewer(ctx)
+	fewer, err := r.findFewerReplicas(ctx)
 	switch {
 	case err != nil:
 		return nil, nil, err
@@ -68,8 +68,8 @@ func Takings(ctx context.Context, result *simulation.Result, step *simulation.St
 	return takings, tried, nil
 }
 
-// refused is a workload that Karmada refuses, and the federation in which changes are tried.
-type refused struct {
+// refusedWorkload is a workload that Karmada refuses, and the federation in which changes are tried.
+type refusedWorkload struct {
 	world   world.World
 	fed     *cluster.Federation
 	binding *federation.Binding
@@ -79,13 +79,13 @@ type refused struct {
 // change is a change of copies of the template and of its policy.
 type change struct {
 	words string
-	do    func(*federation.Template, *federation.Policy)
+	apply func(*federation.Template, *federation.Policy)
 }
 
-// take returns the clusters that the workload gets with the change; nil if Karmada still refuses it.
-func (r *refused) take(ctx context.Context, c change) ([]federation.Target, error) {
+// tryChange returns the clusters that the workload gets with the change; nil if Karmada still refuses it.
+func (r *refusedWorkload) tryChange(ctx context.Context, c change) ([]federation.Target, error) {
 	template, policy := *r.binding.Template, *r.policy
-	c.do(&template, &policy)
+	c.apply(&template, &policy)
 	changed := r.binding.Rebind(&template, &policy)
 	control := *r.fed.Control
 	control.Templates, control.Bindings = slices.Clone(control.Templates), slices.Clone(control.Bindings)
@@ -96,7 +96,7 @@ func (r *refused) take(ctx context.Context, c change) ([]federation.Target, erro
 	}
 	control.Bindings[slices.Index(control.Bindings, r.binding)] = changed
 	control.Queue = []federation.Key{template.Key()}
-	settled, err := r.world.Settle(ctx, r.fed.Under(&control).Join(), &world.Record{})
+	settled, err := r.world.Settle(ctx, r.fed.WithControl(&control).Join(), &world.Record{})
 	if err != nil {
 		return nil, err
 	}
@@ -109,7 +109,7 @@ func (r *refused) take(ctx context.Context, c change) ([]federation.Target, erro
 }
 
 // tolerate returns the changes in which the policy tolerates each taint for which clusters refuse the workload.
-func (r *refused) tolerate() []change {
+func (r *refusedWorkload) tolerate() []change {
 	var changes []change
 	var taints []v1.Taint
 	for _, v := range r.binding.Verdicts() {
@@ -133,7 +133,7 @@ func (r *refused) tolerate() []change {
 }
 
 // regroup returns the changes that give the label of each of the workload's groups a value that no other workload has.
-func (r *refused) regroup() []change {
+func (r *refusedWorkload) regroup() []change {
 	if !r.fed.Control.Options.Gates.WorkloadAffinity {
 		return nil
 	}
@@ -160,7 +160,7 @@ func (r *refused) regroup() []change {
 }
 
 // unbind returns the changes that remove what limits the clusters.
-func (r *refused) unbind() []change {
+func (r *refusedWorkload) unbind() []change {
 	var changes []change
 	placement := &r.policy.Spec.Placement
 	if placement.ClusterAffinity != nil || len(placement.ClusterAffinities) > 0 {
@@ -174,15 +174,15 @@ func (r *refused) unbind() []change {
 	return changes
 }
 
-// fewer finds the largest number of replicas with which Karmada accepts the workload; nil if it does not even accept one.
-func (r *refused) fewer(ctx context.Context) (*Taking, error) {
+// findFewerReplicas finds the largest number of replicas with which Karmada accepts the workload; nil if it does not even accept one.
+func (r *refusedWorkload) findFewerReplicas(ctx context.Context) (*Taking, error) {
 	now := r.binding.Template.Replicas
 	try := func(replicas int32) (*Taking, error) {
 		words := fmt.Sprintf("at most %d replicas (now %d)", replicas, now)
 		if replicas == 1 {
 			words = fmt.Sprintf("a single replica (now %d)", now)
 		}
-		targets, err := r.take(ctx, change{words, func(t *federation.Template, _ *federation.Policy) { t.Replicas = replicas }})
+		targets, err := r.tryChange(ctx, change{words, func(t *federation.Template, _ *federation.Policy) { t.Replicas = replicas }})
 		if targets == nil || err != nil {
 			return nil, err
 		}

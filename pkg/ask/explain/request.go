@@ -16,25 +16,25 @@ import (
 
 const mebi = 1 << 20
 
-// asking is a part of a pod that requests a resource: a container, an init container, a sidecar, or the pod itself.
-type asking struct {
-	name  string // in a sentence, such as "in sidecar proxy"
-	of    func(*v1.PodSpec) *v1.ResourceRequirements
-	now   resource.Quantity
-	least int64 // the smallest request to try, in units
+// requestingPart is a part of a pod that requests a resource: a container, an init container, a sidecar, or the pod itself.
+type requestingPart struct {
+	name      string // in a sentence, such as "in sidecar proxy"
+	resources func(*v1.PodSpec) *v1.ResourceRequirements
+	now       resource.Quantity
+	least     int64 // the smallest request to try, in units
 }
 
 // requestLess returns the attempts that find, for each resource that is short and for each part that requests it, how much the part can
 // request.
 func (p *pendingPod) requestLess() []attempt {
-	if p.spec == nil || p.made || !p.refusedBy("NodeResourcesFit", "DynamicResources") {
+	if p.spec == nil || p.fromCustomResource || !p.refusedBy("NodeResourcesFit", "DynamicResources") {
 		return nil
 	}
 	var attempts []attempt
-	for _, name := range p.short() {
+	for _, name := range p.shortResources() {
 		unit := unitOf(name)
-		parts := p.asking(name, unit)
-		for _, part := range parts[:min(len(parts), maxLike)] {
+		parts := p.requestingParts(name, unit)
+		for _, part := range parts[:min(len(parts), maxPerDomain)] {
 			word := string(name)
 			if name == v1.ResourceCPU {
 				word = "CPU"
@@ -47,7 +47,7 @@ func (p *pendingPod) requestLess() []attempt {
 				quantity := unit.quantity(amount)
 				return candidate{
 					change: fmt.Sprintf("request at most %s %s%s (now %s)", quantity.String(), word, part.name, part.now.String()),
-					edit:   func(spec *v1.PodSpec) { atMost(part.of(spec), name, quantity) },
+					edit:   func(spec *v1.PodSpec) { lowerRequest(part.resources(spec), name, quantity) },
 				}
 			}))
 		}
@@ -58,14 +58,14 @@ func (p *pendingPod) requestLess() []attempt {
 // excess is by how much the pod requests more of the resource than any node that it wants has free.
 func (p *pendingPod) excess(name v1.ResourceName, unit unit) int64 {
 	over := resourcehelper.PodRequests(p.pod, resourcehelper.PodResourcesOptions{})[name]
-	over.Sub(cause.MostFree(name, p.wanted(), p.step.State.Pods))
+	over.Sub(cause.MostFree(name, p.matchingOpenNodes(), p.step.State.Pods))
 	return unit.amount(over)
 }
 
-// short returns the resources that are short on nodes; CPU and memory if the refusal does not say.
-func (p *pendingPod) short() []v1.ResourceName {
+// shortResources returns the resources that are short on nodes; CPU and memory if the refusal does not say.
+func (p *pendingPod) shortResources() []v1.ResourceName {
 	names := []v1.ResourceName{v1.ResourceCPU, v1.ResourceMemory}
-	if p.unclear() {
+	if p.refusalUnclear() {
 		return names
 	}
 	for _, r := range p.pending.Reasons {
@@ -74,7 +74,7 @@ func (p *pendingPod) short() []v1.ResourceName {
 			names = append(names, v1.ResourceName(name))
 		}
 	}
-	names = slices.DeleteFunc(names, func(name v1.ResourceName) bool { return !p.lacks(name) })
+	names = slices.DeleteFunc(names, func(name v1.ResourceName) bool { return !p.lacksResource(name) })
 	if !p.refusedBy("DynamicResources") {
 		return names
 	}
@@ -106,18 +106,18 @@ func unitOf(name v1.ResourceName) unit {
 		func(n int64) resource.Quantity { return *resource.NewQuantity(n, resource.DecimalSI) }}
 }
 
-// asking returns the parts that request the resource, the largest request first. A pod-level request counts in place of the containers'
+// requestingParts returns the parts that request the resource, the largest request first. A pod-level request counts in place of the containers'
 // requests, and is at least their sum. A part can go without a resource that is counted in pieces, such as GPUs, if another part requests
 // some.
-func (w *stuckWorkload) asking(name v1.ResourceName, unit unit) []asking {
+func (w *stuckWorkload) requestingParts(name v1.ResourceName, unit unit) []requestingPart {
 	const least = 1
 	if w.spec.Resources != nil {
 		if now, given := w.spec.Resources.Requests[name]; given {
 			sum := resourcehelper.AggregateContainerRequests(&v1.Pod{Spec: *w.spec}, resourcehelper.PodResourcesOptions{})[name]
-			return []asking{{" for the whole pod", func(spec *v1.PodSpec) *v1.ResourceRequirements { return spec.Resources }, now, max(least, unit.amount(sum))}}
+			return []requestingPart{{" for the whole pod", func(spec *v1.PodSpec) *v1.ResourceRequirements { return spec.Resources }, now, max(least, unit.amount(sum))}}
 		}
 	}
-	var all []asking
+	var all []requestingPart
 	several := len(w.spec.Containers)+len(w.spec.InitContainers) > 1
 	add := func(kind string, i int, list func(*v1.PodSpec) []v1.Container) {
 		container := &list(w.spec)[i]
@@ -129,7 +129,7 @@ func (w *stuckWorkload) asking(name v1.ResourceName, unit unit) []asking {
 		if several {
 			words = " in " + kind + " " + container.Name
 		}
-		all = append(all, asking{words, func(spec *v1.PodSpec) *v1.ResourceRequirements {
+		all = append(all, requestingPart{words, func(spec *v1.PodSpec) *v1.ResourceRequirements {
 			if containers := list(spec); i < len(containers) {
 				return &containers[i].Resources
 			}
@@ -151,7 +151,7 @@ func (w *stuckWorkload) asking(name v1.ResourceName, unit unit) []asking {
 			all[i].least = 0
 		}
 	}
-	slices.SortStableFunc(all, func(a, b asking) int { return b.now.Cmp(a.now) })
+	slices.SortStableFunc(all, func(a, b requestingPart) int { return b.now.Cmp(a.now) })
 	return all
 }
 
@@ -163,8 +163,8 @@ func requestOf(of *v1.ResourceRequirements, name v1.ResourceName) resource.Quant
 	return of.Limits[name]
 }
 
-// atMost lowers the request if it is larger. If the resource cannot be overcommitted, it also lowers the limit.
-func atMost(of *v1.ResourceRequirements, name v1.ResourceName, most resource.Quantity) {
+// lowerRequest lowers the request if it is larger. If the resource cannot be overcommitted, it also lowers the limit.
+func lowerRequest(of *v1.ResourceRequirements, name v1.ResourceName, most resource.Quantity) {
 	if of == nil {
 		return
 	}

@@ -16,7 +16,7 @@ import (
 func Resources(s *scenario.Scenario) []cluster.Ref {
 	var all []cluster.Ref
 	for _, obj := range s.Objects() {
-		if of, made := madeOf(obj); made {
+		if of, made := customResourceOf(obj); made {
 			all = append(all, of)
 		}
 	}
@@ -33,8 +33,8 @@ func Resources(s *scenario.Scenario) []cluster.Ref {
 	return slices.Compact(all)
 }
 
-// madeOf returns the custom resource from which an operator made the object, or that controls an object of a dump.
-func madeOf(obj cluster.Object) (of cluster.Ref, made bool) {
+// customResourceOf returns the custom resource from which an operator made the object, or that controls an object of a dump.
+func customResourceOf(obj cluster.Object) (of cluster.Ref, made bool) {
 	kind, name, made := strings.Cut(obj.GetAnnotations()[operator.OwnerAnnotation], " ")
 	namespace, name, _ := strings.Cut(name, "/")
 	if by := metav1.GetControllerOfNoCopy(obj); by != nil && !made {
@@ -44,19 +44,19 @@ func madeOf(obj cluster.Object) (of cluster.Ref, made bool) {
 	return cluster.Ref{Kind: kind, Namespace: namespace, Name: name}, made
 }
 
-// is reports whether the question names the object; without a namespace, in any namespace.
-func (of Question) is(object cluster.Ref) bool {
+// names reports whether the question names the object; without a namespace, in any namespace.
+func (of Question) names(object cluster.Ref) bool {
 	return object.Kind == of.Kind && object.Name == of.Name && (of.Namespace == "" || object.Namespace == of.Namespace)
 }
 
-// owns returns a function that reports whether the question names an outermost owner of pods, or the custom resource from which the owner
+// ownerFilter returns a function that reports whether the question names an outermost owner of pods, or the custom resource from which the owner
 // was made.
-func (of Question) owns(state *cluster.State) func(owner cluster.Ref) bool {
+func (of Question) ownerFilter(state *cluster.State) func(owner cluster.Ref) bool {
 	made := map[cluster.Ref]bool{}
 	for _, obj := range state.Objects() {
-		if resource, is := madeOf(obj); is && of.is(resource) {
+		if resource, is := customResourceOf(obj); is && of.names(resource) {
 			made[cluster.RefTo(obj)] = true
 		}
 	}
-	return func(owner cluster.Ref) bool { return of.is(owner) || made[owner] }
+	return func(owner cluster.Ref) bool { return of.names(owner) || made[owner] }
 }

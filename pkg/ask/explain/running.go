@@ -20,8 +20,8 @@ import (
 // Pods that came with their nodes, as in a dump, were not placed by this run. Each is placed again: on the cluster after the step, without
 // only this pod.
 
-// running returns the step of the question, or the last step, and the pods in question that came with a node.
-func (of Question) running(result *simulation.Result) (*simulation.Step, []*v1.Pod) {
+// findRunning returns the step of the question, or the last step, and the pods in question that came with a node.
+func (of Question) findRunning(result *simulation.Result) (*simulation.Step, []*v1.Pod) {
 	step := of.step(result)
 	if step == nil {
 		return nil, nil
@@ -32,9 +32,9 @@ func (of Question) running(result *simulation.Result) (*simulation.Step, []*v1.P
 			placed[p.Pod.UID] = true
 		}
 	}
-	asked := of.asked(step)
+	asked := of.podFilter(step)
 	pods := list.Where(step.State.Pods, func(pod *v1.Pod) bool {
-		return pod.Spec.NodeName != "" && !placed[pod.UID] && !cluster.Terminal(pod) && asked(pod)
+		return pod.Spec.NodeName != "" && !placed[pod.UID] && !cluster.IsTerminal(pod) && asked(pod)
 	})
 	return step, pods
 }
@@ -51,7 +51,7 @@ func placeAgain(ctx context.Context, result *simulation.Result, step *simulation
 	for _, pod := range pods {
 		state, waiting, member := step.State, *pod, memberOf(step.State, pod)
 		if member != nil {
-			state, waiting = member.State, *member.Native(pod)
+			state, waiting = member.State, *member.MemberPod(pod)
 		}
 		waiting.Spec.NodeName = ""
 		waiting.Spec.SchedulingGroup = nil // only this pod has no node, not the other pods of its group
@@ -67,7 +67,7 @@ func placeAgain(ctx context.Context, result *simulation.Result, step *simulation
 		}
 		did := &world.Record{Placed: placed.Placed, Pending: placed.Pending}
 		if member != nil {
-			did = fleet.Shown(member, did)
+			did = fleet.JoinRecord(member, did)
 		}
 		again := Pod{Step: step.Name, Owner: owner(pod), Runs: pod.Spec.NodeName}
 		if len(did.Placed) > 0 {

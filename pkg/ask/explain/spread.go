@@ -19,7 +19,7 @@ func (p *pendingPod) refineSpreads() []attempt {
 	}
 	var attempts []attempt
 	for _, c := range p.refinements() {
-		attempts = append(attempts, p.once(c))
+		attempts = append(attempts, p.attemptOne(c))
 	}
 	for i := range p.spec.TopologySpreadConstraints {
 		if c := &p.spec.TopologySpreadConstraints[i]; c.WhenUnsatisfiable == v1.DoNotSchedule {
@@ -62,7 +62,7 @@ func (p *pendingPod) refinements() []candidate {
 				func(c *v1.TopologySpreadConstraint) { c.MatchLabelKeys = append(c.MatchLabelKeys, hash) })
 		}
 		if domains := ptr.Deref(c.MinDomains, 1); domains > 1 {
-			for fewer := domains - 1; fewer >= 1 && domains-fewer <= maxLike; fewer-- {
+			for fewer := domains - 1; fewer >= 1 && domains-fewer <= maxPerDomain; fewer-- {
 				refine(fmt.Sprintf("minDomains: %d (now %d)", fewer, domains), fmt.Sprintf("%d of them will do", fewer),
 					func(c *v1.TopologySpreadConstraint) { c.MinDomains = ptr.To(fewer) })
 			}
@@ -74,11 +74,11 @@ func (p *pendingPod) refinements() []candidate {
 // moreSkew returns the attempt that finds the smallest maxSkew that helps.
 func (p *pendingPod) moreSkew(i int) attempt {
 	c := &p.spec.TopologySpreadConstraints[i]
-	pods := len(p.before[p.owner].Placed) + len(p.before[p.owner].Waiting)
+	pods := len(p.crewsBefore[p.owner].Placed) + len(p.crewsBefore[p.owner].Waiting)
 	if replicas := replicasOf(p.step.State, p.owner); replicas < 1<<30 {
 		pods = max(pods, replicas)
 	}
-	return p.most(fmt.Sprintf("a larger maxSkew in the spread over %s", c.TopologyKey), int64(c.MaxSkew)+int64(pods), int64(c.MaxSkew), func(skew int64) candidate {
+	return p.attemptMost(fmt.Sprintf("a larger maxSkew in the spread over %s", c.TopologyKey), int64(c.MaxSkew)+int64(pods), int64(c.MaxSkew), func(skew int64) candidate {
 		return candidate{
 			change: fmt.Sprintf("maxSkew: %d (now %d) in the spread over %s", skew, c.MaxSkew, c.TopologyKey),
 			edit:   p.ofConstraint(i, func(c *v1.TopologySpreadConstraint) { c.MaxSkew = int32(skew) }),

@@ -32,7 +32,7 @@ func (p *pendingPod) ungate() []attempt {
 	if err != nil || patch == nil {
 		return nil
 	}
-	return []attempt{p.once(candidate{change: "remove the scheduling gates of the pod, as whoever set them does", steps: []scenario.Step{{Patch: patch}}})}
+	return []attempt{p.attemptOne(candidate{change: "remove the scheduling gates of the pod, as whoever set them does", steps: []scenario.Step{{Patch: patch}}})}
 }
 
 // deleteOld returns the attempt that deletes a StatefulSet's pod of an old template, which its controller does not replace while the pod is
@@ -43,13 +43,13 @@ func (p *pendingPod) deleteOld() []attempt {
 	if !is || p.member != nil || revision == "" || set.Status.UpdateRevision == "" || revision == set.Status.UpdateRevision {
 		return nil
 	}
-	once := p.once(candidate{
+	once := p.attemptOne(candidate{
 		change: fmt.Sprintf("delete pod %s: it is of an old template, the template is right already, and nobody replaces the pod while it is not ready", p.pod.Name),
-		steps:  []scenario.Step{deletion(p.pod.Namespace, "pod/"+p.pod.Name)},
+		steps:  []scenario.Step{deleteStep(p.pod.Namespace, "pod/"+p.pod.Name)},
 	})
 	return []attempt{{changes: once.changes, try: func(ctx context.Context) (*Fix, error) {
 		fix, err := once.try(ctx)
-		p.deletes = fix != nil
+		p.deletionHelps = fix != nil
 		return fix, err
 	}}}
 }
@@ -69,21 +69,21 @@ func (p *pendingPod) stopOldPodsFirst() []attempt {
 	default:
 		return nil
 	}
-	if strategies := p.strategies(); len(strategies) > 0 {
-		return []attempt{p.first(strategies)}
+	if strategies := p.strategyCandidates(); len(strategies) > 0 {
+		return []attempt{p.attemptFirst(strategies)}
 	}
 	return nil
 }
 
-// strategies returns the changes with which a rollout stops old pods first, the mildest first.
-func (w *stuckWorkload) strategies() []candidate {
+// strategyCandidates returns the changes with which a rollout stops old pods first, the mildest first.
+func (w *stuckWorkload) strategyCandidates() []candidate {
 	var all []candidate
 	switch obj := w.object.(type) {
 	case *appsv1.Deployment:
 		if obj.Spec.Strategy.Type == appsv1.RecreateDeploymentStrategyType {
 			return nil
 		}
-		waiting := len(w.before[w.owner].Waiting)
+		waiting := len(w.crewsBefore[w.owner].Waiting)
 		for _, unavailable := range slices.Compact([]int{1, waiting + 1}) {
 			all = append(all, candidate{
 				change: fmt.Sprintf("let the rollout stop old pods before it starts new ones: maxSurge 0 and maxUnavailable %d", unavailable),
@@ -156,5 +156,5 @@ func (p *pendingPod) raisePriority() []attempt {
 	if len(all) == 0 {
 		return nil
 	}
-	return []attempt{p.first(all[:min(len(all), maxEach)])}
+	return []attempt{p.attemptFirst(all[:min(len(all), maxPerKind)])}
 }

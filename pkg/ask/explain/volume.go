@@ -21,7 +21,7 @@ type boundVolume struct {
 	volume *v1.PersistentVolume
 }
 
-func (p *pendingPod) volumes() []boundVolume { return boundVolumesOf(p.step.State, p.pod) }
+func (p *pendingPod) boundVolumes() []boundVolume { return boundVolumesOf(p.step.State, p.pod) }
 
 // boundVolumesOf returns the pod's claims that are bound to a volume.
 func boundVolumesOf(state *cluster.State, pod *v1.Pod) []boundVolume {
@@ -50,7 +50,7 @@ func (p *pendingPod) labelVolumes() []attempt {
 		return nil
 	}
 	var attempts []attempt
-	for _, v := range p.volumes() {
+	for _, v := range p.boundVolumes() {
 		var all []candidate
 		for _, node := range p.nodes {
 			if volume.CheckNodeAffinity(v.volume, node.Labels) != nil {
@@ -63,20 +63,20 @@ func (p *pendingPod) labelVolumes() []attempt {
 					labels[key] = node.Labels[key]
 				}
 			}
-			change := fmt.Sprintf("label volume %s with %s, as the nodes that its affinity admits", v.volume.Name, joined(labels, v.volume.Labels))
-			if len(labels) > 0 && len(all) < maxLike && !slices.ContainsFunc(all, func(c candidate) bool { return c.change == change }) {
-				all = append(all, candidate{change: change, steps: []scenario.Step{labelled("persistentvolume/"+v.volume.Name, labels)}})
+			change := fmt.Sprintf("label volume %s with %s, as the nodes that its affinity admits", v.volume.Name, labelsWithPresent(labels, v.volume.Labels))
+			if len(labels) > 0 && len(all) < maxPerDomain && !slices.ContainsFunc(all, func(c candidate) bool { return c.change == change }) {
+				all = append(all, candidate{change: change, steps: []scenario.Step{labelStep("persistentvolume/"+v.volume.Name, labels)}})
 			}
 		}
 		if len(all) > 0 {
-			attempts = append(attempts, p.first(all))
+			attempts = append(attempts, p.attemptFirst(all))
 		}
 	}
 	return attempts
 }
 
-// joined lists the labels and their present values.
-func joined(labels, now map[string]string) string {
+// labelsWithPresent lists the labels and their present values.
+func labelsWithPresent(labels, now map[string]string) string {
 	all := ""
 	for i, pair := range pairsOf(labels) {
 		if i > 0 {
@@ -98,14 +98,14 @@ func (p *pendingPod) deleteClaim() []attempt {
 		return nil
 	}
 	var attempts []attempt
-	for _, v := range p.volumes() {
+	for _, v := range p.boundVolumes() {
 		anew := candidate{
 			change: fmt.Sprintf("delete pod %s and its claim %s: the new claim gets a volume where the pod can run", p.pod.Name, v.claim.Name),
 			price:  []string{"what is on volume " + v.volume.Name + " is lost"},
-			steps:  []scenario.Step{deletion(p.pod.Namespace, "persistentvolumeclaim/"+v.claim.Name, "pod/"+p.pod.Name)},
+			steps:  []scenario.Step{deleteStep(p.pod.Namespace, "persistentvolumeclaim/"+v.claim.Name, "pod/"+p.pod.Name)},
 		}
 		all := []candidate{anew}
-		for _, node := range p.roomiest(p.wanted(), maxLike) {
+		for _, node := range p.roomiest(p.matchingOpenNodes(), maxPerDomain) {
 			if made := localVolume(v.volume, node); made != nil {
 				with := anew
 				with.objects = []cluster.Object{made}
@@ -114,7 +114,7 @@ func (p *pendingPod) deleteClaim() []attempt {
 				all = append(all, with)
 			}
 		}
-		one := p.first(all)
+		one := p.attemptFirst(all)
 		one.changes = []string{anew.change}
 		attempts = append(attempts, one)
 	}

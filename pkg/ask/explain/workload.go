@@ -19,29 +19,29 @@ import (
 // attempt of its own.
 func (p *pendingPod) soften() []attempt {
 	var strategies []candidate
-	if len(p.before[p.owner].Placed) > 0 && p.member == nil && p.stopOldPodsFirst() == nil {
-		strategies = p.strategies()
+	if len(p.crewsBefore[p.owner].Placed) > 0 && p.member == nil && p.stopOldPodsFirst() == nil {
+		strategies = p.strategyCandidates()
 	}
 	var attempts []attempt
-	for _, c := range p.softened(true) {
+	for _, c := range p.softenCandidates(true) {
 		all := []candidate{c}
 		for _, strategy := range strategies {
-			all = append(all, c.and(strategy))
+			all = append(all, c.combine(strategy))
 		}
-		one := p.first(all)
+		one := p.attemptFirst(all)
 		one.changes = []string{c.change}
 		attempts = append(attempts, one)
 	}
 	return attempts
 }
 
-// softened returns the changes that make each hard rule soft, or, with refusingOnly, only the rules that refuse the pod.
-func (p *pendingPod) softened(refusingOnly bool) []candidate {
+// softenCandidates returns the changes that make each hard rule soft, or, with refusingOnly, only the rules that refuse the pod.
+func (p *pendingPod) softenCandidates(refusingOnly bool) []candidate {
 	if p.spec == nil {
 		return nil
 	}
 	var all []candidate
-	for _, r := range rule.Of(p.spec) {
+	for _, r := range rule.List(p.spec) {
 		if !r.Hard || refusingOnly && !p.refusedBy(r.Kind.Plugin()) {
 			continue
 		}
@@ -61,26 +61,26 @@ func (p *pendingPod) tolerate() []attempt {
 		for _, taint := range node.Spec.Taints {
 			known := slices.ContainsFunc(taints, func(other v1.Taint) bool { return taint.MatchTaint(&other) && taint.Value == other.Value })
 			alone := &v1.Node{Spec: v1.NodeSpec{Taints: []v1.Taint{taint}}}
-			if !known && !strings.HasPrefix(taint.Key, "node.kubernetes.io/") && cluster.Repels(alone, p.pod) && p.meantFor(taint) {
+			if !known && !strings.HasPrefix(taint.Key, "node.kubernetes.io/") && cluster.Repels(alone, p.pod) && p.seemsMeantFor(taint) {
 				taints = append(taints, taint)
 			}
 		}
 	}
 	var attempts []attempt
-	for _, taint := range taints[:min(len(taints), maxEach)] {
+	for _, taint := range taints[:min(len(taints), maxPerKind)] {
 		toleration := v1.Toleration{Key: taint.Key, Operator: v1.TolerationOpEqual, Value: taint.Value, Effect: taint.Effect}
-		attempts = append(attempts, p.once(candidate{change: "tolerate " + taint.ToString(), edit: func(spec *v1.PodSpec) {
+		attempts = append(attempts, p.attemptOne(candidate{change: "tolerate " + taint.ToString(), edit: func(spec *v1.PodSpec) {
 			spec.Tolerations = append(spec.Tolerations, toleration)
 		}}))
 	}
 	return attempts
 }
 
-// meantFor reports whether something suggests that the pod is meant for nodes with the taint: its node selector or affinity names the
+// seemsMeantFor reports whether something suggests that the pod is meant for nodes with the taint: its node selector or affinity names the
 // taint's key, or leaves only such nodes; or another pod has a toleration of the key, either a pod of the same workload or, if this is a
 // DaemonSet, whose pods are for all nodes, a pod of another DaemonSet.
-func (p *pendingPod) meantFor(taint v1.Taint) bool {
-	for _, r := range rule.Of(p.spec) {
+func (p *pendingPod) seemsMeantFor(taint v1.Taint) bool {
+	for _, r := range rule.List(p.spec) {
 		if r.Hard && (r.Kind == rule.NodeSelector || r.Kind == rule.NodeAffinity) && strings.Contains(r.Selector, taint.Key) {
 			return true
 		}
@@ -101,7 +101,7 @@ func (p *pendingPod) meantFor(taint v1.Taint) bool {
 	names := func(tolerations []v1.Toleration) bool {
 		return slices.ContainsFunc(tolerations, func(t v1.Toleration) bool { return t.Key == taint.Key })
 	}
-	for owner, of := range p.before {
+	for owner, of := range p.crewsBefore {
 		if owner != p.owner && (owner.Kind != "DaemonSet" || p.owner.Kind != "DaemonSet") {
 			continue
 		}
@@ -117,11 +117,11 @@ func (p *pendingPod) meantFor(taint v1.Taint) bool {
 }
 
 func (p *pendingPod) fewerReplicas() []attempt {
-	if p.object == nil || p.made {
+	if p.object == nil || p.fromCustomResource {
 		return nil
 	}
 	replicas, _ := cluster.Replicas(p.object)
-	running, waiting := len(p.before[p.owner].Placed), len(p.before[p.owner].Waiting)
+	running, waiting := len(p.crewsBefore[p.owner].Placed), len(p.crewsBefore[p.owner].Waiting)
 	// A StatefulSet has not even created the pods after the waiting one.
 	most := max(waiting, int(replicas)-running)
 	if p.member != nil {
@@ -137,7 +137,7 @@ func (w *stuckWorkload) fewer(most int) []attempt {
 	if !scales || most < 1 {
 		return nil
 	}
-	fewer := w.most("fewer replicas", int64(most), 0, func(fewer int64) candidate {
+	fewer := w.attemptMost("fewer replicas", int64(most), 0, func(fewer int64) candidate {
 		left := int(replicas) - int(fewer)
 		change := fmt.Sprintf("%d replicas fewer: %d", fewer, left)
 		if fewer == 1 {
@@ -152,24 +152,24 @@ func (w *stuckWorkload) fewer(most int) []attempt {
 // maxPairs limits how many pairs of changes are tried.
 const maxPairs = 40
 
-// pairs returns the attempts that make two changes at once: a rule that is refined or softened, together with another rollout strategy, a
+// pairAttempts returns the attempts that make two changes at once: a rule that is refined or softened, together with another rollout strategy, a
 // node, or another rule.
-func (p *pendingPod) pairs() []attempt {
-	rules := slices.Concat(p.refinements(), p.softened(false))
+func (p *pendingPod) pairAttempts() []attempt {
+	rules := slices.Concat(p.refinements(), p.softenCandidates(false))
 	var others []candidate
 	if p.member == nil {
-		others = slices.Concat(p.uncordoned(), p.newNodes())
-		if len(p.before[p.owner].Placed) > 0 {
-			others = slices.Concat(p.strategies(), others)
+		others = slices.Concat(p.uncordonCandidates(), p.addNodeCandidates())
+		if len(p.crewsBefore[p.owner].Placed) > 0 {
+			others = slices.Concat(p.strategyCandidates(), others)
 		}
 	}
 	var attempts []attempt
 	for i := range rules {
 		for j := range others {
-			attempts = append(attempts, p.once(rules[i].and(others[j])))
+			attempts = append(attempts, p.attemptOne(rules[i].combine(others[j])))
 		}
 		for j := range rules[:i] {
-			attempts = append(attempts, p.once(rules[j].and(rules[i])))
+			attempts = append(attempts, p.attemptOne(rules[j].combine(rules[i])))
 		}
 	}
 	return attempts[:min(len(attempts), maxPairs)]

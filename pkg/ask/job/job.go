@@ -64,34 +64,34 @@ const (
 	resultsDir  = "/results"
 )
 
-// index stands for the pod's shard, from 0. The kubelet replaces it, since the Job controller gives every container of an Indexed Job this
+// indexVariable stands for the pod's shard, from 0. The kubelet replaces it, since the Job controller gives every container of an Indexed Job this
 // variable
 // (https://kubernetes.io/docs/tasks/job/indexed-parallel-processing-static/).
-const index = "$(JOB_COMPLETION_INDEX)"
+const indexVariable = "$(JOB_COMPLETION_INDEX)"
 
 const (
-	// retries is the number of retries of a shard. More failures are unlikely to be transient.
-	retries = 3
+	// retriesPerShard is the number of retries of a shard. More failures are unlikely to be transient.
+	retriesPerShard = 3
 	// badInput is the exit code for bad usage or input, and for a step that cannot run.
 	badInput = 2
-	// nobody is the user of the image.
-	nobody = 65532
-	// kept is the number of seconds for which a finished Job, and with it its pods' logs, is kept: a day.
-	kept = 24 * 60 * 60
+	// imageUser is the user of the image.
+	imageUser = 65532
+	// keepSeconds is the number of seconds for which a finished Job, and with it its pods' logs, is kept: a day.
+	keepSeconds = 24 * 60 * 60
 )
 
 // shardCPUs and shardMemory are the resources of a shard. Go runs as many points at the same time as the CPU limit; with 5,000 nodes and
 // 1,100 pods, two points take 0.3 GiB.
 var (
-	cpus   = resource.MustParse("2")
-	memory = resource.MustParse("1Gi")
+	shardCPUs   = resource.MustParse("2")
+	shardMemory = resource.MustParse("1Gi")
 )
 
-var illegal = regexp.MustCompile(`[^a-z0-9]+`)
+var illegalInName = regexp.MustCompile(`[^a-z0-9]+`)
 
 // Name returns a legal name for the Job that runs that many shards of a scenario with this name.
 func Name(scenario string, shards int) string {
-	name := "sweep-" + strings.Trim(illegal.ReplaceAllString(strings.ToLower(scenario), "-"), "-")
+	name := "sweep-" + strings.Trim(illegalInName.ReplaceAllString(strings.ToLower(scenario), "-"), "-")
 	return strings.Trim(name[:min(len(name), MaxName(shards))], "-")
 }
 
@@ -102,7 +102,7 @@ func MaxName(shards int) int { return 63 - len(fmt.Sprintf("-%d", shards-1)) }
 // Objects returns the ConfigMap, unless a claim holds the scenario, and the Job.
 func Objects(s *Sweep) (*v1.ConfigMap, *batchv1.Job) {
 	meta := metav1.ObjectMeta{Name: s.Name, Namespace: s.Namespace, Labels: map[string]string{"app.kubernetes.io/name": "faultline"}}
-	scenario, workingDir := volume("scenario", s.ScenarioClaim), scenarioDir
+	scenario, workingDir := newVolume("scenario", s.ScenarioClaim), scenarioDir
 	var files *v1.ConfigMap
 	if s.ScenarioClaim == "" {
 		source := &v1.ConfigMapVolumeSource{LocalObjectReference: v1.LocalObjectReference{Name: s.Name}}
@@ -123,7 +123,7 @@ func Objects(s *Sweep) (*v1.ConfigMap, *batchv1.Job) {
 	volumes := []v1.Volume{scenario}
 	mounts := []v1.VolumeMount{{Name: "scenario", MountPath: scenarioDir, ReadOnly: true}}
 	if s.ResultsClaim != "" {
-		volumes = append(volumes, volume("results", s.ResultsClaim))
+		volumes = append(volumes, newVolume("results", s.ResultsClaim))
 		mounts = append(mounts, v1.VolumeMount{Name: "results", MountPath: resultsDir})
 	}
 	return files, &batchv1.Job{
@@ -133,10 +133,10 @@ func Objects(s *Sweep) (*v1.ConfigMap, *batchv1.Job) {
 			CompletionMode:          ptr.To(batchv1.IndexedCompletion),
 			Completions:             ptr.To(int32(s.Shards)),
 			Parallelism:             ptr.To(int32(s.Parallelism)),
-			BackoffLimitPerIndex:    ptr.To(int32(retries)),
+			BackoffLimitPerIndex:    ptr.To(int32(retriesPerShard)),
 			MaxFailedIndexes:        ptr.To(int32(s.MaxFailed())),
-			PodFailurePolicy:        failures(),
-			TTLSecondsAfterFinished: ptr.To(int32(kept)),
+			PodFailurePolicy:        podFailurePolicy(),
+			TTLSecondsAfterFinished: ptr.To(int32(keepSeconds)),
 			Template: v1.PodTemplateSpec{
 				ObjectMeta: metav1.ObjectMeta{Labels: meta.Labels},
 				Spec: v1.PodSpec{
@@ -144,9 +144,9 @@ func Objects(s *Sweep) (*v1.ConfigMap, *batchv1.Job) {
 					AutomountServiceAccountToken: ptr.To(false),
 					SecurityContext: &v1.PodSecurityContext{
 						RunAsNonRoot:        ptr.To(true),
-						RunAsUser:           ptr.To(int64(nobody)),
-						RunAsGroup:          ptr.To(int64(nobody)),
-						FSGroup:             ptr.To(int64(nobody)), // allows the program to write to the claim
+						RunAsUser:           ptr.To(int64(imageUser)),
+						RunAsGroup:          ptr.To(int64(imageUser)),
+						FSGroup:             ptr.To(int64(imageUser)), // allows the program to write to the claim
 						FSGroupChangePolicy: ptr.To(v1.FSGroupChangeOnRootMismatch),
 						SeccompProfile:      &v1.SeccompProfile{Type: v1.SeccompProfileTypeRuntimeDefault},
 					},
@@ -156,8 +156,8 @@ func Objects(s *Sweep) (*v1.ConfigMap, *batchv1.Job) {
 						Args:       arguments(s),
 						WorkingDir: workingDir,
 						Resources: v1.ResourceRequirements{
-							Requests: v1.ResourceList{v1.ResourceCPU: cpus, v1.ResourceMemory: memory},
-							Limits:   v1.ResourceList{v1.ResourceCPU: cpus, v1.ResourceMemory: memory},
+							Requests: v1.ResourceList{v1.ResourceCPU: shardCPUs, v1.ResourceMemory: shardMemory},
+							Limits:   v1.ResourceList{v1.ResourceCPU: shardCPUs, v1.ResourceMemory: shardMemory},
 						},
 						SecurityContext: &v1.SecurityContext{
 							AllowPrivilegeEscalation: ptr.To(false),
@@ -173,9 +173,9 @@ func Objects(s *Sweep) (*v1.ConfigMap, *batchv1.Job) {
 	}
 }
 
-// failures returns the policy for failed pods. An eviction by the cluster does not count as a failure. A pod that exits with badInput is
+// podFailurePolicy returns the policy for failed pods. An eviction by the cluster does not count as a failure. A pod that exits with badInput is
 // not retried, since it would fail again; other shards continue, since the error may concern a single point.
-func failures() *batchv1.PodFailurePolicy {
+func podFailurePolicy() *batchv1.PodFailurePolicy {
 	return &batchv1.PodFailurePolicy{Rules: []batchv1.PodFailurePolicyRule{
 		{
 			Action:          batchv1.PodFailurePolicyActionIgnore,
@@ -194,22 +194,22 @@ func failures() *batchv1.PodFailurePolicy {
 func arguments(s *Sweep) []string {
 	args := []string{"sweep"}
 	for _, option := range s.Options {
-		args = append(args, literal(option))
+		args = append(args, escapeVariables(option))
 	}
-	args = append(args, fmt.Sprintf("--shards=%d", s.Shards), "--shard="+index)
+	args = append(args, fmt.Sprintf("--shards=%d", s.Shards), "--shard="+indexVariable)
 	if s.ResultsClaim == "" {
 		args = append(args, "--output=json")
 	} else {
 		results := path.Join(resultsDir, s.Name)
-		args = append(args, "--results="+results, "--report=json="+results+"/shard-"+index+".json")
+		args = append(args, "--results="+results, "--report=json="+results+"/shard-"+indexVariable+".json")
 	}
-	return append(args, "--", literal(s.Scenario())) // a name can begin with a dash
+	return append(args, "--", escapeVariables(s.Scenario())) // a name can begin with a dash
 }
 
-// literal keeps the kubelet from expanding variables in an argument.
-func literal(arg string) string { return strings.ReplaceAll(arg, "$", "$$") }
+// escapeVariables keeps the kubelet from expanding variables in an argument.
+func escapeVariables(arg string) string { return strings.ReplaceAll(arg, "$", "$$") }
 
-func volume(name, claim string) v1.Volume {
+func newVolume(name, claim string) v1.Volume {
 	if claim == "" {
 		return v1.Volume{Name: name}
 	}
@@ -218,10 +218,10 @@ func volume(name, claim string) v1.Volume {
 	}}
 }
 
-var notInKeys = regexp.MustCompile(`[^-._a-zA-Z0-9]+`)
+var illegalInKey = regexp.MustCompile(`[^-._a-zA-Z0-9]+`)
 
 // keyOf returns the key of the i-th file: keys have no slashes, and the number makes them unique.
 func keyOf(i int, file string) string {
-	key := fmt.Sprintf("%d-%s", i, notInKeys.ReplaceAllString(path.Base(file), "-"))
+	key := fmt.Sprintf("%d-%s", i, illegalInKey.ReplaceAllString(path.Base(file), "-"))
 	return key[:min(len(key), 253)]
 }

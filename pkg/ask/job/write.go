@@ -43,13 +43,13 @@ const (
 	toTryAgain = `# Merge lists which points are missing, if a shard has failed; kubectl logs of its pod says why. Exit status 2, bad input, is not tried
 # again. More failed shards than {maxFailed} end the Job.
 `
-	ofScenarioClaim = `# The claim {scenarioClaim} holds the scenario's folder: {scenario} is where it is in the volume, and what it names is beside it.
+	aboutScenarioClaim = `# The claim {scenarioClaim} holds the scenario's folder: {scenario} is where it is in the volume, and what it names is beside it.
 `
 	toDelete = `# Before another sweep of this name: kubectl delete{-n} -f job.yaml
 `
 )
 
-func comments(s *Sweep) string {
+func usageComments(s *Sweep) string {
 	text := toApply
 	if s.ResultsClaim != "" {
 		text += toMergeFromClaim
@@ -58,7 +58,7 @@ func comments(s *Sweep) string {
 	}
 	text += toTryAgain
 	if s.ScenarioClaim != "" {
-		text += ofScenarioClaim
+		text += aboutScenarioClaim
 	}
 	inNamespace := ""
 	if s.Namespace != "" {
@@ -73,22 +73,22 @@ func comments(s *Sweep) string {
 
 // Write writes the objects as YAML, the ConfigMap first, below comments.
 func Write(w io.Writer, s *Sweep) error {
-	out := bytes.NewBufferString(comments(s))
+	out := bytes.NewBufferString(usageComments(s))
 	files, job := Objects(s)
 	if files != nil {
-		if err := encode(out, files); err != nil {
+		if err := writeDocument(out, files); err != nil {
 			return err
 		}
 	}
-	if err := encode(out, job); err != nil {
+	if err := writeDocument(out, job); err != nil {
 		return err
 	}
 	_, err := w.Write(out.Bytes())
 	return err
 }
 
-// encode writes an object as a document without a status.
-func encode(out *bytes.Buffer, obj any) error {
+// writeDocument writes an object as a document without a status.
+func writeDocument(out *bytes.Buffer, obj any) error {
 	data, err := json.Marshal(obj)
 	if err != nil {
 		return err

@@ -20,10 +20,10 @@ import (
 )
 
 // budgets returns the PodDisruptionBudgets that cover the subject's pods.
-func (s *subject) budgets() []*policyv1.PodDisruptionBudget { return s.guards(s.pod) }
+func (s *subject) budgets() []*policyv1.PodDisruptionBudget { return s.budgetsCovering(s.pod) }
 
-// limit returns the budget's field that sets the number of allowed evictions, and its value.
-func limit(pdb *policyv1.PodDisruptionBudget) (field, value string) {
+// budgetLimit returns the budget's field that sets the number of allowed evictions, and its value.
+func budgetLimit(pdb *policyv1.PodDisruptionBudget) (field, value string) {
 	if pdb.Spec.MaxUnavailable != nil {
 		return "maxUnavailable", pdb.Spec.MaxUnavailable.String()
 	}
@@ -32,7 +32,7 @@ func limit(pdb *policyv1.PodDisruptionBudget) (field, value string) {
 
 // budgetsOverlap finds pods that several budgets select. The eviction subresource refuses to evict them, even if the budgets allow it: see
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/registry/core/pod/storage/eviction.go.
-func budgetsOverlap(_ *look, s *subject) []Finding {
+func budgetsOverlap(_ *inspection, s *subject) []Finding {
 	pods := s.pods()
 	if len(pods) == 0 {
 		pods = []*v1.Pod{s.pod} // the pod that the template creates
@@ -40,7 +40,7 @@ func budgetsOverlap(_ *look, s *subject) []Finding {
 	var names []string
 	guarded := 0
 	for _, pod := range pods {
-		budgets := s.guards(pod)
+		budgets := s.budgetsCovering(pod)
 		if len(budgets) < 2 {
 			continue
 		}
@@ -64,50 +64,50 @@ func budgetsOverlap(_ *look, s *subject) []Finding {
 	return []Finding{f}
 }
 
-// budgetForbids finds budgets that allow no eviction although every pod runs that can run, and budgets that the disruption controller
+// budgetForbidsEviction finds budgets that allow no eviction although every pod runs that can run, and budgets that the disruption controller
 // cannot compute, which also allow none.
-func budgetForbids(_ *look, s *subject) []Finding {
-	if !s.calm || s.owner.Kind == "DaemonSet" { // drains do not evict the pods of a DaemonSet
+func budgetForbidsEviction(_ *inspection, s *subject) []Finding {
+	if !s.nodesKept || s.owner.Kind == "DaemonSet" { // drains do not evict the pods of a DaemonSet
 		return nil
 	}
 	var found []Finding
 	for _, b := range s.budgetsOfAny() {
 		status := &b.Status
-		field, value := limit(b)
+		field, value := budgetLimit(b)
 		f := Finding{Object: objectOf(cluster.RefTo(b)), ExpandedFrom: b.Annotations[operator.OwnerAnnotation], Field: "spec." + field}
-		switch why := s.uncomputed(b); {
+		switch why := s.uncomputedReason(b); {
 		case b.Spec.MaxUnavailable == nil && b.Spec.MinAvailable == nil:
 			f.Field, f.Fix = "spec", "set one of them, such as minAvailable: 1 for two pods"
 			f.Message = "the budget has neither minAvailable nor maxUnavailable, and so allows no eviction: a drain of the nodes of its pods never ends"
 		case why != "":
 			f.Message = fmt.Sprintf("%s %s cannot be computed, since %s: the budget allows no eviction, so that a drain of their nodes never ends", field, value, why)
-			f.Fix = s.countable(b)
+			f.Fix = s.countableFix(b)
 		case s.replicas == 0 || status.ExpectedPods == 0 || status.CurrentHealthy == 0 || status.DisruptionsAllowed > 0:
 			continue
-		case int(status.CurrentHealthy)+s.recovering(b) > int(status.DesiredHealthy):
+		case int(status.CurrentHealthy)+s.countRecovering(b) > int(status.DesiredHealthy):
 			continue // the budget allows an eviction after the recovering pods are ready
 		case !slices.Contains(s.budgets(), b):
 			continue // an operator can give the role that the budget selects to another pod
 		default:
-			f.Message = fmt.Sprintf("with %s %s and %s the budget allows no eviction, so that a drain of their nodes never ends", field, value, s.counted(b))
-			f.Fix = s.allowing(b)
+			f.Message = fmt.Sprintf("with %s %s and %s the budget allows no eviction, so that a drain of their nodes never ends", field, value, s.describeHealthyPods(b))
+			f.Fix = s.allowEvictionFix(b)
 		}
 		found = append(found, f)
 	}
 	return found
 }
 
-// guarded returns the pods that the budget covers and that have not ended.
-func (s *subject) guarded(b *policyv1.PodDisruptionBudget) []*v1.Pod {
-	return list.Where(s.step.State.Pods, func(pod *v1.Pod) bool { return !cluster.Terminal(pod) && slices.Contains(s.guards(pod), b) })
+// coveredPods returns the pods that the budget covers and that have not ended.
+func (s *subject) coveredPods(b *policyv1.PodDisruptionBudget) []*v1.Pod {
+	return list.Where(s.step.State.Pods, func(pod *v1.Pod) bool { return !cluster.IsTerminal(pod) && slices.Contains(s.budgetsCovering(pod), b) })
 }
 
-// recovering counts the pods that may become healthy: pods that wait for a node, pods that start on a working node, and pods that are not
+// countRecovering counts the pods that may become healthy: pods that wait for a node, pods that start on a working node, and pods that are not
 // created yet. A Terminating pod never becomes healthy, nor does a pod on a node that is gone or not ready, as the disruption controller
 // counts:
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/disruption/disruption.go, countHealthyPods.
-func (s *subject) recovering(b *policyv1.PodDisruptionBudget) int {
-	guarded := s.guarded(b)
+func (s *subject) countRecovering(b *policyv1.PodDisruptionBudget) int {
+	guarded := s.coveredPods(b)
 	n := max(0, int(b.Status.ExpectedPods)-len(guarded))
 	for _, pod := range guarded {
 		if pod.DeletionTimestamp == nil && !podutil.IsPodReady(pod) && !s.onDownNode(pod) {
@@ -130,10 +130,10 @@ func (s *subject) onDownNode(pod *v1.Pod) bool {
 	return ready != nil && ready.Status != v1.ConditionTrue
 }
 
-// counted returns "3 pods", or "3 healthy pods (1 Terminating, 1 on nodes that are not ready)" if the budget covers other pods.
-func (s *subject) counted(b *policyv1.PodDisruptionBudget) string {
+// describeHealthyPods returns "3 pods", or "3 healthy pods (1 Terminating, 1 on nodes that are not ready)" if the budget covers other pods.
+func (s *subject) describeHealthyPods(b *policyv1.PodDisruptionBudget) string {
 	healthy, terminating, down := int(b.Status.CurrentHealthy), 0, 0
-	for _, pod := range s.guarded(b) {
+	for _, pod := range s.coveredPods(b) {
 		switch {
 		case pod.DeletionTimestamp != nil:
 			terminating++
@@ -160,20 +160,20 @@ func (s *subject) budgetsOfAny() []*policyv1.PodDisruptionBudget {
 	all := slices.Clone(s.budgets())
 	if _, unknown := s.object.(*cluster.UnknownOwner); unknown {
 		for _, pod := range s.pods() {
-			all = append(all, s.guards(pod)...)
+			all = append(all, s.budgetsCovering(pod)...)
 		}
 	}
-	return list.Once(all)
+	return list.Distinct(all)
 }
 
-// uncomputed says why the disruption controller cannot compute how many pods there should be, or "" if it can.
-func (s *subject) uncomputed(b *policyv1.PodDisruptionBudget) string {
+// uncomputedReason says why the disruption controller cannot compute how many pods there should be, or "" if it can.
+func (s *subject) uncomputedReason(b *policyv1.PodDisruptionBudget) string {
 	condition := meta.FindStatusCondition(b.Status.Conditions, policyv1.DisruptionAllowedCondition)
 	_, bare := s.object.(*v1.Pod)
 	switch {
 	case condition == nil || b.Status.DisruptionsAllowed > 0:
 		return ""
-	case s.absent() && condition.Reason == policyv1.SyncFailedReason:
+	case s.isOwnerAbsent() && condition.Reason == policyv1.SyncFailedReason:
 		return fmt.Sprintf("the input lacks %s, whose scale it needs, if its kind has one", s.owner)
 	case condition.Reason == policyv1.SyncFailedReason:
 		return condition.Message
@@ -183,14 +183,14 @@ func (s *subject) uncomputed(b *policyv1.PodDisruptionBudget) string {
 	return ""
 }
 
-// absent reports whether the input has the subject's owner only by its pods.
-func (s *subject) absent() bool { return s.step.State.Find(s.owner) == nil }
+// isOwnerAbsent reports whether the input has the subject's owner only by its pods.
+func (s *subject) isOwnerAbsent() bool { return s.step.State.Find(s.owner) == nil }
 
-// countable returns the fix of a budget that the disruption controller cannot compute, because it does not find the replicas of all pods.
-func (s *subject) countable(b *policyv1.PodDisruptionBudget) string {
+// countableFix returns the fix of a budget that the disruption controller cannot compute, because it does not find the replicas of all pods.
+func (s *subject) countableFix(b *policyv1.PodDisruptionBudget) string {
 	owner, pods, scaled := s.step.State.Owners(), 0, false
 	var unscaled []string
-	for _, pod := range s.guarded(b) {
+	for _, pod := range s.coveredPods(b) {
 		pods++
 		of := s.step.State.Find(owner(pod))
 		unknown, made := of.(*cluster.UnknownOwner)
@@ -207,13 +207,13 @@ func (s *subject) countable(b *policyv1.PodDisruptionBudget) string {
 	case pods < 2:
 		return "delete the budget, or run a second pod and set minAvailable: 1"
 	}
-	field, value := limit(b)
+	field, value := budgetLimit(b)
 	return fmt.Sprintf("set minAvailable: %d in place of %s: %s, since a number needs no replicas to count from", pods-1, field, value)
 }
 
-// allowing returns the fix of a budget that needs every pod, which allows one eviction at a time.
-func (s *subject) allowing(b *policyv1.PodDisruptionBudget) string {
-	field, _ := limit(b)
+// allowEvictionFix returns the fix of a budget that needs every pod, which allows one eviction at a time.
+func (s *subject) allowEvictionFix(b *policyv1.PodDisruptionBudget) string {
+	field, _ := budgetLimit(b)
 	fix := "set maxUnavailable: 1"
 	if owner, is := s.object.(*cluster.UnknownOwner); is && owner.Spec.Unscaled { // maxUnavailable cannot be computed for such an owner
 		fix = fmt.Sprintf("set minAvailable: %d", b.Status.CurrentHealthy-1)
@@ -226,10 +226,10 @@ func (s *subject) allowing(b *policyv1.PodDisruptionBudget) string {
 	return fix
 }
 
-// budgetBroken finds budgets that the loss of a zone breaks.
-func budgetBroken(l *look, s *subject) ([]Finding, error) {
+// budgetBrokenByZone finds budgets that the loss of a zone breaks.
+func budgetBrokenByZone(l *inspection, s *subject) ([]Finding, error) {
 	budgets := slices.DeleteFunc(s.budgets(), func(b *policyv1.PodDisruptionBudget) bool { return b.Status.DisruptionsAllowed == 0 })
-	if !s.calm || s.replicas < 2 || len(budgets) == 0 || domainsOf(s.step.State.Nodes, topology.ZoneKey(s.step.State.Nodes)) < 2 {
+	if !s.nodesKept || s.replicas < 2 || len(budgets) == 0 || countDomains(s.step.State.Nodes, topology.ZoneKey(s.step.State.Nodes)) < 2 {
 		return nil, nil
 	}
 	analysis, err := l.zoneLosses(s.step)
@@ -244,7 +244,7 @@ func budgetBroken(l *look, s *subject) ([]Finding, error) {
 				continue
 			}
 			loss := failure.Workloads[i]
-			field, value := limit(b)
+			field, value := budgetLimit(b)
 			found = append(found, Finding{Object: objectOf(cluster.RefTo(b)), ExpandedFrom: b.Annotations[operator.OwnerAnnotation], Field: "spec." + field,
 				Message: fmt.Sprintf("zone %s holds %d of the %d pods of %s, and without them the budget (%s %s) is broken: no drain goes on until they are back",
 					failure.Domains[0], loss.Lost, loss.Replicas, s.owner, field, value),

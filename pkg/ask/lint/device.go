@@ -68,7 +68,7 @@ func alternatives(request *resourcev1.DeviceRequest) []alternative {
 
 // deviceClaimMissing finds pods that wait forever, because the claim on devices that they name does not exist, or its template or class.
 // The API server accepts such pods, because somebody may create the missing object later.
-func deviceClaimMissing(_ *look, s *subject) []Finding {
+func deviceClaimMissing(_ *inspection, s *subject) []Finding {
 	var found []Finding
 	for _, claim := range s.deviceClaims() {
 		if claim.spec == nil {
@@ -101,7 +101,7 @@ func (s *subject) deviceClass(name string) *resourcev1.DeviceClass {
 
 // noSuchDevice finds claims with a request that no published device can meet. It does not check whether a device is taken, tainted or out
 // of reach.
-func noSuchDevice(l *look, s *subject) []Finding {
+func noSuchDevice(l *inspection, s *subject) []Finding {
 	var found []Finding
 	for _, claim := range s.deviceClaims() {
 		if claim.spec == nil || claim.allocated {
@@ -142,7 +142,7 @@ func noSuchDevice(l *look, s *subject) []Finding {
 
 // hasDevice reports whether some device of the scenario matches all selectors, by upstream's evaluation. An expression that fails on a
 // device does not match it.
-func (l *look) hasDevice(selectors []resourcev1.DeviceSelector) bool {
+func (l *inspection) hasDevice(selectors []resourcev1.DeviceSelector) bool {
 	var key strings.Builder
 	var compiled []cel.CompilationResult
 	for _, selector := range selectors {
@@ -166,14 +166,14 @@ func (l *look) hasDevice(selectors []resourcev1.DeviceSelector) bool {
 	for _, obj := range l.result.Scenario.Objects() {
 		slice, ok := obj.(*resourcev1.ResourceSlice)
 		for i := 0; ok && !has && i < len(slice.Spec.Devices); i++ {
-			has = matches(l.ctx, slice.Spec.Driver, &slice.Spec.Devices[i], compiled)
+			has = matchesSelectors(l.ctx, slice.Spec.Driver, &slice.Spec.Devices[i], compiled)
 		}
 	}
 	l.devices[key.String()] = has
 	return has
 }
 
-func matches(ctx context.Context, driver string, device *resourcev1.Device, selectors []cel.CompilationResult) bool {
+func matchesSelectors(ctx context.Context, driver string, device *resourcev1.Device, selectors []cel.CompilationResult) bool {
 	for _, selector := range selectors {
 		if selector.Error != nil {
 			return false
@@ -188,8 +188,8 @@ func matches(ctx context.Context, driver string, device *resourcev1.Device, sele
 
 // deviceClaimUnused finds claims, and templates of claims, that no pod of the scenario names. They belong to no subject, so the check
 // reports them for the first subject of each step.
-func deviceClaimUnused(l *look, s *subject) []Finding {
-	if !l.first(s) {
+func deviceClaimUnused(l *inspection, s *subject) []Finding {
+	if !l.isFirstOfStep(s) {
 		return nil
 	}
 	var found []Finding
@@ -210,8 +210,8 @@ func deviceClaimUnused(l *look, s *subject) []Finding {
 	return found
 }
 
-// first reports whether the subject is the first of its step.
-func (l *look) first(s *subject) bool {
+// isFirstOfStep reports whether the subject is the first of its step.
+func (l *inspection) isFirstOfStep(s *subject) bool {
 	for _, other := range l.subjects {
 		if other.step == s.step {
 			return other == s
@@ -221,7 +221,7 @@ func (l *look) first(s *subject) bool {
 }
 
 // namedClaims returns the claims and templates that pods and pod templates of the scenario name in any step.
-func (l *look) namedClaims() map[cluster.Ref]bool {
+func (l *inspection) namedClaims() map[cluster.Ref]bool {
 	named := map[cluster.Ref]bool{}
 	add := func(obj cluster.Object) {
 		spec, _ := cluster.PodSpec(obj)

@@ -17,18 +17,18 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// labelMissing finds topology keys that are missing on nodes that accept the pods.
-func labelMissing(l *look, s *subject) []Finding {
+// topologyLabelMissing finds topology keys that are missing on nodes that accept the pods.
+func topologyLabelMissing(l *inspection, s *subject) []Finding {
 	var found []Finding
 	for _, t := range s.terms() {
-		nodes := l.takes(s)
+		nodes := l.nodesFor(s)
 		domains, unlabelled := topology.Domains(nodes, t.TopologyKey)
 		if len(unlabelled) == 0 {
 			continue
 		}
 		f := Finding{Field: t.field() + ".topologyKey", Fix: fmt.Sprintf("label the nodes with %s, or give the topologyKey that they have", t.TopologyKey)}
 		if len(domains) == 0 {
-			f.Message = fmt.Sprintf("no node that takes %s has the label %s of the %s; %s", s.said(), t.TopologyKey, t.Rule,
+			f.Message = fmt.Sprintf("no node that takes %s has the label %s of the %s; %s", s.describePods(), t.TopologyKey, t.Rule,
 				map[bool]string{true: "no pod gets a node", false: "it has no effect"}[t.Hard && t.Kind != rule.AntiAffinity])
 			if !t.Hard {
 				f.Severity = Warning
@@ -36,15 +36,15 @@ func labelMissing(l *look, s *subject) []Finding {
 		} else {
 			f.Severity = Warning
 			f.Message = fmt.Sprintf("%d of %s that may run %s lack the label %s of the %s (%s), and %s",
-				len(unlabelled), words.Count(len(nodes), "node"), s.said(), t.TopologyKey, t.Rule, nodeNames(unlabelled), t.without())
+				len(unlabelled), words.Count(len(nodes), "node"), s.describePods(), t.TopologyKey, t.Rule, nodeNames(unlabelled), t.describeUnlabelledNode())
 		}
 		found = append(found, f)
 	}
 	return found
 }
 
-// without says what happens on a node that lacks the term's topology key.
-func (t *term) without() string {
+// describeUnlabelledNode says what happens on a node that lacks the term's topology key.
+func (t *term) describeUnlabelledNode() string {
 	switch {
 	case t.Hard && t.Kind == rule.AntiAffinity:
 		return "a node without it takes any number of such pods"
@@ -56,41 +56,41 @@ func (t *term) without() string {
 	return "the rule says nothing of a node without it"
 }
 
-// room returns the number of domains in which required anti-affinity allows one pod each. limited is false if a node lacks the label: such
+// roomFor returns the number of domains in which required anti-affinity allows one pod each. limited is false if a node lacks the label: such
 // a node takes any number of pods.
-func (l *look) room(t *term) (domains int, limited bool) {
-	all, unlabelled := topology.Domains(l.takes(t.of), t.TopologyKey)
+func (l *inspection) roomFor(t *term) (domains int, limited bool) {
+	all, unlabelled := topology.Domains(l.nodesFor(t.subject), t.TopologyKey)
 	return len(all), len(unlabelled) == 0
 }
 
-// moreReplicas finds required anti-affinity that cannot hold for all replicas. [moreReplicasAssigned] does this for replicas that Karmada
+// moreReplicasThanDomains finds required anti-affinity that cannot hold for all replicas. [moreReplicasAssigned] does this for replicas that Karmada
 // divides.
-func moreReplicas(l *look, s *subject) []Finding {
-	if l.binding(s) != nil {
+func moreReplicasThanDomains(l *inspection, s *subject) []Finding {
+	if l.bindingOf(s) != nil {
 		return nil
 	}
-	return everyReplica(l, s)
+	return replicasAboveDomains(l, s)
 }
 
-func everyReplica(l *look, s *subject) []Finding {
+func replicasAboveDomains(l *inspection, s *subject) []Finding {
 	var found []Finding
 	for _, t := range s.terms() {
-		if !t.Hard || !t.apart() {
+		if !t.Hard || !t.keepsOwnPodsApart() {
 			continue
 		}
-		if domains, limited := l.room(&t); limited && s.replicas > domains {
+		if domains, limited := l.roomFor(&t); limited && s.replicas > domains {
 			found = append(found, Finding{Field: t.field(),
 				Message: fmt.Sprintf("the %s allows one pod in each domain, and %s take such pods: %s Pending",
-					t.Rule, words.Count(domains, "domain"), stay(s.replicas-domains, s.replicas)),
+					t.Rule, words.Count(domains, "domain"), phraseStay(s.replicas-domains, s.replicas)),
 				Fix: fmt.Sprintf("run at most %d replicas, add domains of %s, or spread with topologySpreadConstraints, which allow several pods in a domain", domains, t.TopologyKey)})
 		}
 	}
 	return found
 }
 
-// surge finds rollouts whose surge pods have no domain of their own. They proceed only thanks to maxUnavailable; [rolloutDeadlock] finds
+// rolloutNeedsMoreDomains finds rollouts whose surge pods have no domain of their own. They proceed only thanks to maxUnavailable; [rolloutDeadlock] finds
 // the rollouts that never end.
-func surge(l *look, s *subject) []Finding {
+func rolloutNeedsMoreDomains(l *inspection, s *subject) []Finding {
 	d, ok := s.object.(*appsv1.Deployment)
 	if !ok || d.Spec.Strategy.Type != appsv1.RollingUpdateDeploymentStrategyType || d.Spec.Strategy.RollingUpdate == nil || s.replicas < 2 {
 		return nil
@@ -100,28 +100,28 @@ func surge(l *look, s *subject) []Finding {
 	fewer, _ := intstr.GetScaledValueFromIntOrPercent(rolling.MaxUnavailable, s.replicas, false)
 	var found []Finding
 	for _, t := range s.terms() {
-		if !t.Hard || !t.apart() || t.revised() || fewer == 0 {
+		if !t.Hard || !t.keepsOwnPodsApart() || t.isPerRevision() || fewer == 0 {
 			continue
 		}
-		if domains, limited := l.room(&t); limited && s.replicas <= domains && s.replicas+more > domains {
+		if domains, limited := l.roomFor(&t); limited && s.replicas <= domains && s.replicas+more > domains {
 			found = append(found, Finding{Field: "spec.strategy.rollingUpdate.maxSurge",
 				Message: fmt.Sprintf("during a rollout %s are wanted, and the %s leaves room for %d, so that %s Pending until old pods go",
-					words.Count(s.replicas+more, "pod"), t.Rule, domains, waits(s.replicas+more-domains)),
+					words.Count(s.replicas+more, "pod"), t.Rule, domains, phraseAre(s.replicas+more-domains)),
 				Fix: fmt.Sprintf("set maxSurge to %d, or give the rule matchLabelKeys: [%s]", domains-s.replicas, appsv1.DefaultDeploymentUniqueLabelKey)})
 		}
 	}
 	return found
 }
 
-// stay returns, for example, "1 of 4 replicas stays".
-func stay(pods, of int) string {
+// phraseStay returns, for example, "1 of 4 replicas stays".
+func phraseStay(pods, of int) string {
 	if pods == 1 {
 		return fmt.Sprintf("1 of %s stays", words.Count(of, "replica"))
 	}
 	return fmt.Sprintf("%d of %s stay", pods, words.Count(of, "replica"))
 }
 
-func waits(pods int) string {
+func phraseAre(pods int) string {
 	if pods == 1 {
 		return "1 is"
 	}
@@ -129,20 +129,20 @@ func waits(pods int) string {
 }
 
 // unusableDomains finds hard spread constraints that count domains which accept no pod of the workload.
-func unusableDomains(l *look, s *subject) []Finding {
+func unusableDomains(l *inspection, s *subject) []Finding {
 	var found []Finding
 	for _, t := range s.terms() {
-		if t.Kind != rule.Spread || !t.Hard || !t.own() {
+		if t.Kind != rule.Spread || !t.Hard || !t.selectsOwnPods() {
 			continue
 		}
-		nodes := l.counted(&t)
+		nodes := l.countedNodes(&t)
 		domains, _ := topology.Domains(nodes, t.TopologyKey)
-		pods := perDomain(s.pods(), nodes, t.TopologyKey)
+		pods := podsPerDomain(s.pods(), nodes, t.TopologyKey)
 		var dead []string
 		var unusable []*v1.Node
 		least := 0 // the fewest pods in a dead domain; pods may run on a node that was cordoned later
 		for _, domain := range domains {
-			if slices.ContainsFunc(domain.Nodes, func(node *v1.Node) bool { return s.unusable(node) == "" }) {
+			if slices.ContainsFunc(domain.Nodes, func(node *v1.Node) bool { return s.unusableReason(node) == "" }) {
 				continue
 			}
 			if n := pods[domain.Value]; len(dead) == 0 || n < least {
@@ -158,16 +158,16 @@ func unusableDomains(l *look, s *subject) []Finding {
 		}
 		most := (len(domains)-len(dead))*(int(t.MaxSkew)+least) + running
 		if len(dead) > 0 && s.replicas > most {
-			found = append(found, Finding{Field: t.field(), Fix: s.usable(unusable),
+			found = append(found, Finding{Field: t.field(), Fix: s.unusableDomainsFix(unusable),
 				Message: fmt.Sprintf("the %s counts %s, which %s no such pod (%s): at most %d of %s get a node",
-					t.Rule, words.Few(dead), map[bool]string{true: "takes", false: "take"}[len(dead) == 1], s.unusable(unusable[0]), most, words.Count(s.replicas, "replica"))})
+					t.Rule, words.Few(dead), map[bool]string{true: "takes", false: "take"}[len(dead) == 1], s.unusableReason(unusable[0]), most, words.Count(s.replicas, "replica"))})
 		}
 	}
 	return found
 }
 
-// unusable says why the node never takes a pod of the subject, even if nothing else runs there, or "" if it may.
-func (s *subject) unusable(node *v1.Node) string {
+// unusableReason says why the node never takes a pod of the subject, even if nothing else runs there, or "" if it may.
+func (s *subject) unusableReason(node *v1.Node) string {
 	switch {
 	case node.Spec.Unschedulable && repels(node, s.pod):
 		return "cordoned"
@@ -177,7 +177,7 @@ func (s *subject) unusable(node *v1.Node) string {
 		return "node affinity"
 	}
 	pod := s.pod
-	if made, err := s.created(); err == nil { // the created pod has the requests that the API server and LimitRanges add
+	if made, err := s.createdPod(); err == nil { // the created pod has the requests that the API server and LimitRanges add
 		pod = made
 	}
 	requests := resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{})
@@ -190,9 +190,9 @@ func (s *subject) unusable(node *v1.Node) string {
 	return ""
 }
 
-// usable returns the fix that makes a spread constraint count only domains whose nodes take pods of the subject. nodes are the counted
+// unusableDomainsFix returns the fix that makes a spread constraint count only domains whose nodes take pods of the subject. nodes are the counted
 // nodes that take none.
-func (s *subject) usable(nodes []*v1.Node) string {
+func (s *subject) unusableDomainsFix(nodes []*v1.Node) string {
 	repelled := slices.ContainsFunc(nodes, func(node *v1.Node) bool { return repels(node, s.pod) })
 	left := slices.ContainsFunc(nodes, func(node *v1.Node) bool { return !repels(node, s.pod) && !cluster.Attracts(node, s.pod) })
 	small := slices.ContainsFunc(nodes, func(node *v1.Node) bool { return !repels(node, s.pod) && cluster.Attracts(node, s.pod) })
@@ -213,36 +213,36 @@ func (s *subject) usable(nodes []*v1.Node) string {
 	return strings.Join(fixes, " and ") + ", so that domains count only where the pods may run"
 }
 
-// minDomains finds constraints that require more domains than exist.
-func minDomains(l *look, s *subject) []Finding {
+// minDomainsAboveDomains finds constraints that require more domains than exist.
+func minDomainsAboveDomains(l *inspection, s *subject) []Finding {
 	var found []Finding
 	for _, t := range s.terms() {
 		if t.Kind != rule.Spread || t.spread.MinDomains == nil {
 			continue
 		}
-		asked, domains := int(*t.spread.MinDomains), domainsOf(l.counted(&t), t.TopologyKey)
+		asked, domains := int(*t.spread.MinDomains), countDomains(l.countedNodes(&t), t.TopologyKey)
 		if asked <= domains {
 			continue
 		}
 		f := Finding{Field: t.field() + ".minDomains", Fix: fmt.Sprintf("set minDomains to at most %d, or add domains of %s", domains, t.TopologyKey),
 			Message: fmt.Sprintf("minDomains is %d and there are %d, so that every domain takes maxSkew (%d) pods at most", asked, domains, t.MaxSkew)}
 		if most := domains * int(t.MaxSkew); s.replicas > most {
-			f.Message += fmt.Sprintf(": %s Pending", stay(s.replicas-most, s.replicas))
+			f.Message += fmt.Sprintf(": %s Pending", phraseStay(s.replicas-most, s.replicas))
 		}
 		found = append(found, f)
 	}
 	return found
 }
 
-// oneReplica finds hard rules that keep a single replica apart from other replicas, of which there are none.
-func oneReplica(l *look, s *subject) []Finding {
+// hardRuleOnOneReplica finds hard rules that keep a single replica apart from other replicas, of which there are none.
+func hardRuleOnOneReplica(l *inspection, s *subject) []Finding {
 	d, ok := s.object.(*appsv1.Deployment)
-	if !ok || s.replicas+l.elsewhere(s) != 1 || s.scaled() {
+	if !ok || s.replicas+l.countReplicasElsewhere(s) != 1 || s.isAutoscaled() {
 		return nil
 	}
 	var found []Finding
 	for _, t := range s.terms() {
-		if t.Hard && t.apart() && !t.revised() {
+		if t.Hard && t.keepsOwnPodsApart() && !t.isPerRevision() {
 			needs := ", and its rollouts need a second domain"
 			if d.Spec.Strategy.Type == appsv1.RecreateDeploymentStrategyType {
 				needs = ""

@@ -12,22 +12,22 @@ import (
 	"github.com/faultline/faultline/pkg/input/operator"
 )
 
-// zonal has the provisioners whose volumes belong to one zone.
-var zonal = []string{
+// zonalProvisioners has the provisioners whose volumes belong to one zone.
+var zonalProvisioners = []string{
 	"ebs.csi.aws.com", "kubernetes.io/aws-ebs", "pd.csi.storage.gke.io", "kubernetes.io/gce-pd", "disk.csi.azure.com", "kubernetes.io/azure-disk",
 	"cinder.csi.openstack.org", "kubernetes.io/cinder",
 }
 
 // zonalVolumes finds pods that spread over zones, but whose volumes are created in some zone before the pods are scheduled.
-func zonalVolumes(_ *look, s *subject) []Finding {
+func zonalVolumes(_ *inspection, s *subject) []Finding {
 	set, ok := s.object.(*appsv1.StatefulSet)
-	if !ok || !slices.ContainsFunc(s.terms(), func(t term) bool { return t.apartOverZones() }) {
+	if !ok || !slices.ContainsFunc(s.terms(), func(t term) bool { return t.keepsApartOverZones() }) {
 		return nil
 	}
 	var found []Finding
 	for i, claim := range set.Spec.VolumeClaimTemplates {
 		for _, class := range s.step.State.StorageClasses {
-			if claim.Spec.StorageClassName == nil || *claim.Spec.StorageClassName != class.Name || !slices.Contains(zonal, class.Provisioner) ||
+			if claim.Spec.StorageClassName == nil || *claim.Spec.StorageClassName != class.Name || !slices.Contains(zonalProvisioners, class.Provisioner) ||
 				class.VolumeBindingMode != nil && *class.VolumeBindingMode != storagev1.VolumeBindingImmediate {
 				continue
 			}
@@ -41,7 +41,7 @@ func zonalVolumes(_ *look, s *subject) []Finding {
 
 // claimWithoutClass finds pods that stay Pending because nothing creates their volumes. For example, bitnami's charts leave the class to
 // the cluster's default, and a scenario has no default unless it defines one.
-func claimWithoutClass(_ *look, s *subject) []Finding {
+func claimWithoutClass(_ *inspection, s *subject) []Finding {
 	claims := map[string]*v1.PersistentVolumeClaim{}
 	for _, claim := range s.step.State.PersistentVolumeClaims {
 		if claim.Namespace == s.owner.Namespace {
@@ -93,13 +93,13 @@ func (s *subject) claimField(volume string) string {
 
 // defaultReplaced finds pods that lost their default anti-affinity because another affinity, which has no anti-affinity, replaced all of
 // it.
-func defaultReplaced(_ *look, s *subject) []Finding {
+func defaultReplaced(_ *inspection, s *subject) []Finding {
 	if s.replicas < 2 {
 		return nil
 	}
 	for _, origin := range operator.OriginsOf(s.object) {
-		level, found := strings.CutPrefix(origin.Level, operator.Dropped)
-		if !found || slices.ContainsFunc(s.terms(), func(t term) bool { return t.apart() }) {
+		level, found := strings.CutPrefix(origin.Level, operator.DroppedPrefix)
+		if !found || slices.ContainsFunc(s.terms(), func(t term) bool { return t.keepsOwnPodsApart() }) {
 			continue
 		}
 		return []Finding{{Field: s.field(origin.Field),
@@ -110,13 +110,13 @@ func defaultReplaced(_ *look, s *subject) []Finding {
 }
 
 // globalOverride finds Keycloak without the required anti-affinity of its operator, because a setting for all services ('*') replaced it.
-func globalOverride(_ *look, s *subject) []Finding {
+func globalOverride(_ *inspection, s *subject) []Finding {
 	if s.replicas < 2 || !strings.Contains(s.owner.Name, "keycloak") || s.object.GetAnnotations()[operator.OwnerAnnotation] == "" {
 		return nil
 	}
 	for _, origin := range operator.OriginsOf(s.object) {
 		everyone := strings.Contains(origin.Level, "*") && origin.Field == "affinity.podAntiAffinity"
-		if everyone && !slices.ContainsFunc(s.terms(), func(t term) bool { return t.Hard && t.apart() }) {
+		if everyone && !slices.ContainsFunc(s.terms(), func(t term) bool { return t.Hard && t.keepsOwnPodsApart() }) {
 			return []Finding{{Field: s.field(origin.Field),
 				Message: fmt.Sprintf("the setting for all services (%s) takes the place of the required anti-affinity that %s has by default, so that its %d replicas may share a node", origin.Level, s.owner, s.replicas),
 				Fix:     "give the service an affinity of its own besides '*', with podAntiAffinity required over kubernetes.io/hostname"}}

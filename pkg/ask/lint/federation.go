@@ -16,25 +16,25 @@ import (
 // again are left out: Karmada would undo what they change in one cluster. The checks of this file examine Karmada's control plane over all
 // steps.
 
-// control is what the steps bring into Karmada's control plane: each object once, as the last step that has it leaves it.
-type control struct {
-	step      *simulation.Step // the last step
-	options   federation.Options
-	clusters  []*federation.Cluster // the clusters as they joined
-	ever      []*federation.Cluster // the clusters as they are after any step
-	policies  []*federation.Policy
-	overrides []*federation.Override
-	templates []*cluster.ResourceTemplate
-	bindings  map[federation.Key]*federation.Binding
-	selecting map[string]bool // the policies and overrides that select a template after some step
+// karmadaControl is what the steps bring into Karmada's control plane: each object once, as the last step that has it leaves it.
+type karmadaControl struct {
+	step            *simulation.Step // the last step
+	options         federation.Options
+	clusters        []*federation.Cluster // the clusters as they joined
+	clusterVersions []*federation.Cluster // the clusters as they are after any step
+	policies        []*federation.Policy
+	overrides       []*federation.Override
+	templates       []*cluster.ResourceTemplate
+	bindings        map[federation.Key]*federation.Binding
+	selectsTemplate map[string]bool // the policies and overrides that select a template after some step
 }
 
-// controlOf returns what the steps bring into Karmada's control plane, or nil without a federation.
-func controlOf(result *simulation.Result) *control {
+// newKarmadaControl returns what the steps bring into Karmada's control plane, or nil without a federation.
+func newKarmadaControl(result *simulation.Result) *karmadaControl {
 	if len(result.Steps) == 0 || result.Steps[0].State.Federation == nil {
 		return nil
 	}
-	k := &control{step: &result.Steps[len(result.Steps)-1], bindings: map[federation.Key]*federation.Binding{}, selecting: map[string]bool{}}
+	k := &karmadaControl{step: &result.Steps[len(result.Steps)-1], bindings: map[federation.Key]*federation.Binding{}, selectsTemplate: map[string]bool{}}
 	for i := range result.Steps {
 		c := result.Steps[i].State.Federation.Control
 		k.options = c.Options
@@ -42,33 +42,33 @@ func controlOf(result *simulation.Result) *control {
 			if !slices.ContainsFunc(k.clusters, func(other *federation.Cluster) bool { return other.Name == cl.Name }) {
 				k.clusters = append(k.clusters, cl)
 			}
-			if !slices.Contains(k.ever, cl) {
-				k.ever = append(k.ever, cl)
+			if !slices.Contains(k.clusterVersions, cl) {
+				k.clusterVersions = append(k.clusterVersions, cl)
 			}
 		}
-		k.policies = latest(k.policies, c.Policies, (*federation.Policy).String)
-		k.overrides = latest(k.overrides, c.Overrides, (*federation.Override).String)
-		k.templates = latest(k.templates, c.Templates, func(t *cluster.ResourceTemplate) federation.Key { return t.Key() })
+		k.policies = mergeNewer(k.policies, c.Policies, (*federation.Policy).String)
+		k.overrides = mergeNewer(k.overrides, c.Overrides, (*federation.Override).String)
+		k.templates = mergeNewer(k.templates, c.Templates, func(t *cluster.ResourceTemplate) federation.Key { return t.Key() })
 		for _, b := range c.Bindings {
 			k.bindings[b.Template.Key()] = b
 		}
 		for _, p := range c.Policies {
-			k.selects(p.String(), c.Templates, p.Selects)
+			k.markSelecting(p.String(), c.Templates, p.Selects)
 		}
 		for _, o := range c.Overrides {
-			k.selects(o.String(), c.Templates, o.Selects)
+			k.markSelecting(o.String(), c.Templates, o.Selects)
 		}
 	}
 	return k
 }
 
-// selects notes whether a policy or an override selects one of the templates that exist at the same time.
-func (k *control) selects(name string, among []*cluster.ResourceTemplate, one func(*federation.Template) bool) {
-	k.selecting[name] = k.selecting[name] || slices.ContainsFunc(among, func(t *cluster.ResourceTemplate) bool { return one(t.Template) })
+// markSelecting notes whether a policy or an override selects one of the templates that exist at the same time.
+func (k *karmadaControl) markSelecting(name string, among []*cluster.ResourceTemplate, one func(*federation.Template) bool) {
+	k.selectsTemplate[name] = k.selectsTemplate[name] || slices.ContainsFunc(among, func(t *cluster.ResourceTemplate) bool { return one(t.Template) })
 }
 
-// latest returns the list with newer items in place of items that have the same key.
-func latest[T any, K comparable](list, newer []T, key func(T) K) []T {
+// mergeNewer returns the list with newer items in place of items that have the same key.
+func mergeNewer[T any, K comparable](list, newer []T, key func(T) K) []T {
 	for _, item := range newer {
 		if i := slices.IndexFunc(list, func(other T) bool { return key(other) == key(item) }); i >= 0 {
 			list[i] = item
@@ -90,8 +90,8 @@ func templateObject(t *federation.Template) Object {
 	return Object{Kind: t.Kind, Namespace: t.Namespace, Name: t.Name}
 }
 
-// claimed returns the bindings of the policy.
-func (k *control) claimed(p *federation.Policy) []*federation.Binding {
+// bindingsOf returns the bindings of the policy.
+func (k *karmadaControl) bindingsOf(p *federation.Policy) []*federation.Binding {
 	var all []*federation.Binding
 	for _, t := range k.templates {
 		if b := k.bindings[t.Key()]; b != nil && b.Policy == p.String() {
@@ -102,10 +102,10 @@ func (k *control) claimed(p *federation.Policy) []*federation.Binding {
 }
 
 // policySelectsNothing finds policies that select no template.
-func policySelectsNothing(k *control) []Finding {
+func policySelectsNothing(k *karmadaControl) []Finding {
 	var found []Finding
 	for _, p := range k.policies {
-		if !k.selecting[p.String()] {
+		if !k.selectsTemplate[p.String()] {
 			found = append(found, Finding{Object: policyObject(p), Field: "spec.resourceSelectors",
 				Message: "the policy selects nothing: no object of the scenario has the apiVersion, kind, namespace, name and labels of its selectors",
 				Fix:     "correct the selectors, or remove the policy"})
@@ -115,7 +115,7 @@ func policySelectsNothing(k *control) []Finding {
 }
 
 // workloadUnclaimed finds workloads that no policy selects.
-func workloadUnclaimed(k *control) []Finding {
+func workloadUnclaimed(k *karmadaControl) []Finding {
 	var found []Finding
 	for _, t := range k.templates {
 		makesPods := slices.ContainsFunc(t.Objects, func(obj cluster.Object) bool { spec, _ := cluster.PodSpec(obj); return spec != nil })
@@ -128,8 +128,8 @@ func workloadUnclaimed(k *control) []Finding {
 	return found
 }
 
-// spreadWithoutMaximum finds spread constraints that select no cluster, because they have no maxGroups.
-func spreadWithoutMaximum(k *control) []Finding {
+// spreadWithoutMaxGroups finds spread constraints that select no cluster, because they have no maxGroups.
+func spreadWithoutMaxGroups(k *karmadaControl) []Finding {
 	var found []Finding
 	for _, p := range k.policies {
 		for i, c := range p.Spec.Placement.SpreadConstraints {
@@ -144,7 +144,7 @@ func spreadWithoutMaximum(k *control) []Finding {
 }
 
 // workloadAffinityOff finds workload affinity that Karmada does not read, because its feature gate is off.
-func workloadAffinityOff(k *control) []Finding {
+func workloadAffinityOff(k *karmadaControl) []Finding {
 	var found []Finding
 	for _, p := range k.policies {
 		if p.Spec.Placement.WorkloadAffinity != nil && !k.options.Gates.WorkloadAffinity {
@@ -156,8 +156,8 @@ func workloadAffinityOff(k *control) []Finding {
 	return found
 }
 
-// terms returns the terms of a policy's workload affinity, by their field.
-func terms(p *federation.Policy) map[string]*federation.GroupTerm {
+// affinityTerms returns the terms of a policy's workload affinity, by their field.
+func affinityTerms(p *federation.Policy) map[string]*federation.GroupTerm {
 	w := p.Spec.Placement.WorkloadAffinity
 	all := map[string]*federation.GroupTerm{}
 	if w != nil && w.Affinity != nil {
@@ -169,15 +169,15 @@ func terms(p *federation.Policy) map[string]*federation.GroupTerm {
 	return all
 }
 
-var termNames = []string{"affinity", "antiAffinity"}
+var affinityTermNames = []string{"affinity", "antiAffinity"}
 
 // groupLabelMissing finds terms whose label no workload of the policy has.
-func groupLabelMissing(k *control) []Finding {
+func groupLabelMissing(k *karmadaControl) []Finding {
 	var found []Finding
 	for _, p := range k.policies {
-		for _, name := range termNames {
-			term := terms(p)[name]
-			claimed := k.claimed(p)
+		for _, name := range affinityTermNames {
+			term := affinityTerms(p)[name]
+			claimed := k.bindingsOf(p)
 			if term == nil || len(claimed) == 0 {
 				continue
 			}
@@ -192,24 +192,24 @@ func groupLabelMissing(k *control) []Finding {
 }
 
 func bindingNames(bindings []*federation.Binding) string {
-	names := list.Each(bindings, func(b *federation.Binding) string { return b.Template.String() })
+	names := list.Map(bindings, func(b *federation.Binding) string { return b.Template.String() })
 	return words.Few(names)
 }
 
 // groupMemberInvisible finds workloads that have the label of a group but belong to no group, because their own policy has no such term.
-func groupMemberInvisible(k *control) []Finding {
+func groupMemberInvisible(k *karmadaControl) []Finding {
 	var found []Finding
 	for _, p := range k.policies {
-		for _, name := range termNames {
-			term := terms(p)[name]
+		for _, name := range affinityTermNames {
+			term := affinityTerms(p)[name]
 			if term == nil {
 				continue
 			}
-			for _, b := range k.claimed(p) {
+			for _, b := range k.bindingsOf(p) {
 				value, has := b.Template.Labels[term.GroupByLabelKey]
 				for _, t := range k.templates {
 					other := k.bindings[t.Key()]
-					if !has || other == nil || t.Namespace != b.Template.Namespace || t.Labels[term.GroupByLabelKey] != value || group(other, name) == group(b, name) {
+					if !has || other == nil || t.Namespace != b.Template.Namespace || t.Labels[term.GroupByLabelKey] != value || affinityGroup(other, name) == affinityGroup(b, name) {
 						continue
 					}
 					found = append(found, Finding{Object: templateObject(t.Template), Field: "metadata.labels[" + term.GroupByLabelKey + "]",
@@ -223,7 +223,7 @@ func groupMemberInvisible(k *control) []Finding {
 	return found
 }
 
-func group(b *federation.Binding, term string) string {
+func affinityGroup(b *federation.Binding, term string) string {
 	if term == "affinity" {
 		return b.AffinityGroup
 	}
@@ -231,15 +231,15 @@ func group(b *federation.Binding, term string) string {
 }
 
 // antiAffinityUnlimited finds policies under which the first workload of a group can take all clusters.
-func antiAffinityUnlimited(k *control) []Finding {
+func antiAffinityUnlimited(k *karmadaControl) []Finding {
 	var found []Finding
 	for _, p := range k.policies {
-		if terms(p)["antiAffinity"] == nil || !k.options.Gates.WorkloadAffinity {
+		if affinityTerms(p)["antiAffinity"] == nil || !k.options.Gates.WorkloadAffinity {
 			continue
 		}
-		for _, b := range k.claimed(p) {
+		for _, b := range k.bindingsOf(p) {
 			admitted := list.Count(k.clusters, b.Admits)
-			if most := mostClusters(&p.Spec.Placement); b.AntiAffinityGroup != "" && admitted > 1 && most >= admitted {
+			if most := maxClusters(&p.Spec.Placement); b.AntiAffinityGroup != "" && admitted > 1 && most >= admitted {
 				found = append(found, Finding{Object: policyObject(p), Field: "spec.placement.workloadAffinity.antiAffinity",
 					Message: fmt.Sprintf("nothing limits how many clusters a workload gets, so that the first of a group, such as %s, can take all %d, and the next gets none",
 						b.Template, admitted),
@@ -251,8 +251,8 @@ func antiAffinityUnlimited(k *control) []Finding {
 	return found
 }
 
-// mostClusters returns the largest number of clusters that the placement gives a workload.
-func mostClusters(p *federation.Placement) int {
+// maxClusters returns the largest number of clusters that the placement gives a workload.
+func maxClusters(p *federation.Placement) int {
 	const any = 1 << 30
 	if p.IgnoresSpread() {
 		return any
@@ -265,8 +265,8 @@ func mostClusters(p *federation.Placement) int {
 	return any
 }
 
-// weightOfNothing finds weights for clusters that do not exist.
-func weightOfNothing(k *control) []Finding {
+// weightOfNoCluster finds weights for clusters that do not exist.
+func weightOfNoCluster(k *karmadaControl) []Finding {
 	var found []Finding
 	for _, p := range k.policies {
 		r := p.Spec.Placement.ReplicaScheduling
@@ -274,7 +274,7 @@ func weightOfNothing(k *control) []Finding {
 			continue
 		}
 		for i, w := range r.WeightPreference.StaticWeightList {
-			if !slices.ContainsFunc(k.ever, w.TargetCluster.Matches) {
+			if !slices.ContainsFunc(k.clusterVersions, w.TargetCluster.Matches) {
 				found = append(found, Finding{Object: policyObject(p), Field: fmt.Sprintf("spec.placement.replicaScheduling.weightPreference.staticWeightList[%d]", i),
 					Message: fmt.Sprintf("the weight %d is for no cluster of the federation, which has %s", w.Weight, k.clusterNames()),
 					Fix:     "correct targetCluster, or remove the weight"})
@@ -284,27 +284,27 @@ func weightOfNothing(k *control) []Finding {
 	return found
 }
 
-func (k *control) clusterNames() string {
-	names := list.Each(k.clusters, func(c *federation.Cluster) string { return c.Name })
+func (k *karmadaControl) clusterNames() string {
+	names := list.Map(k.clusters, func(c *federation.Cluster) string { return c.Name })
 	return words.Few(names)
 }
 
 // overrideMatchesNothing finds overrides that change no object in any cluster.
-func overrideMatchesNothing(k *control) []Finding {
+func overrideMatchesNothing(k *karmadaControl) []Finding {
 	var found []Finding
 	for _, o := range k.overrides {
 		object := Object{Kind: federation.KindOverridePolicy, Namespace: o.Namespace, Name: o.Name}
 		if o.Namespace == "" {
 			object.Kind = federation.KindClusterOverridePolicy
 		}
-		if !k.selecting[o.String()] {
+		if !k.selectsTemplate[o.String()] {
 			found = append(found, Finding{Object: object, Field: "spec.resourceSelectors",
 				Message: "the override selects nothing: no object of the scenario has the apiVersion, kind, namespace, name and labels of its selectors",
 				Fix:     "correct the selectors, or remove the override"})
 			continue
 		}
 		for _, target := range o.Targets() {
-			if target.Cluster != nil && !slices.ContainsFunc(k.ever, target.Cluster.Matches) {
+			if target.Cluster != nil && !slices.ContainsFunc(k.clusterVersions, target.Cluster.Matches) {
 				found = append(found, Finding{Object: object, Field: target.Field,
 					Message: "it is for no cluster of the federation, which has " + k.clusterNames(),
 					Fix:     "correct targetCluster, or remove it"})
@@ -316,12 +316,12 @@ func overrideMatchesNothing(k *control) []Finding {
 
 // moreReplicasAssigned finds required anti-affinity that cannot hold for the replicas that Karmada gave a cluster. Karmada adds up the
 // nodes' free resources, and does not read the rules of pods.
-func moreReplicasAssigned(l *look, s *subject) []Finding {
-	b := l.binding(s)
+func moreReplicasAssigned(l *inspection, s *subject) []Finding {
+	b := l.bindingOf(s)
 	if b == nil {
 		return nil
 	}
-	found := everyReplica(l, s)
+	found := replicasAboveDomains(l, s)
 	for i := range found {
 		found[i].Message = fmt.Sprintf("Karmada, which reads no rules of pods, gives the cluster %s, and %s", words.Count(s.replicas, "replica"), found[i].Message)
 		found[i].Fix = "bound the clusters' shares with static weights, spread over more clusters, or spread the pods with topologySpreadConstraints in place of the rule"
@@ -329,8 +329,8 @@ func moreReplicasAssigned(l *look, s *subject) []Finding {
 	return found
 }
 
-// binding returns the binding that brings the subject into the examined cluster, or nil if there is none.
-func (l *look) binding(s *subject) *federation.Binding {
+// bindingOf returns the binding that brings the subject into the examined cluster, or nil if there is none.
+func (l *inspection) bindingOf(s *subject) *federation.Binding {
 	if l.control == nil {
 		return nil
 	}
@@ -342,10 +342,10 @@ func (l *look) binding(s *subject) *federation.Binding {
 	return nil
 }
 
-// elsewhere returns the number of the subject's replicas in other clusters.
-func (l *look) elsewhere(s *subject) int {
+// countReplicasElsewhere returns the number of the subject's replicas in other clusters.
+func (l *inspection) countReplicasElsewhere(s *subject) int {
 	n := 0
-	if b := l.binding(s); b != nil {
+	if b := l.bindingOf(s); b != nil {
 		for _, target := range b.Targets {
 			if target.Cluster != l.member {
 				n += int(target.Replicas)
@@ -355,13 +355,13 @@ func (l *look) elsewhere(s *subject) int {
 	return n
 }
 
-// inMember returns the step with the state of one member.
-func inMember(step *simulation.Step, m *cluster.Member) *simulation.Step {
+// stepInMember returns the step with the state of one member.
+func stepInMember(step *simulation.Step, m *cluster.Member) *simulation.Step {
 	return &simulation.Step{Name: step.Name, State: m.State}
 }
 
-// located adds the cluster's name to the finding's message in a federation.
-func (l *look) located(f Finding) Finding {
+// prefixCluster adds the cluster's name to the finding's message in a federation.
+func (l *inspection) prefixCluster(f Finding) Finding {
 	if l.member != "" {
 		f.Message = "in cluster " + l.member + ", " + strings.TrimPrefix(f.Message, "in cluster "+l.member+", ")
 	}

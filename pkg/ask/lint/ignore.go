@@ -19,28 +19,28 @@ const (
 	ignoreUnused  = "ignore-unused"
 )
 
-// entry is one part of the annotation.
-type entry struct{ id, reason string }
+// ignoreEntry is one part of the annotation.
+type ignoreEntry struct{ id, reason string }
 
-func entries(annotation string) []entry {
-	var all []entry
+func parseEntries(annotation string) []ignoreEntry {
+	var all []ignoreEntry
 	for part := range strings.SplitSeq(annotation, ";") {
 		id, reason, _ := strings.Cut(part, ":")
-		if e := (entry{strings.TrimSpace(id), strings.TrimSpace(reason)}); e != (entry{}) {
+		if e := (ignoreEntry{strings.TrimSpace(id), strings.TrimSpace(reason)}); e != (ignoreEntry{}) {
 			all = append(all, e)
 		}
 	}
 	return all
 }
 
-// sift separates the findings that annotations declare as intended, and adds findings about these annotations.
-func sift(looks []*look, c *collection, made []Check) (findings []Finding, ignored []Ignored) {
+// splitIgnored separates the findings that annotations declare as intended, and adds findings about these annotations.
+func splitIgnored(looks []*inspection, c *collection, made []Check) (findings []Finding, ignored []Ignored) {
 	runs := func(id string) int { return slices.IndexFunc(made, func(check Check) bool { return check.ID == id }) }
 	field := fmt.Sprintf("metadata.annotations[%s]", IgnoreAnnotation)
 	about := func(id string, s *subject, format string, args ...any) {
 		if i := runs(id); i >= 0 {
 			check, at := made[i], args[0]
-			c.add(&check, s, Finding{Object: objectOf(s.owner), Field: fmt.Sprintf("%s %s", field, at), Message: fmt.Sprintf(format, args...),
+			c.appendFinding(&check, s, Finding{Object: objectOf(s.owner), Field: fmt.Sprintf("%s %s", field, at), Message: fmt.Sprintf(format, args...),
 				Fix: map[string]string{
 					ignoreReason:  fmt.Sprintf("say why it is meant: %s: \"%s: REASON\"", IgnoreAnnotation, at),
 					ignoreUnknown: "remove it, or give one of those that simulate lint --list lists",
@@ -50,16 +50,16 @@ func sift(looks []*look, c *collection, made []Check) (findings []Finding, ignor
 	}
 	type use struct {
 		s *subject
-		entry
+		ignoreEntry
 	}
 	uses := map[string]use{} // by object and check
 	var order []string
-	for _, s := range annotated(looks) {
-		for _, e := range entries(s.object.GetAnnotations()[IgnoreAnnotation]) {
+	for _, s := range annotatedSubjects(looks) {
+		for _, e := range parseEntries(s.object.GetAnnotations()[IgnoreAnnotation]) {
 			known := slices.ContainsFunc(Checks(), func(check Check) bool { return check.ID == e.id })
 			switch {
 			case !known:
-				about(ignoreUnknown, s, "%q is no check%s", e.id, manifest.DidYouMean(e.id, ids()))
+				about(ignoreUnknown, s, "%q is no check%s", e.id, manifest.DidYouMean(e.id, checkIDs()))
 			case e.reason == "":
 				about(ignoreReason, s, "%s is ignored without a reason, and so is not", e.id)
 			default:
@@ -81,7 +81,7 @@ func sift(looks []*look, c *collection, made []Check) (findings []Finding, ignor
 			about(ignoreUnused, u.s, "%s is ignored, and there is no such finding", u.id)
 		}
 	}
-	for _, f := range c.sorted() {
+	for _, f := range c.sortByObject() {
 		if u, found := uses[fmt.Sprint(f.Ref(), f.Check)]; found {
 			ignored = append(ignored, Ignored{f, u.reason})
 		} else {
@@ -91,8 +91,8 @@ func sift(looks []*look, c *collection, made []Check) (findings []Finding, ignor
 	return findings, ignored
 }
 
-// annotated returns the objects that may have the annotation: objects that create pods, budgets, and claims on devices.
-func annotated(looks []*look) []*subject {
+// annotatedSubjects returns the objects that may have the annotation: objects that create pods, budgets, and claims on devices.
+func annotatedSubjects(looks []*inspection) []*subject {
 	var all []*subject
 	for _, l := range looks {
 		all = append(all, l.subjects...)
@@ -103,7 +103,7 @@ func annotated(looks []*look) []*subject {
 				if m == nil {
 					continue
 				}
-				step = inMember(step, m)
+				step = stepInMember(step, m)
 			}
 			add := func(obj cluster.Object) {
 				all = append(all, &subject{owner: cluster.RefTo(obj), step: step, object: obj})
@@ -122,6 +122,6 @@ func annotated(looks []*look) []*subject {
 	return all
 }
 
-func ids() []string {
-	return list.Each(Checks(), func(check Check) string { return check.ID })
+func checkIDs() []string {
+	return list.Map(Checks(), func(check Check) string { return check.ID })
 }

@@ -121,9 +121,9 @@ type Options struct {
 // rule. An error comes from such a run or from the context. If the context ends, Run returns its error with the result for the workloads
 // checked by then; the result is nil if there are none.
 func Run(ctx context.Context, result *simulation.Result, opts Options) (*Result, error) {
-	made, left := readable(chosen(opts), result.Scenario.Unread)
-	karmada := controlOf(result)
-	looks := looksAt(ctx, result, karmada)
+	made, left := splitReadable(selectChecks(opts), result.Scenario.Unread)
+	karmada := newKarmadaControl(result)
+	looks := newInspections(ctx, result, karmada)
 	c := &collection{scenario: result}
 	r := &Result{Simulation: result, Checks: made, LeftOut: left}
 	done, total := 0, 0
@@ -133,29 +133,29 @@ func Run(ctx context.Context, result *simulation.Result, opts Options) (*Result,
 	}
 	finish := func() {
 		for _, l := range looks {
-			r.Unexamined += l.unexamined
+			r.Unexamined += l.skippedEdits
 		}
-		r.Findings, r.IgnoredFindings = sift(looks, c, made)
+		r.Findings, r.IgnoredFindings = splitIgnored(looks, c, made)
 	}
 	for i := range made {
-		if karmada == nil || made[i].karmada == nil {
+		if karmada == nil || made[i].findInKarmada == nil {
 			continue
 		}
-		for _, f := range made[i].karmada(karmada) {
-			c.add(&made[i], &subject{step: karmada.step}, f)
+		for _, f := range made[i].findInKarmada(karmada) {
+			c.appendFinding(&made[i], &subject{step: karmada.step}, f)
 		}
 	}
 	for i := range made {
-		if made[i].groups == nil || result.Scenario.Autoscaler == nil || len(result.Steps) == 0 {
+		if made[i].findInNodeGroups == nil || result.Scenario.Autoscaler == nil || len(result.Steps) == 0 {
 			continue
 		}
-		for _, f := range made[i].groups(result) {
-			c.add(&made[i], &subject{step: &result.Steps[0]}, f)
+		for _, f := range made[i].findInNodeGroups(result) {
+			c.appendFinding(&made[i], &subject{step: &result.Steps[0]}, f)
 		}
 	}
 	for _, l := range looks {
-		if l.member == "" && slices.ContainsFunc(made, func(c Check) bool { return c.restarts }) {
-			err := l.restartAll(func(s *subject, restarted, all int) {
+		if l.member == "" && slices.ContainsFunc(made, func(c Check) bool { return c.needsRestarts }) {
+			err := l.runAllRestarts(func(s *subject, restarted, all int) {
 				if opts.Progress != nil {
 					opts.Progress("restart of "+s.owner.Qualified(), restarted, all)
 				}
@@ -181,7 +181,7 @@ func Run(ctx context.Context, result *simulation.Result, opts Options) (*Result,
 					return r, err
 				}
 				for _, f := range found {
-					c.add(&made[j], s, l.located(f))
+					c.appendFinding(&made[j], s, l.prefixCluster(f))
 				}
 			}
 			done++
@@ -191,16 +191,16 @@ func Run(ctx context.Context, result *simulation.Result, opts Options) (*Result,
 	return r, nil
 }
 
-func chosen(opts Options) []Check {
+func selectChecks(opts Options) []Check {
 	return list.Without(Checks(), func(c Check) bool {
 		return len(opts.Only) > 0 && !slices.Contains(opts.Only, c.ID) || slices.Contains(opts.Disable, c.ID)
 	})
 }
 
-// readable separates the checks for which all needed kinds can be read from the others.
-func readable(all []Check, unread []string) (made []Check, left []LeftOut) {
+// splitReadable separates the checks for which all needed kinds can be read from the others.
+func splitReadable(all []Check, unread []string) (made []Check, left []LeftOut) {
 	for _, c := range all {
-		lacks := list.Where(c.needs, func(kind string) bool { return slices.Contains(unread, kind) })
+		lacks := list.Where(c.neededKinds, func(kind string) bool { return slices.Contains(unread, kind) })
 		if len(lacks) > 0 {
 			left = append(left, LeftOut{c.ID, lacks})
 			continue
@@ -217,8 +217,8 @@ type collection struct {
 	objects  []cluster.Ref // in the order of their first appearance, a budget after the workload that it covers
 }
 
-// add completes a finding of a check and appends it.
-func (c *collection) add(check *Check, s *subject, f Finding) {
+// appendFinding completes a finding of a check and appends it.
+func (c *collection) appendFinding(check *Check, s *subject, f Finding) {
 	f.Check, f.Page, f.Step = check.ID, check.Page, s.step.Name
 	f.Severity = cmp.Or(f.Severity, check.Severity)
 	if f.Object == (Object{}) {
@@ -245,8 +245,8 @@ func (c *collection) add(check *Check, s *subject, f Finding) {
 	}
 }
 
-// sorted returns the findings sorted by object.
-func (c *collection) sorted() []Finding {
+// sortByObject returns the findings sorted by object.
+func (c *collection) sortByObject() []Finding {
 	place := make(map[cluster.Ref]int, len(c.objects))
 	for i, object := range c.objects {
 		place[object] = i

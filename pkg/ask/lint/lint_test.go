@@ -16,7 +16,7 @@ import (
 	"github.com/faultline/faultline/pkg/simulation"
 )
 
-func linted(t *testing.T, path string, opts lint.Options) *lint.Result {
+func lintFile(t *testing.T, path string, opts lint.Options) *lint.Result {
 	t.Helper()
 	s, err := loader.Load(path, loader.Options{})
 	if err != nil {
@@ -33,8 +33,8 @@ func linted(t *testing.T, path string, opts lint.Options) *lint.Result {
 	return found
 }
 
-// said returns the findings in the form of a golden file.
-func said(r *lint.Result) string {
+// formatFindings returns the findings in the form of a golden file.
+func formatFindings(r *lint.Result) string {
 	var b strings.Builder
 	for _, f := range r.Findings {
 		line := 0
@@ -57,17 +57,17 @@ func TestChecks(t *testing.T) {
 	for _, check := range lint.Checks() {
 		t.Run(check.ID, func(t *testing.T) {
 			file := filepath.Join("testdata/err", check.ID+".yaml")
-			r := linted(t, file, lint.Options{})
+			r := lintFile(t, file, lint.Options{})
 			i := slices.IndexFunc(r.Findings, func(f lint.Finding) bool { return f.Check == check.ID })
 			if i < 0 {
-				t.Errorf("%s: nothing is found of it\n%s", file, said(r))
+				t.Errorf("%s: nothing is found of it\n%s", file, formatFindings(r))
 			} else if !check.Severity.AtLeast(r.Findings[i].Severity) {
 				t.Errorf("%s: %s is graver than the check's %s", file, r.Findings[i].Severity, check.Severity)
 			}
-			golden.Compare(t, file+".txt", said(r))
+			golden.Compare(t, file+".txt", formatFindings(r))
 			twin := filepath.Join("testdata/ok", check.ID+".yaml")
-			if got := linted(t, twin, lint.Options{Only: []string{check.ID}}); len(got.Findings) > 0 {
-				t.Errorf("%s:\n%s", twin, said(got))
+			if got := lintFile(t, twin, lint.Options{Only: []string{check.ID}}); len(got.Findings) > 0 {
+				t.Errorf("%s:\n%s", twin, formatFindings(got))
 			}
 		})
 	}
@@ -75,9 +75,9 @@ func TestChecks(t *testing.T) {
 
 // These rules are close to what the checks find, but are not wrong.
 func TestNear(t *testing.T) {
-	r := linted(t, "testdata/ok/near.yaml", lint.Options{Only: []string{"more-replicas-than-domains", "rollout-needs-more-domains", "unusable-domains"}})
+	r := lintFile(t, "testdata/ok/near.yaml", lint.Options{Only: []string{"more-replicas-than-domains", "rollout-needs-more-domains", "unusable-domains"}})
 	if len(r.Findings) > 0 {
-		t.Error(said(r))
+		t.Error(formatFindings(r))
 	}
 }
 
@@ -92,19 +92,19 @@ func TestFurther(t *testing.T) {
 		if slices.ContainsFunc(lint.Checks(), func(c lint.Check) bool { return c.ID == name }) {
 			continue
 		}
-		r := linted(t, file, lint.Options{})
+		r := lintFile(t, file, lint.Options{})
 		i := slices.IndexFunc(r.Findings, func(f lint.Finding) bool { return strings.HasPrefix(name, f.Check+"-") })
 		if i < 0 {
-			t.Errorf("%s: nothing is found of its check\n%s", file, said(r))
+			t.Errorf("%s: nothing is found of its check\n%s", file, formatFindings(r))
 			continue
 		}
 		twin := filepath.Join("testdata/ok", name+".yaml")
 		if _, err := os.Stat(twin); err == nil {
-			if got := linted(t, twin, lint.Options{Only: []string{r.Findings[i].Check}}); len(got.Findings) > 0 {
-				t.Errorf("%s:\n%s", twin, said(got))
+			if got := lintFile(t, twin, lint.Options{Only: []string{r.Findings[i].Check}}); len(got.Findings) > 0 {
+				t.Errorf("%s:\n%s", twin, formatFindings(got))
 			}
 		}
-		golden.Compare(t, file+".txt", said(r))
+		golden.Compare(t, file+".txt", formatFindings(r))
 	}
 }
 
@@ -116,8 +116,8 @@ func TestSilent(t *testing.T) {
 		t.Fatal("there are no files", err)
 	}
 	for _, file := range files {
-		if got := linted(t, file, lint.Options{Disable: []string{"term-decides-nothing", "one-replica", "budget-missing", "requests-missing", "rule-missing"}}); len(got.Findings) > 0 {
-			t.Errorf("%s:\n%s", file, said(got))
+		if got := lintFile(t, file, lint.Options{Disable: []string{"term-decides-nothing", "one-replica", "budget-missing", "requests-missing", "rule-missing"}}); len(got.Findings) > 0 {
+			t.Errorf("%s:\n%s", file, formatFindings(got))
 		}
 	}
 }
@@ -130,7 +130,7 @@ func TestScenarios(t *testing.T) {
 		t.Fatal("there are no scenarios", err)
 	}
 	for _, file := range files {
-		fmt.Fprintf(&all, "%s\n%s\n", strings.TrimPrefix(file, "../../../"), said(linted(t, file, lint.Options{})))
+		fmt.Fprintf(&all, "%s\n%s\n", strings.TrimPrefix(file, "../../../"), formatFindings(lintFile(t, file, lint.Options{})))
 	}
 	golden.Compare(t, "testdata/scenarios.txt", all.String())
 }
@@ -199,10 +199,10 @@ func read(t *testing.T, file string) string {
 
 func TestOnlyAndDisable(t *testing.T) {
 	const file = "testdata/err/more-replicas-than-domains.yaml"
-	if got := linted(t, file, lint.Options{Only: []string{"selector-drift"}}); len(got.Checks) != 1 || len(got.Findings) > 0 {
-		t.Errorf("only another check:\n%s", said(got))
+	if got := lintFile(t, file, lint.Options{Only: []string{"selector-drift"}}); len(got.Checks) != 1 || len(got.Findings) > 0 {
+		t.Errorf("only another check:\n%s", formatFindings(got))
 	}
-	if got := linted(t, file, lint.Options{Disable: []string{"more-replicas-than-domains"}}); strings.Contains(said(got), "more-replicas") {
-		t.Errorf("disabled:\n%s", said(got))
+	if got := lintFile(t, file, lint.Options{Disable: []string{"more-replicas-than-domains"}}); strings.Contains(formatFindings(got), "more-replicas") {
+		t.Errorf("disabled:\n%s", formatFindings(got))
 	}
 }

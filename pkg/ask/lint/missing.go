@@ -15,10 +15,10 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// single finds workloads with one replica. It skips workloads that an autoscaler scales, and workloads whose strategy forbids a second pod.
-func single(l *look, s *subject) []Finding {
+// singleReplica finds workloads with one replica. It skips workloads that an autoscaler scales, and workloads whose strategy forbids a second pod.
+func singleReplica(l *inspection, s *subject) []Finding {
 	d, isDeployment := s.object.(*appsv1.Deployment)
-	if s.replicas+l.elsewhere(s) != 1 || s.scaled() || isDeployment && d.Spec.Strategy.Type == appsv1.RecreateDeploymentStrategyType {
+	if s.replicas+l.countReplicasElsewhere(s) != 1 || s.isAutoscaled() || isDeployment && d.Spec.Strategy.Type == appsv1.RecreateDeploymentStrategyType {
 		return nil
 	}
 	return []Finding{{Field: "spec.replicas", Message: "there is one replica: the failure or the drain of its node takes all of it",
@@ -26,7 +26,7 @@ func single(l *look, s *subject) []Finding {
 }
 
 // budgetMissing finds workloads of several replicas without a budget that keeps drains from evicting all replicas together.
-func budgetMissing(_ *look, s *subject) []Finding {
+func budgetMissing(_ *inspection, s *subject) []Finding {
 	if s.replicas < 2 || len(s.budgets()) > 0 {
 		return nil
 	}
@@ -35,27 +35,27 @@ func budgetMissing(_ *look, s *subject) []Finding {
 		budget = fmt.Sprintf("minAvailable: %d", s.replicas-1)
 	}
 	return []Finding{{Field: "spec", Message: fmt.Sprintf("no PodDisruptionBudget covers the %s: drains may evict all at the same time", words.Count(s.replicas, "replica")),
-		Fix: "add a PodDisruptionBudget with " + budget + " and the selector " + matchLabels(s.identity())}}
+		Fix: "add a PodDisruptionBudget with " + budget + " and the selector " + matchLabels(s.identityLabels())}}
 }
 
 // requestsMissing finds containers that request nothing, so that the scheduler assumes they need nothing. A request of the whole pod counts
 // for all its containers, and a default request of a LimitRange counts as well.
-func requestsMissing(_ *look, s *subject) []Finding {
+func requestsMissing(_ *inspection, s *subject) []Finding {
 	spec := &s.pod.Spec
-	if pod, err := s.created(); err == nil {
+	if pod, err := s.createdPod(); err == nil {
 		spec = &pod.Spec
 	}
-	cpu, memory := without(spec, v1.ResourceCPU), without(spec, v1.ResourceMemory)
+	cpu, memory := containersWithoutRequest(spec, v1.ResourceCPU), containersWithoutRequest(spec, v1.ResourceMemory)
 	var lack []string
 	switch {
 	case len(cpu) > 0 && slices.Equal(cpu, memory):
-		lack = []string{request(cpu) + " neither cpu nor memory"}
+		lack = []string{phraseRequest(cpu) + " neither cpu nor memory"}
 	default:
 		if len(cpu) > 0 {
-			lack = append(lack, request(cpu)+" no cpu")
+			lack = append(lack, phraseRequest(cpu)+" no cpu")
 		}
 		if len(memory) > 0 {
-			lack = append(lack, request(memory)+" no memory")
+			lack = append(lack, phraseRequest(memory)+" no memory")
 		}
 	}
 	if len(lack) == 0 {
@@ -65,9 +65,9 @@ func requestsMissing(_ *look, s *subject) []Finding {
 		Message: strings.Join(lack, ", and ") + ": the scheduler counts what is not requested as nothing, and puts such pods on nodes that have nothing left"}}
 }
 
-// without returns the names of the containers that run as long as the pod and do not request the resource. The API server copies a limit
+// containersWithoutRequest returns the names of the containers that run as long as the pod and do not request the resource. The API server copies a limit
 // into a missing request.
-func without(spec *v1.PodSpec, name v1.ResourceName) []string {
+func containersWithoutRequest(spec *v1.PodSpec, name v1.ResourceName) []string {
 	if spec.Resources != nil {
 		if _, whole := spec.Resources.Requests[name]; whole {
 			return nil
@@ -84,8 +84,8 @@ func without(spec *v1.PodSpec, name v1.ResourceName) []string {
 	return names
 }
 
-// request returns "container web requests" or "containers web and proxy request".
-func request(containers []string) string {
+// phraseRequest returns "container web requests" or "containers web and proxy request".
+func phraseRequest(containers []string) string {
 	if len(containers) == 1 {
 		return "container " + containers[0] + " requests"
 	}
@@ -102,21 +102,21 @@ func longRunning(spec *v1.PodSpec) []v1.Container {
 
 // ruleMissing finds workloads of several replicas without any rule that places the replicas relative to each other. It does not apply to a
 // single node, nor if the scheduler's own default constraints are required.
-func ruleMissing(l *look, s *subject) []Finding {
-	if s.replicas < 2 || len(l.takes(s)) < 2 || l.result.Scenario.Config.SpreadsHard(s.pod.Spec.SchedulerName) {
+func ruleMissing(l *inspection, s *subject) []Finding {
+	if s.replicas < 2 || len(l.nodesFor(s)) < 2 || l.result.Scenario.Config.SpreadsHard(s.pod.Spec.SchedulerName) {
 		return nil
 	}
-	if slices.ContainsFunc(rule.Of(&s.pod.Spec), placesPods) {
+	if slices.ContainsFunc(rule.List(&s.pod.Spec), placesPods) {
 		return nil
 	}
-	return []Finding{{Field: s.path, Fix: s.spreadOver(widest(l.takes(s))),
+	return []Finding{{Field: s.path, Fix: s.spreadFix(widestKey(l.nodesFor(s))),
 		Message: fmt.Sprintf("no rule keeps the %s apart: only the scheduler's own scores do, and any other score can outvote them", words.Count(s.replicas, "replica"))}}
 }
 
-// widest returns the widest key over which pods can spread on the nodes: the key of zones or, if there is one zone or none is known,
+// widestKey returns the widest key over which pods can spread on the nodes: the key of zones or, if there is one zone or none is known,
 // hostname.
-func widest(nodes []*v1.Node) string {
-	if key := topology.ZoneKey(nodes); domainsOf(nodes, key) > 1 {
+func widestKey(nodes []*v1.Node) string {
+	if key := topology.ZoneKey(nodes); countDomains(nodes, key) > 1 {
 		return key
 	}
 	return v1.LabelHostname

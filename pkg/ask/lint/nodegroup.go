@@ -12,18 +12,18 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// groupFinding returns a finding about a field of a node group of the autoscaler.
-func groupFinding(i int, group *scenario.AutoscaledGroup, name string) Finding {
+// newGroupFinding returns a finding about a field of a node group of the autoscaler.
+func newGroupFinding(i int, group *scenario.AutoscaledGroup, name string) Finding {
 	return Finding{Object: Object{Kind: "NodeGroup", Name: group.Name}, Field: field.NewPath("autoscaler", "nodeGroups").Index(i).Child(name).String()}
 }
 
-// aboveMax finds groups that start with more nodes than their maximum.
-func aboveMax(result *simulation.Result) []Finding {
+// nodeGroupAboveMax finds groups that start with more nodes than their maximum.
+func nodeGroupAboveMax(result *simulation.Result) []Finding {
 	var found []Finding
 	for i := range result.Scenario.Autoscaler.NodeGroups {
 		group := &result.Scenario.Autoscaler.NodeGroups[i]
-		if n := len(nodesOf(group, result.Initial)); n > group.Max {
-			f := groupFinding(i, group, "max")
+		if n := len(nodesOfGroup(group, result.Initial)); n > group.Max {
+			f := newGroupFinding(i, group, "max")
 			f.Message = fmt.Sprintf("the group has %s and a maximum of %d, so that the autoscaler never adds any, nor replaces one that is lost", words.Count(n, "node"), group.Max)
 			f.Fix = fmt.Sprintf("give it a maximum above %d", n)
 			found = append(found, f)
@@ -32,15 +32,15 @@ func aboveMax(result *simulation.Result) []Finding {
 	return found
 }
 
-// helpsNoPod finds groups that could grow while pods are Pending, but whose nodes fit none of these pods and run no other pod.
-func helpsNoPod(result *simulation.Result) []Finding {
+// nodeGroupHelpsNoPod finds groups that could grow while pods are Pending, but whose nodes fit none of these pods and run no other pod.
+func nodeGroupHelpsNoPod(result *simulation.Result) []Finding {
 	var found []Finding
 	for i := range result.Scenario.Autoscaler.NodeGroups {
 		group := &result.Scenario.Autoscaler.NodeGroups[i]
 		used, first, pods, after := false, cluster.PodRef{}, 0, ""
 		for k := range result.Steps {
 			step := &result.Steps[k]
-			used = used || runsOn(nodesOf(group, step.State), step.State)
+			used = used || runsWorkload(nodesOfGroup(group, step.State), step.State)
 			if step.Autoscaling == nil || len(step.Autoscaling.Groups) <= i || step.Autoscaling.Groups[i].To >= group.Max {
 				continue
 			}
@@ -59,9 +59,9 @@ func helpsNoPod(result *simulation.Result) []Finding {
 		if used || pods == 0 {
 			continue
 		}
-		f := groupFinding(i, group, "template")
+		f := newGroupFinding(i, group, "template")
 		if group.Template == "" {
-			f = groupFinding(i, group, "from")
+			f = newGroupFinding(i, group, "from")
 		}
 		f.Message = fmt.Sprintf("the group may grow, but none of the %s that %s Pending after step %s, such as %s/%s, fits onto a new node of it, and no other pod runs there",
 			words.Count(pods, "pod"), words.Pick(pods, "is", "are"), after, first.Namespace, first.Name)
@@ -71,7 +71,7 @@ func helpsNoPod(result *simulation.Result) []Finding {
 	return found
 }
 
-func nodesOf(group *scenario.AutoscaledGroup, state *cluster.State) map[string]*v1.Node {
+func nodesOfGroup(group *scenario.AutoscaledGroup, state *cluster.State) map[string]*v1.Node {
 	nodes := map[string]*v1.Node{}
 	for _, node := range state.Nodes {
 		if group.Has(node) {
@@ -81,11 +81,11 @@ func nodesOf(group *scenario.AutoscaledGroup, state *cluster.State) map[string]*
 	return nodes
 }
 
-// runsOn reports whether one of the nodes runs a pod that does not belong to the node itself, as a pod of a DaemonSet or a static pod does.
-func runsOn(nodes map[string]*v1.Node, state *cluster.State) bool {
+// runsWorkload reports whether one of the nodes runs a pod that does not belong to the node itself, as a pod of a DaemonSet or a static pod does.
+func runsWorkload(nodes map[string]*v1.Node, state *cluster.State) bool {
 	owner := state.Owners()
 	for _, pod := range state.Pods {
-		if kind := owner(pod).Kind; nodes[pod.Spec.NodeName] != nil && kind != "DaemonSet" && kind != "Node" && !cluster.Terminal(pod) {
+		if kind := owner(pod).Kind; nodes[pod.Spec.NodeName] != nil && kind != "DaemonSet" && kind != "Node" && !cluster.IsTerminal(pod) {
 			return true
 		}
 	}

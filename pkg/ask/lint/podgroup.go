@@ -10,14 +10,14 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// groupIncomplete finds pods that wait forever for a pod group: the group does not exist, or it wants more pods than name it.
-func groupIncomplete(_ *look, s *subject) []Finding {
+// podGroupIncomplete finds pods that wait forever for a pod group: the group does not exist, or it wants more pods than name it.
+func podGroupIncomplete(_ *inspection, s *subject) []Finding {
 	name := cluster.PodGroupOf(s.pod)
 	if name == "" {
 		return nil
 	}
 	found := Finding{Field: s.field("schedulingGroup.podGroupName")}
-	group := podGroup(s, name)
+	group := findPodGroup(s, name)
 	if group == nil {
 		found.Message = fmt.Sprintf("there is no PodGroup %s in namespace %s: the pods wait for it and are never placed", name, s.owner.Namespace)
 		found.Fix = "add the PodGroup, or name one that there is"
@@ -25,7 +25,7 @@ func groupIncomplete(_ *look, s *subject) []Finding {
 	}
 	members := 0
 	for _, pod := range s.step.State.Pods {
-		if pod.Namespace == s.owner.Namespace && cluster.PodGroupOf(pod) == name && !cluster.Terminal(pod) {
+		if pod.Namespace == s.owner.Namespace && cluster.PodGroupOf(pod) == name && !cluster.IsTerminal(pod) {
 			members++
 		}
 	}
@@ -33,7 +33,7 @@ func groupIncomplete(_ *look, s *subject) []Finding {
 	if gang == nil || members >= int(gang.MinCount) {
 		return nil
 	}
-	found.Message = fmt.Sprintf("PodGroup %s waits for %s at once, and %s it: none is ever placed", name, words.Count(int(gang.MinCount), "pod"), named(members))
+	found.Message = fmt.Sprintf("PodGroup %s waits for %s at once, and %s it: none is ever placed", name, words.Count(int(gang.MinCount), "pod"), phraseName(members))
 	found.Fix = fmt.Sprintf("run at least %d pods of the group, or lower its spec.schedulingPolicy.gang.minCount to %d", gang.MinCount, max(members, 1))
 	if set, is := s.object.(*appsv1.StatefulSet); is && set.Spec.PodManagementPolicy != appsv1.ParallelPodManagement && s.replicas >= int(gang.MinCount) {
 		found.Fix = "set spec.podManagementPolicy: Parallel, so that no pod waits for the one before it"
@@ -41,7 +41,7 @@ func groupIncomplete(_ *look, s *subject) []Finding {
 	return []Finding{found}
 }
 
-func podGroup(s *subject, name string) *schedulingv1beta1.PodGroup {
+func findPodGroup(s *subject, name string) *schedulingv1beta1.PodGroup {
 	for _, group := range s.step.State.PodGroups {
 		if group.Namespace == s.owner.Namespace && group.Name == name {
 			return group
@@ -50,7 +50,7 @@ func podGroup(s *subject, name string) *schedulingv1beta1.PodGroup {
 	return nil
 }
 
-// named returns "1 pod names" or "2 pods name".
-func named(pods int) string {
+// phraseName returns "1 pod names" or "2 pods name".
+func phraseName(pods int) string {
 	return words.Count(pods, "pod") + words.Pick(pods, " names", " name")
 }

@@ -13,21 +13,21 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// policyUnmatched finds admission policies that match no object of the scenario, in any step. They belong to no subject, so the check
+// admissionPolicyUnmatched finds admission policies that match no object of the scenario, in any step. They belong to no subject, so the check
 // reports them for the first subject of their step.
-func policyUnmatched(l *look, s *subject) []Finding {
-	if !l.first(s) || len(s.step.State.Policies) == 0 {
+func admissionPolicyUnmatched(l *inspection, s *subject) []Finding {
+	if !l.isFirstOfStep(s) || len(s.step.State.Policies) == 0 {
 		return nil
 	}
 	objects := slices.Concat(l.result.Scenario.Cluster, l.result.Scenario.Workloads)
 	for i := range l.result.Scenario.Steps {
 		objects = append(objects, l.result.Scenario.Steps[i].Objects...)
 	}
-	matches := admission.Matcher(objects)
+	matches := admission.NewMatcher(objects)
 	var found []Finding
 	for _, obj := range s.step.State.Policies {
 		constraints := constraintsOf(obj)
-		if constraints == nil || deletes(constraints) || cluster.Dumped(obj) && looksElsewhere(constraints) {
+		if constraints == nil || matchesDeletions(constraints) || cluster.FromDump(obj) && matchesUnknownResource(constraints) {
 			continue
 		}
 		var bound []*admissionv1.MatchResources
@@ -70,15 +70,15 @@ func constraintsOf(obj cluster.Object) *admissionv1.MatchResources {
 	return nil
 }
 
-// deletes reports whether the policy also matches requests that are not simulated: deletions and connections.
-func deletes(constraints *admissionv1.MatchResources) bool {
+// matchesDeletions reports whether the policy also matches requests that are not simulated: deletions and connections.
+func matchesDeletions(constraints *admissionv1.MatchResources) bool {
 	return slices.ContainsFunc(constraints.ResourceRules, func(rule admissionv1.NamedRuleWithOperations) bool {
 		return slices.Contains(rule.Operations, admissionv1.Delete) || slices.Contains(rule.Operations, admissionv1.Connect)
 	})
 }
 
-// looksElsewhere reports whether the policy matches resources that no dump has, such as Ingresses.
-func looksElsewhere(constraints *admissionv1.MatchResources) bool {
+// matchesUnknownResource reports whether the policy matches resources that no dump has, such as Ingresses.
+func matchesUnknownResource(constraints *admissionv1.MatchResources) bool {
 	return slices.ContainsFunc(constraints.ResourceRules, func(rule admissionv1.NamedRuleWithOperations) bool {
 		return slices.ContainsFunc(rule.Resources, func(resource string) bool {
 			resource, _, _ = strings.Cut(resource, "/")
@@ -87,9 +87,9 @@ func looksElsewhere(constraints *admissionv1.MatchResources) bool {
 	})
 }
 
-// policyUnmet finds workloads whose pods no node accepts, but some node would if admission policies did not change the pods' node selector
+// admissionPolicyUnmet finds workloads whose pods no node accepts, but some node would if admission policies did not change the pods' node selector
 // or affinity.
-func policyUnmet(l *look, s *subject) []Finding {
+func admissionPolicyUnmet(l *inspection, s *subject) []Finding {
 	template := s.step.State.PodOf(s.object)
 	attracted := func(pod *v1.Pod) bool {
 		return slices.ContainsFunc(l.nodes, func(node *v1.Node) bool { return cluster.Attracts(node, pod) })

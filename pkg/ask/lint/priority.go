@@ -17,48 +17,48 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// lowPriority finds DaemonSets whose pods find no room because pods of the same or a higher priority fill their nodes: now or, since pods
+// daemonSetLowPriority finds DaemonSets whose pods find no room because pods of the same or a higher priority fill their nodes: now or, since pods
 // that wait come first, after a restart. The check reports only DaemonSets for which a run with a higher priority class shows that it
 // helps.
-func lowPriority(l *look, s *subject) ([]Finding, error) {
+func daemonSetLowPriority(l *inspection, s *subject) ([]Finding, error) {
 	daemons, is := s.object.(*appsv1.DaemonSet)
-	if !is || !s.calm {
+	if !is || !s.nodesKept {
 		return nil, nil
 	}
 	priority := int32(0)
-	if pod, err := s.created(); err == nil && pod.Spec.Priority != nil {
+	if pod, err := s.createdPod(); err == nil && pod.Spec.Priority != nil {
 		priority = *pod.Spec.Priority
 	}
 	step, when := s.step, ""
-	starved := s.starved(step)
-	if starved == 0 && daemons.Spec.UpdateStrategy.Type != appsv1.OnDeleteDaemonSetStrategyType && s.fills(priority) {
+	starved := s.countStarved(step)
+	if starved == 0 && daemons.Spec.UpdateStrategy.Type != appsv1.OnDeleteDaemonSetStrategyType && s.othersWouldFill(priority) {
 		var err error
-		if step, err = l.last(l.restart(s)); err != nil {
+		if step, err = l.runToLastStep(l.deriveRestart(s)); err != nil {
 			return nil, err
 		}
-		starved, when = s.starved(step), "after kubectl rollout restart "
+		starved, when = s.countStarved(step), "after kubectl rollout restart "
 	}
 	if starved == 0 {
 		return nil, nil
 	}
 	for _, class := range s.higherClasses(priority, step) {
-		r := remedy{fmt.Sprintf("set priorityClassName: %s, with which its pods preempt others", class.Name), set(pointer(s.field("priorityClassName")), class.Name)}
-		after, err := l.restartedAfter(s, r)
+		r := remedy{fmt.Sprintf("set priorityClassName: %s, with which its pods preempt others", class.Name), addOperation(jsonPointer(s.field("priorityClassName")), class.Name)}
+		after, err := l.runRestartAfter(s, r)
 		if err != nil {
 			return nil, err
 		}
-		if after == nil || s.starved(after) >= starved {
+		if after == nil || s.countStarved(after) >= starved {
 			continue
 		}
-		return []Finding{{Field: s.field("priorityClassName"), Fix: r.does,
+		return []Finding{{Field: s.field("priorityClassName"), Fix: r.instruction,
 			Message: fmt.Sprintf("%s%d of its pods %s Pending on full nodes: the pods that fill these, or wait for room, have its priority (%d) or a higher one",
 				when, starved, words.Pick(starved, "is", "are"), priority)}}, nil
 	}
 	return nil, nil
 }
 
-// starved returns how many of the subject's pods are Pending in the step for lack of room.
-func (s *subject) starved(step *simulation.Step) int {
+// countStarved returns how many of the subject's pods are Pending in the step for lack of room.
+func (s *subject) countStarved(step *simulation.Step) int {
 	owner := step.State.Owners()
 	return list.Count(step.Pending, func(p placement.Pending) bool { return owner(p.Pod) == s.owner && lacksRoom(p) })
 }
@@ -67,8 +67,8 @@ func lacksRoom(p placement.Pending) bool {
 	return slices.ContainsFunc(p.Reasons, func(r placement.Reason) bool { return r.Plugin == "NodeResourcesFit" })
 }
 
-// fills reports whether other pods of at least this priority wait for room, so that they fill the room that a pod of the subject gives up.
-func (s *subject) fills(priority int32) bool {
+// othersWouldFill reports whether other pods of at least this priority wait for room, so that they fill the room that a pod of the subject gives up.
+func (s *subject) othersWouldFill(priority int32) bool {
 	owner := s.step.State.Owners()
 	return slices.ContainsFunc(s.step.Pending, func(p placement.Pending) bool {
 		return owner(p.Pod) != s.owner && lacksRoom(p) && priorityOf(p.Pod) >= priority

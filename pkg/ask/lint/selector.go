@@ -23,32 +23,32 @@ const (
 )
 
 // selectorDrift finds anti-affinity that is meant for its own pods but matches none or only some of them, or also pods of other releases.
-func selectorDrift(l *look, s *subject) []Finding {
+func selectorDrift(l *inspection, s *subject) []Finding {
 	var found []Finding
 	for _, t := range s.terms() {
-		if t.Kind != rule.AntiAffinity || t.unknown() {
+		if t.Kind != rule.AntiAffinity || t.needsGeneratedLabel() {
 			continue
 		}
-		selects := fmt.Sprintf("select %s", labels.FormatLabels(s.identity()))
+		selects := fmt.Sprintf("select %s", labels.FormatLabels(s.identityLabels()))
 		switch {
-		case t.own():
+		case t.selectsOwnPods():
 			if other := l.otherRelease(&t); other != "" {
 				found = append(found, Finding{Severity: Warning, Field: t.field(),
 					Message: fmt.Sprintf("the %s selects %s, and so the pods of another release, %s, too", t.Rule, t.Selector, other),
 					Fix:     selects + ", which are this release's own labels"})
 			}
-			if missed := t.missed(); len(missed) > 0 {
+			if missed := t.missedPods(); len(missed) > 0 {
 				all := len(s.pods())
 				found = append(found, Finding{Severity: Warning, Field: t.field(),
 					Message: fmt.Sprintf("the %s selects %s, which matches %d of the %d pods that run: pod %s is of another revision, without these labels",
 						t.Rule, t.Selector, all-len(missed), all, missed[0].Name),
 					Fix: selects + ", which all revisions have"})
 			}
-		case t.meantForOwn() && !l.known(&t):
+		case t.isMeantForOwnPods() && !l.selectsKnownPod(&t):
 			f := Finding{Field: t.field(), Fix: selects}
-			agree, differ := t.compared()
+			agree, differ := t.compareLabels()
 			f.Message = fmt.Sprintf("the %s selects %s, which matches no pod: its own pods have %s", t.Rule, t.Selector, strings.Join(differ, ","))
-			if len(agree) == 0 && !t.renamed() { // the rule may be meant for an application outside the scenario
+			if len(agree) == 0 && !t.isRenamed() { // the rule may be meant for an application outside the scenario
 				f.Severity = Warning
 				f.Fix = selects + ", or, if it is meant for other pods, give them to the scenario, too"
 			}
@@ -58,28 +58,28 @@ func selectorDrift(l *look, s *subject) []Finding {
 	return found
 }
 
-// missed returns the workload's pods of other revisions that the term does not match, although it matches the pods of the current template.
-func (t *term) missed() []*v1.Pod {
-	if len(t.match) > 0 { // the term selects only pods of one revision
+// missedPods returns the workload's pods of other revisions that the term does not match, although it matches the pods of the current template.
+func (t *term) missedPods() []*v1.Pod {
+	if len(t.matchLabelKeys) > 0 { // the term selects only pods of one revision
 		return nil
 	}
-	return list.Without(t.of.pods(), func(pod *v1.Pod) bool { return t.about(pod.Namespace, pod.Labels) })
+	return list.Without(t.subject.pods(), func(pod *v1.Pod) bool { return t.selectsPods(pod.Namespace, pod.Labels) })
 }
 
-// meantForOwn reports whether the selector asks for labels that the pods have, with other values.
-func (t *term) meantForOwn() bool {
-	if !t.covers(t.of.owner.Namespace) {
+// isMeantForOwnPods reports whether the selector asks for labels that the pods have, with other values.
+func (t *term) isMeantForOwnPods() bool {
+	if !t.coversNamespace(t.subject.owner.Namespace) {
 		return false
 	}
-	_, differ := t.compared()
+	_, differ := t.compareLabels()
 	return len(differ) > 0
 }
 
-// compared returns the selector's requirements that the pods meet, and the pods' labels, as key=value, for requirements that they do not
+// compareLabels returns the selector's requirements that the pods meet, and the pods' labels, as key=value, for requirements that they do not
 // meet.
-func (t *term) compared() (agree, differ []string) {
-	own := t.of.labels()
-	requirements, _ := t.matches.Requirements()
+func (t *term) compareLabels() (agree, differ []string) {
+	own := t.subject.labels()
+	requirements, _ := t.podSelector.Requirements()
 	for _, r := range requirements {
 		switch value, has := own[r.Key()]; {
 		case r.Matches(own):
@@ -91,12 +91,12 @@ func (t *term) compared() (agree, differ []string) {
 	return agree, differ
 }
 
-// renamed reports whether a label that the selector asks for differs from the pods' label only in its first part, as kafscale-proxy differs
+// isRenamed reports whether a label that the selector asks for differs from the pods' label only in its first part, as kafscale-proxy differs
 // from foo-proxy: a chart with an overridden name puts that name before the component's.
-func (t *term) renamed() bool {
+func (t *term) isRenamed() bool {
 	component := func(value string) string { return value[strings.LastIndex(value, "-")+1:] }
-	own := t.of.labels()
-	requirements, _ := t.matches.Requirements()
+	own := t.subject.labels()
+	requirements, _ := t.podSelector.Requirements()
 	return slices.ContainsFunc(requirements, func(r labels.Requirement) bool {
 		return own.Has(r.Key()) && !r.Matches(own) && slices.ContainsFunc(r.Values().List(), func(value string) bool {
 			return value != own[r.Key()] && component(value) == component(own[r.Key()])
@@ -105,29 +105,29 @@ func (t *term) renamed() bool {
 }
 
 // otherRelease returns a workload of the same application and another release whose pods the term selects.
-func (l *look) otherRelease(t *term) string {
-	own := t.of.labels()
+func (l *inspection) otherRelease(t *term) string {
+	own := t.subject.labels()
 	if own[labelName] == "" || own[labelInstance] == "" {
 		return ""
 	}
-	for _, o := range l.others(t.of) {
+	for _, o := range l.otherSubjects(t.subject) {
 		other := o.labels()
-		if other[labelName] == own[labelName] && other[labelInstance] != "" && other[labelInstance] != own[labelInstance] && t.about(o.owner.Namespace, other) {
+		if other[labelName] == own[labelName] && other[labelInstance] != "" && other[labelInstance] != own[labelInstance] && t.selectsPods(o.owner.Namespace, other) {
 			return o.owner.String()
 		}
 	}
 	return ""
 }
 
-// spreadMisses finds spread constraints whose selector does not match the pods that have the constraint.
-func spreadMisses(_ *look, s *subject) []Finding {
+// spreadSelectorMissesPods finds spread constraints whose selector does not match the pods that have the constraint.
+func spreadSelectorMissesPods(_ *inspection, s *subject) []Finding {
 	var found []Finding
 	for _, t := range s.terms() {
-		if t.Kind != rule.Spread || t.unknown() || t.matches.Matches(s.labels()) || t.mixed() {
+		if t.Kind != rule.Spread || t.needsGeneratedLabel() || t.podSelector.Matches(s.labels()) || t.selectsPodOfUnknownOwner() {
 			continue
 		}
-		f := Finding{Field: t.field() + ".labelSelector", Fix: fmt.Sprintf("give it labelSelector %s", matchLabels(s.identity())),
-			Message: fmt.Sprintf("the spread over %s selects %s, which does not match %s, so that they count as if there were none of them", t.TopologyKey, t.Selector, s.said())}
+		f := Finding{Field: t.field() + ".labelSelector", Fix: fmt.Sprintf("give it labelSelector %s", matchLabels(s.identityLabels())),
+			Message: fmt.Sprintf("the spread over %s selects %s, which does not match %s, so that they count as if there were none of them", t.TopologyKey, t.Selector, s.describePods())}
 		if t.selector == nil {
 			f.Message = fmt.Sprintf("the spread over %s has no labelSelector, which selects no pod, so that it spreads nothing", t.TopologyKey)
 		}
@@ -141,12 +141,12 @@ func matchLabels(set labels.Set) string {
 	return fmt.Sprintf("{matchLabels: {%s}}", strings.ReplaceAll(strings.ReplaceAll(labels.FormatLabels(set), "=", ": "), ",", ", "))
 }
 
-// referenceToNothing finds affinity and anti-affinity to pods that the scenario does not have.
-func referenceToNothing(l *look, s *subject) []Finding {
+// referenceResolvesToNothing finds affinity and anti-affinity to pods that the scenario does not have.
+func referenceResolvesToNothing(l *inspection, s *subject) []Finding {
 	var found []Finding
 	for _, t := range s.terms() {
-		drifted := t.Kind == rule.AntiAffinity && t.meantForOwn()
-		if t.Kind == rule.Spread || drifted || t.unknown() || t.own() || l.known(&t) {
+		drifted := t.Kind == rule.AntiAffinity && t.isMeantForOwnPods()
+		if t.Kind == rule.Spread || drifted || t.needsGeneratedLabel() || t.selectsOwnPods() || l.selectsKnownPod(&t) {
 			continue
 		}
 		does := "it has no effect"
@@ -161,7 +161,7 @@ func referenceToNothing(l *look, s *subject) []Finding {
 }
 
 // namespaceMissing finds terms with namespaces that the scenario lacks, if it defines any namespaces.
-func namespaceMissing(l *look, s *subject) []Finding {
+func namespaceMissing(l *inspection, s *subject) []Finding {
 	there := map[string]bool{metav1.NamespaceDefault: true, metav1.NamespaceSystem: true, metav1.NamespacePublic: true, v1.NamespaceNodeLease: true}
 	for _, n := range s.step.State.Namespaces {
 		there[n.Name] = true
@@ -184,20 +184,20 @@ func namespaceMissing(l *look, s *subject) []Finding {
 	return found
 }
 
-// jobPods finds rules, budgets and Services that are meant for a workload's pods but also select the pods of a Job, which come and go.
-func jobPods(l *look, s *subject) []Finding {
+// jobPodsMatchSelector finds rules, budgets and Services that are meant for a workload's pods but also select the pods of a Job, which come and go.
+func jobPodsMatchSelector(l *inspection, s *subject) []Finding {
 	if s.replicas == 0 {
 		return nil
 	}
 	var found []Finding
-	for _, o := range l.others(s) {
+	for _, o := range l.otherSubjects(s) {
 		if o.owner.Kind != "Job" && o.owner.Kind != "CronJob" {
 			continue
 		}
-		fix := fmt.Sprintf("give the pods of %s another label than %s, or select by one that they lack", o.owner, labels.FormatLabels(s.identity()))
+		fix := fmt.Sprintf("give the pods of %s another label than %s, or select by one that they lack", o.owner, labels.FormatLabels(s.identityLabels()))
 		for _, t := range s.terms() {
 			// If a Job has the same rule, the rule is meant to keep the two workloads apart.
-			if t.apart() && t.about(o.owner.Namespace, o.labels()) && !slices.ContainsFunc(o.terms(), func(u term) bool { return u.Kind == t.Kind && u.Selector == t.Selector }) {
+			if t.keepsOwnPodsApart() && t.selectsPods(o.owner.Namespace, o.labels()) && !slices.ContainsFunc(o.terms(), func(u term) bool { return u.Kind == t.Kind && u.Selector == t.Selector }) {
 				found = append(found, Finding{Field: t.field(), Fix: fix,
 					Message: fmt.Sprintf("the %s, which keeps the pods of %s apart, matches those of %s as well and keeps away from them", t.Rule, s.owner, o.owner)})
 			}
@@ -205,14 +205,14 @@ func jobPods(l *look, s *subject) []Finding {
 		if o.owner.Namespace != s.owner.Namespace {
 			continue
 		}
-		budgets, services := o.budgets(), s.serves(o.pod)
+		budgets, services := o.budgets(), s.servicesSelecting(o.pod)
 		for _, b := range s.budgets() {
 			if slices.Contains(budgets, b) {
 				found = append(found, Finding{Object: objectOf(cluster.RefTo(b)), ExpandedFrom: b.Annotations[operator.OwnerAnnotation], Field: "spec.selector", Fix: fix,
 					Message: fmt.Sprintf("the budget of %s counts the pods of %s, too, and allows another number of evictions while they run", s.owner, o.owner)})
 			}
 		}
-		for _, service := range s.serves(s.pod) {
+		for _, service := range s.servicesSelecting(s.pod) {
 			if slices.Contains(services, service) {
 				found = append(found, Finding{Field: s.labelsField(), Fix: fix,
 					Message: fmt.Sprintf("Service %s of %s sends requests to the pods of %s, too, and the default spreading counts them", service.Name, s.owner, o.owner)})

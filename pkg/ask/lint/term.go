@@ -17,14 +17,14 @@ import (
 // term is a rule about pods: affinity, anti-affinity, or a spread constraint.
 type term struct {
 	rule.Rule
-	of       *subject
-	selector *metav1.LabelSelector
-	matches  labels.Selector
+	subject     *subject
+	selector    *metav1.LabelSelector
+	podSelector labels.Selector
 	// matchLabelKeys and mismatchLabelKeys are the term's fields of these names.
-	match, mismatch   []string
-	namespaces        []string
-	namespaceSelector *metav1.LabelSelector
-	spread            *v1.TopologySpreadConstraint // nil for affinity
+	matchLabelKeys, mismatchLabelKeys []string
+	namespaces                        []string
+	namespaceSelector                 *metav1.LabelSelector
+	spread                            *v1.TopologySpreadConstraint // nil for affinity
 }
 
 // terms returns the subject's rules about pods, in the order of its spec.
@@ -32,15 +32,15 @@ func (s *subject) terms() []term {
 	spec := &s.pod.Spec
 	seen := map[string]int{} // rule.Of keeps the order of each list
 	var all []term
-	for _, r := range rule.Of(spec) {
-		t := term{Rule: r, of: s}
+	for _, r := range rule.List(spec) {
+		t := term{Rule: r, subject: s}
 		list, _, _ := strings.Cut(r.Path, "[")
 		i := seen[list]
 		seen[list]++
 		switch r.Kind {
 		case rule.Spread:
 			t.spread = &spec.TopologySpreadConstraints[i]
-			t.selector, t.match = t.spread.LabelSelector, t.spread.MatchLabelKeys
+			t.selector, t.matchLabelKeys = t.spread.LabelSelector, t.spread.MatchLabelKeys
 		case rule.Affinity, rule.AntiAffinity:
 			in := spec.Affinity.PodAffinity
 			if r.Kind == rule.AntiAffinity {
@@ -52,7 +52,7 @@ func (s *subject) terms() []term {
 			} else {
 				p = &in.PreferredDuringSchedulingIgnoredDuringExecution[i].PodAffinityTerm
 			}
-			t.selector, t.match, t.mismatch = p.LabelSelector, p.MatchLabelKeys, p.MismatchLabelKeys
+			t.selector, t.matchLabelKeys, t.mismatchLabelKeys = p.LabelSelector, p.MatchLabelKeys, p.MismatchLabelKeys
 			t.namespaces, t.namespaceSelector = p.Namespaces, p.NamespaceSelector
 		default:
 			continue
@@ -61,14 +61,14 @@ func (s *subject) terms() []term {
 		if err != nil {
 			continue // the API server would have rejected it
 		}
-		t.matches = matches
+		t.podSelector = matches
 		all = append(all, t)
 	}
 	return all
 }
 
-// generated reports whether controllers set the label on pods, so that templates lack it.
-func generated(key string) bool {
+// isGeneratedLabel reports whether controllers set the label on pods, so that templates lack it.
+func isGeneratedLabel(key string) bool {
 	switch key {
 	case appsv1.DefaultDeploymentUniqueLabelKey, appsv1.ControllerRevisionHashLabelKey, appsv1.StatefulSetPodNameLabel, appsv1.PodIndexLabel,
 		"pod-template-generation", "controller-uid", "job-name":
@@ -77,37 +77,37 @@ func generated(key string) bool {
 	return strings.HasPrefix(key, "batch.kubernetes.io/")
 }
 
-// unknown reports whether the selector asks for labels that only controllers set, so that the template does not show which pods it matches.
-func (t *term) unknown() bool {
-	requirements, _ := t.matches.Requirements()
-	return slices.ContainsFunc(requirements, func(r labels.Requirement) bool { return generated(r.Key()) })
+// needsGeneratedLabel reports whether the selector asks for labels that only controllers set, so that the template does not show which pods it matches.
+func (t *term) needsGeneratedLabel() bool {
+	requirements, _ := t.podSelector.Requirements()
+	return slices.ContainsFunc(requirements, func(r labels.Requirement) bool { return isGeneratedLabel(r.Key()) })
 }
 
-// own reports whether the term selects the pods that have it.
-func (t *term) own() bool {
-	return t.covers(t.of.owner.Namespace) && t.matches.Matches(t.of.labels()) && !slices.ContainsFunc(t.mismatch, func(key string) bool {
-		return t.of.labels().Has(key)
+// selectsOwnPods reports whether the term selects the pods that have it.
+func (t *term) selectsOwnPods() bool {
+	return t.coversNamespace(t.subject.owner.Namespace) && t.podSelector.Matches(t.subject.labels()) && !slices.ContainsFunc(t.mismatchLabelKeys, func(key string) bool {
+		return t.subject.labels().Has(key)
 	})
 }
 
-// about reports whether the term selects pods with these labels that another workload creates.
-func (t *term) about(namespace string, pod labels.Set) bool {
-	if !t.covers(namespace) || !t.matches.Matches(pod) {
+// selectsPods reports whether the term selects pods with these labels that another workload creates.
+func (t *term) selectsPods(namespace string, pod labels.Set) bool {
+	if !t.coversNamespace(namespace) || !t.podSelector.Matches(pod) {
 		return false
 	}
-	own := t.of.labels()
-	for _, key := range t.match {
-		if generated(key) || own.Has(key) && own[key] != pod[key] {
+	own := t.subject.labels()
+	for _, key := range t.matchLabelKeys {
+		if isGeneratedLabel(key) || own.Has(key) && own[key] != pod[key] {
 			return false
 		}
 	}
-	return !slices.ContainsFunc(t.mismatch, func(key string) bool { return own.Has(key) && pod.Has(key) && own[key] == pod[key] })
+	return !slices.ContainsFunc(t.mismatchLabelKeys, func(key string) bool { return own.Has(key) && pod.Has(key) && own[key] == pod[key] })
 }
 
-// covers reports whether the term applies to pods in the namespace.
-func (t *term) covers(namespace string) bool {
+// coversNamespace reports whether the term applies to pods in the namespace.
+func (t *term) coversNamespace(namespace string) bool {
 	if len(t.namespaces) == 0 && t.namespaceSelector == nil {
-		return namespace == t.of.owner.Namespace
+		return namespace == t.subject.owner.Namespace
 	}
 	if slices.Contains(t.namespaces, namespace) {
 		return true
@@ -120,7 +120,7 @@ func (t *term) covers(namespace string) bool {
 		return false
 	}
 	set := labels.Set{v1.LabelMetadataName: namespace}
-	for _, n := range t.of.step.State.Namespaces {
+	for _, n := range t.subject.step.State.Namespaces {
 		if n.Name == namespace {
 			set = labels.Merge(n.Labels, set)
 		}
@@ -129,41 +129,43 @@ func (t *term) covers(namespace string) bool {
 }
 
 // field returns the term's path in the object.
-func (t *term) field() string { return t.of.field(t.Path) }
+func (t *term) field() string { return t.subject.field(t.Path) }
 
-// apart reports whether the term keeps the subject's own pods of all revisions apart.
-func (t *term) apart() bool {
-	return t.Kind == rule.AntiAffinity && t.own() && !t.unknown()
+// keepsOwnPodsApart reports whether the term keeps the subject's own pods of all revisions apart.
+func (t *term) keepsOwnPodsApart() bool {
+	return t.Kind == rule.AntiAffinity && t.selectsOwnPods() && !t.needsGeneratedLabel()
 }
 
-// revised reports whether the term selects only pods of the same revision.
-func (t *term) revised() bool {
-	return slices.Contains(t.match, appsv1.DefaultDeploymentUniqueLabelKey) || slices.Contains(t.match, appsv1.ControllerRevisionHashLabelKey)
+// isPerRevision reports whether the term selects only pods of the same revision.
+func (t *term) isPerRevision() bool {
+	return slices.Contains(t.matchLabelKeys, appsv1.DefaultDeploymentUniqueLabelKey) || slices.Contains(t.matchLabelKeys, appsv1.ControllerRevisionHashLabelKey)
 }
 
-// known reports whether the scenario ever contains a pod that the term selects. The subject's own pods count, because they may have other
+// selectsKnownPod reports whether the scenario ever contains a pod that the term selects. The subject's own pods count, because they may have other
 // labels than its template: an operator gives each role a label of its own, and Patroni labels the leader.
-func (l *look) known(t *term) bool {
-	if slices.ContainsFunc(l.subjects, func(o *subject) bool { return o.owner != t.of.owner && t.about(o.owner.Namespace, o.labels()) }) {
+func (l *inspection) selectsKnownPod(t *term) bool {
+	if slices.ContainsFunc(l.subjects, func(o *subject) bool {
+		return o.owner != t.subject.owner && t.selectsPods(o.owner.Namespace, o.labels())
+	}) {
 		return true
 	}
 	// Controllers outside the scenario may have pods in it, for example in a part of a dump.
-	return slices.ContainsFunc(t.of.step.State.Pods, func(pod *v1.Pod) bool { return t.about(pod.Namespace, pod.Labels) })
+	return slices.ContainsFunc(t.subject.step.State.Pods, func(pod *v1.Pod) bool { return t.selectsPods(pod.Namespace, pod.Labels) })
 }
 
-// mixed reports whether the term selects pods of an owner whose template is unknown. The made-up template has only the labels that all pods
+// selectsPodOfUnknownOwner reports whether the term selects pods of an owner whose template is unknown. The made-up template has only the labels that all pods
 // share.
-func (t *term) mixed() bool {
-	_, unknown := t.of.object.(*cluster.UnknownOwner)
-	return unknown && slices.ContainsFunc(t.of.pods(), func(pod *v1.Pod) bool { return t.matches.Matches(labels.Set(pod.Labels)) })
+func (t *term) selectsPodOfUnknownOwner() bool {
+	_, unknown := t.subject.object.(*cluster.UnknownOwner)
+	return unknown && slices.ContainsFunc(t.subject.pods(), func(pod *v1.Pod) bool { return t.podSelector.Matches(labels.Set(pod.Labels)) })
 }
 
-// counted returns the nodes whose domains a spread constraint counts.
-func (l *look) counted(t *term) []*v1.Node {
+// countedNodes returns the nodes whose domains a spread constraint counts.
+func (l *inspection) countedNodes(t *term) []*v1.Node {
 	return list.Without(l.nodes, func(node *v1.Node) bool {
 		c := t.spread
 		affinity := c.NodeAffinityPolicy == nil || *c.NodeAffinityPolicy == v1.NodeInclusionPolicyHonor
 		taints := c.NodeTaintsPolicy != nil && *c.NodeTaintsPolicy == v1.NodeInclusionPolicyHonor
-		return affinity && !cluster.Attracts(node, t.of.pod) || taints && repels(node, t.of.pod)
+		return affinity && !cluster.Attracts(node, t.subject.pod) || taints && repels(node, t.subject.pod)
 	})
 }

@@ -86,7 +86,7 @@ func At(ctx context.Context, s *scenario.Scenario, opts Options) (*Look, error) 
 	last := &result.Steps[len(result.Steps)-1]
 	l := &Look{Nodes: len(last.State.Nodes), Pending: map[string]int{}, Room: map[cluster.Ref]int{}, Findings: map[Check]int{}, Unread: s.Unread}
 	for _, pod := range last.State.Pods {
-		if pod.Spec.NodeName != "" && !cluster.Terminal(pod) {
+		if pod.Spec.NodeName != "" && !cluster.IsTerminal(pod) {
 			l.Running++
 		}
 	}
@@ -101,19 +101,19 @@ func At(ctx context.Context, s *scenario.Scenario, opts Options) (*Look, error) 
 		}
 		l.Pending[plugin]++
 	}
-	for _, ask := range []func(context.Context, *simulation.Result, *simulation.Step, Options) error{l.failures, l.room, l.lint} {
+	for _, ask := range []func(context.Context, *simulation.Result, *simulation.Step, Options) error{l.failDomains, l.findRoom, l.countFindings} {
 		if err := ask(ctx, result, last, opts); err != nil {
 			return nil, err
 		}
 	}
-	return l, l.verify(ctx, s)
+	return l, l.countPlacements(ctx, s)
 }
 
-// failures fails the domains of each level.
-func (l *Look) failures(ctx context.Context, result *simulation.Result, last *simulation.Step, opts Options) error {
+// failDomains fails the domains of each level.
+func (l *Look) failDomains(ctx context.Context, result *simulation.Result, last *simulation.Step, opts Options) error {
 	s := result.Scenario
 	o := blast.Options{LevelKeys: s.LevelKeys, Simultaneous: 1, Mode: node.Unreachable, Worst: opts.Worst, Quorum: s.Failures.Quorum, From: last.Mark()}
-	o.Levels = list.Each(opts.Levels, func(level string) string { return topology.KeyAmong(last.State.Nodes, level) })
+	o.Levels = list.Map(opts.Levels, func(level string) string { return topology.ResolveKey(last.State.Nodes, level) })
 	analysis, err := blast.Lost(last.State, o)
 	if err != nil {
 		return err
@@ -130,10 +130,10 @@ func (l *Look) failures(ctx context.Context, result *simulation.Result, last *si
 			if recovery == nil {
 				continue
 			}
-			if gone := recovery.Gone(); gone > found.NotBack {
+			if gone := recovery.CountNotBack(); gone > found.NotBack {
 				found.NotBack, found.Domain = gone, failure.Domains[0]
 			}
-			for workload, n := range recovery.GoneOf() {
+			for workload, n := range recovery.NotBackByWorkload() {
 				found.Workloads[workload] = max(found.Workloads[workload], n)
 			}
 		}
@@ -142,8 +142,8 @@ func (l *Look) failures(ctx context.Context, result *simulation.Result, last *si
 	return nil
 }
 
-// room finds how many more replicas of each workload fit.
-func (l *Look) room(ctx context.Context, result *simulation.Result, last *simulation.Step, opts Options) error {
+// findRoom finds how many more replicas of each workload fit.
+func (l *Look) findRoom(ctx context.Context, result *simulation.Result, last *simulation.Step, opts Options) error {
 	var all [][]capacity.Share
 	for _, ref := range capacity.Workloads(last.State) {
 		all = append(all, []capacity.Share{{Ref: ref, Proportion: 1}})
@@ -158,7 +158,7 @@ func (l *Look) room(ctx context.Context, result *simulation.Result, last *simula
 	return nil
 }
 
-func (l *Look) lint(ctx context.Context, result *simulation.Result, _ *simulation.Step, _ Options) error {
+func (l *Look) countFindings(ctx context.Context, result *simulation.Result, _ *simulation.Step, _ Options) error {
 	found, err := lint.Run(ctx, result, lint.Options{})
 	if err != nil {
 		return err
@@ -174,8 +174,8 @@ func (l *Look) lint(ctx context.Context, result *simulation.Result, _ *simulatio
 	return nil
 }
 
-// verify replays the pods of a dump. It leaves the figures 0 if no scheduler has placed the pods.
-func (l *Look) verify(ctx context.Context, s *scenario.Scenario) error {
+// countPlacements replays the pods of a dump. It leaves the figures 0 if no scheduler has placed the pods.
+func (l *Look) countPlacements(ctx context.Context, s *scenario.Scenario) error {
 	dump := *s
 	for i := range s.Steps {
 		dump.Cluster = append(slices.Clip(dump.Cluster), s.Steps[i].Objects...)

@@ -67,8 +67,10 @@ type FailureMetrics struct {
 	OwnStranded int `json:"ownStranded,omitempty"`
 }
 
-// Partly reports whether recovery was examined only for some of the domains.
-func (l *LevelMetrics) Partly() bool { return len(l.Failures) > 0 && len(l.Failures) < l.Examinable() }
+// IsPartlyExamined reports whether recovery was examined only for some of the domains.
+func (l *LevelMetrics) IsPartlyExamined() bool {
+	return len(l.Failures) > 0 && len(l.Failures) < l.Examinable()
+}
 
 // Examinable returns the number of domains whose recovery the options asked for.
 func (l *LevelMetrics) Examinable() int {
@@ -129,23 +131,23 @@ type Options struct {
 // hundredths of a second.
 const DefaultWorst = 100
 
-// counts reports whether the workload counts for skew and blast radius. By default DaemonSets do not count, which have a pod on every node,
+// includes reports whether the workload counts for skew and blast radius. By default DaemonSets do not count, which have a pod on every node,
 // nor do bare pods, which are lost with their node in any case.
-func (o *Options) counts(owner cluster.Ref) bool {
+func (o *Options) includes(owner cluster.Ref) bool {
 	if len(o.Workloads) > 0 {
 		return slices.Contains(o.Workloads, owner)
 	}
 	return owner.Kind != "DaemonSet" && owner.Kind != "Pod"
 }
 
-// Of computes the figures of the cluster after a step of the scenario. It uses the world, built for the scenario's configuration, to let
+// Measure computes the figures of the cluster after a step of the scenario. It uses the world, built for the scenario's configuration, to let
 // the lost pods come back; nothing else may use the world meanwhile. Errors are invalid prices of nodes, and errors of the failures and of
 // the context.
-func Of(ctx context.Context, w world.World, s *scenario.Scenario, state *cluster.State, opts Options) (*Metrics, error) {
+func Measure(ctx context.Context, w world.World, s *scenario.Scenario, state *cluster.State, opts Options) (*Metrics, error) {
 	m := &Metrics{}
 	for _, pod := range state.Pods {
 		switch {
-		case !cluster.Active(pod):
+		case !cluster.IsActive(pod):
 			continue
 		case pod.Spec.NodeName == "":
 			m.Pending++
@@ -169,13 +171,13 @@ func Of(ctx context.Context, w world.World, s *scenario.Scenario, state *cluster
 	}
 	losses := looked
 	if len(opts.Workloads) > 0 {
-		losses.Only = list.Set(opts.Workloads, func(owner cluster.Ref) cluster.Ref { return owner }) // the losses of other workloads are not asked for
+		losses.Only = list.KeySet(opts.Workloads, func(owner cluster.Ref) cluster.Ref { return owner }) // the losses of other workloads are not asked for
 	}
 	analysis, err := blast.Lost(state, losses)
 	if err != nil {
 		return nil, err
 	}
-	spreads := spreads(state, opts.counts)
+	spreads := workloadSpreads(state, opts.includes)
 	for i := range analysis.Levels {
 		found := &analysis.Levels[i]
 		level := LevelMetrics{TopologyKey: found.TopologyKey, Domains: found.Domains}
@@ -185,68 +187,68 @@ func Of(ctx context.Context, w world.World, s *scenario.Scenario, state *cluster
 				level.Skew, level.SkewOf = skew, s.owner.Qualified()
 			}
 		}
-		level.radius(found, opts.exposed)
+		level.setRadius(found, opts.countsLoss)
 		if slices.Contains(opts.Recover, found.TopologyKey) {
 			of := &blast.Analysis{Levels: []blast.Level{*found}}
 			failures := found.Failures
 			if opts.Holding {
-				failures = list.Without(failures, func(f blast.Failure) bool { return opts.share(f) == 0 })
+				failures = list.Without(failures, func(f blast.Failure) bool { return opts.largestShare(f) == 0 })
 				level.Holding = len(failures)
 			}
 			if len(opts.Workloads) > 0 {
-				failures = opts.worst(failures)
+				failures = opts.worstFailures(failures)
 			}
 			of.Levels[0].Failures = failures
 			if opts.Among != nil {
 				looked.Until = func(*blast.Failure, *blast.Recovery) bool { return false } // computes no more than the recovery itself
-				err = blast.RecoverAmong(ctx, opts.Among, state, of, looked, nil)
+				err = blast.RecoverInWorlds(ctx, opts.Among, state, of, looked, nil)
 			} else {
 				err = blast.RecoverIn(ctx, w, state, of, looked)
 			}
 			if err != nil {
 				return nil, err
 			}
-			level.recovered(&of.Levels[0], m.Pending, state, &opts)
+			level.appendFailures(&of.Levels[0], m.Pending, state, &opts)
 		}
 		m.Levels = append(m.Levels, level)
 	}
 	return m, nil
 }
 
-// exposed reports whether the loss counts for the blast radius.
-func (o *Options) exposed(loss *blast.Loss) bool {
-	return o.counts(loss.Ref) && (len(o.Workloads) > 0 || loss.Replicas > 1)
+// countsLoss reports whether the loss counts for the blast radius.
+func (o *Options) countsLoss(loss *blast.Loss) bool {
+	return o.includes(loss.Ref) && (len(o.Workloads) > 0 || loss.Replicas > 1)
 }
 
-// worst returns the o.Worst worst failures, in their order. A failure is worse if it takes a larger share of a workload that counts, or
+// worstFailures returns the o.Worst worst failures, in their order. A failure is worse if it takes a larger share of a workload that counts, or
 // then more pods.
-func (o *Options) worst(failures []blast.Failure) []blast.Failure {
+func (o *Options) worstFailures(failures []blast.Failure) []blast.Failure {
 	if o.Worst == 0 || len(failures) <= o.Worst {
 		return failures
 	}
 	sorted := slices.Clone(failures)
 	slices.SortStableFunc(sorted, func(a, b blast.Failure) int {
-		return cmp.Or(cmp.Compare(o.share(b), o.share(a)), cmp.Compare(b.Pods, a.Pods))
+		return cmp.Or(cmp.Compare(o.largestShare(b), o.largestShare(a)), cmp.Compare(b.Pods, a.Pods))
 	})
 	return list.Where(failures, func(f blast.Failure) bool {
 		return slices.ContainsFunc(sorted[:o.Worst], func(w blast.Failure) bool { return w.Domains[0] == f.Domains[0] })
 	})
 }
 
-// share returns the largest share that the failure takes of any workload that counts.
-func (o *Options) share(f blast.Failure) float64 {
+// largestShare returns the largest share that the failure takes of any workload that counts.
+func (o *Options) largestShare(f blast.Failure) float64 {
 	most := 0.0
 	for i := range f.Workloads {
-		if loss := &f.Workloads[i]; o.exposed(loss) {
+		if loss := &f.Workloads[i]; o.countsLoss(loss) {
 			most = max(most, loss.Share())
 		}
 	}
 	return most
 }
 
-// radius sets the largest share that one failure takes of a workload. In a tie, the larger number of lost pods wins, then the first
+// setRadius sets the largest share that one failure takes of a workload. In a tie, the larger number of lost pods wins, then the first
 // workload.
-func (l *LevelMetrics) radius(found *blast.Level, exposed func(*blast.Loss) bool) {
+func (l *LevelMetrics) setRadius(found *blast.Level, exposed func(*blast.Loss) bool) {
 	lost := 0
 	for _, failure := range found.Failures {
 		for i := range failure.Workloads {
@@ -262,26 +264,26 @@ func (l *LevelMetrics) radius(found *blast.Level, exposed func(*blast.Loss) bool
 	}
 }
 
-// recovered appends the figures of each failure. Only numbers of pods count, because pods that were Pending before may take freed room
+// appendFailures appends the figures of each failure. Only numbers of pods count, because pods that were Pending before may take freed room
 // while other pods wait in their place.
-func (l *LevelMetrics) recovered(found *blast.Level, pending int, before *cluster.State, opts *Options) {
-	ownPending := opts.ownUnscheduled(before)
+func (l *LevelMetrics) appendFailures(found *blast.Level, pending int, before *cluster.State, opts *Options) {
+	ownPending := opts.countOwnUnscheduled(before)
 	for _, failure := range found.Failures {
 		if failure.Recovery == nil {
 			continue
 		}
 		settled := failure.Recovery.State
 		f := FailureMetrics{
-			Domain: failure.Domains[0], Lost: failure.Recovery.CountLost(), Unreplaced: failure.Recovery.Unreplaced(),
-			Stranded: max(0, len(settled.Unscheduled())-pending), OwnStranded: max(0, opts.ownUnscheduled(settled)-ownPending),
+			Domain: failure.Domains[0], Lost: failure.Recovery.CountLost(), Unreplaced: failure.Recovery.CountNotReplaced(),
+			Stranded: max(0, len(settled.Unscheduled())-pending), OwnStranded: max(0, opts.countOwnUnscheduled(settled)-ownPending),
 		}
 		for _, pod := range failure.Recovery.NotReplaced {
-			if !pod.OfNode() && slices.ContainsFunc(opts.Workloads, pod.OfWorkload) {
+			if !pod.BelongsToNode() && slices.ContainsFunc(opts.Workloads, pod.OfWorkload) {
 				f.OwnStranded++
 			}
 		}
 		for _, loss := range failure.Workloads {
-			if opts.selects(loss.Ref) {
+			if opts.isOwn(loss.Ref) {
 				f.OwnLost += loss.Lost
 			}
 		}
@@ -289,17 +291,17 @@ func (l *LevelMetrics) recovered(found *blast.Level, pending int, before *cluste
 	}
 }
 
-// ownUnscheduled returns the number of pods of o.Workloads without a node.
-func (o *Options) ownUnscheduled(state *cluster.State) int {
+// countOwnUnscheduled returns the number of pods of o.Workloads without a node.
+func (o *Options) countOwnUnscheduled(state *cluster.State) int {
 	owner := state.Owners()
 	own := 0
 	for _, pod := range state.Unscheduled() {
-		if o.selects(owner(pod)) {
+		if o.isOwn(owner(pod)) {
 			own++
 		}
 	}
 	return own
 }
 
-// selects reports whether the workload is one of o.Workloads.
-func (o *Options) selects(owner cluster.Ref) bool { return slices.Contains(o.Workloads, owner) }
+// isOwn reports whether the workload is one of o.Workloads.
+func (o *Options) isOwn(owner cluster.Ref) bool { return slices.Contains(o.Workloads, owner) }

@@ -27,14 +27,14 @@ func deployment(name, replicas, spec string) runtime.RawExtension {
 		"spec": {` + spec + `"containers": [{"name": "c", "image": "i"}]}}}}`)}
 }
 
-const inA = `"nodeSelector": {"topology.kubernetes.io/zone": "a"}, `
+const selectZoneA = `"nodeSelector": {"topology.kubernetes.io/zone": "a"}, `
 
-func run(t *testing.T, objects ...runtime.RawExtension) (world.World, *simulation.Result) {
+func runScenario(t *testing.T, objects ...runtime.RawExtension) (world.World, *simulation.Result) {
 	t.Helper()
-	return runOn(t, twoZones, objects...)
+	return runOnZones(t, twoZones, objects...)
 }
 
-func runOn(t *testing.T, zones string, objects ...runtime.RawExtension) (world.World, *simulation.Result) {
+func runOnZones(t *testing.T, zones string, objects ...runtime.RawExtension) (world.World, *simulation.Result) {
 	t.Helper()
 	synthetic := scenario.Source{}
 	if err := json.Unmarshal([]byte(`{"synthetic": `+zones+`}`), &synthetic); err != nil {
@@ -60,8 +60,8 @@ func runOn(t *testing.T, zones string, objects ...runtime.RawExtension) (world.W
 // in any case, since default spreading prefers the empty zone; so both are in b, or one is in a. The loss of a takes all of db, which may
 // not go elsewhere, and the loss of b leaves one place for two pods.
 func TestOf(t *testing.T) {
-	w, result := run(t, deployment("db", "3", inA), deployment("web", "2", `"nodeSelector": {"topology.kubernetes.io/zone": "b"}, `))
-	got, err := metric.Of(t.Context(), w, result.Scenario, result.Steps[0].State, metric.Options{
+	w, result := runScenario(t, deployment("db", "3", selectZoneA), deployment("web", "2", `"nodeSelector": {"topology.kubernetes.io/zone": "b"}, `))
+	got, err := metric.Measure(t.Context(), w, result.Scenario, result.Steps[0].State, metric.Options{
 		Levels: []string{"topology.kubernetes.io/zone", "kubernetes.io/hostname"}, Recover: []string{"topology.kubernetes.io/zone"},
 	})
 	if err != nil {
@@ -79,7 +79,7 @@ func TestOf(t *testing.T) {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 	// The loss of a node takes two of db's three pods.
-	got, err = metric.Of(t.Context(), w, result.Scenario, result.Steps[0].State, metric.Options{
+	got, err = metric.Measure(t.Context(), w, result.Scenario, result.Steps[0].State, metric.Options{
 		Workloads: []cluster.Ref{{Kind: "Deployment", Namespace: "default", Name: "db"}}, Levels: []string{"kubernetes.io/hostname"},
 	})
 	if err != nil {
@@ -93,12 +93,12 @@ func TestOf(t *testing.T) {
 // solo has one replica, which any placement can lose whole, so the radius is that of web, whose two pods are in both zones. If solo is
 // asked about, its loss counts.
 func TestOneReplicaIsNoRadius(t *testing.T) {
-	w, result := run(t, deployment("web", "2", ""), deployment("solo", "1", ""))
+	w, result := runScenario(t, deployment("web", "2", ""), deployment("solo", "1", ""))
 	for want, opts := range map[string]metric.Options{
 		"deployment/web": {}, "deployment/solo": {Workloads: []cluster.Ref{{Kind: "Deployment", Namespace: "default", Name: "solo"}}},
 	} {
 		opts.Levels = []string{"topology.kubernetes.io/zone"}
-		got, err := metric.Of(t.Context(), w, result.Scenario, result.Steps[0].State, opts)
+		got, err := metric.Measure(t.Context(), w, result.Scenario, result.Steps[0].State, opts)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -115,10 +115,10 @@ func TestTheFailureThatStrandsIsLookedAt(t *testing.T) {
 	const nodes = `{"zones": [{"name": "a", "nodeGroups": [{"count": 13, "pods": 2}]}, {"name": "b", "nodeGroups": [{"count": 2, "pods": 5}]}]}`
 	objects := []runtime.RawExtension{deployment("db", "10", `"nodeSelector": {"topology.kubernetes.io/zone": "b"}, `)}
 	for i := range 13 {
-		objects = append(objects, deployment(fmt.Sprintf("single-%d", i), "1", inA+`"affinity": {"podAntiAffinity": {"preferredDuringSchedulingIgnoredDuringExecution":
+		objects = append(objects, deployment(fmt.Sprintf("single-%d", i), "1", selectZoneA+`"affinity": {"podAntiAffinity": {"preferredDuringSchedulingIgnoredDuringExecution":
 			[{"weight": 100, "podAffinityTerm": {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchExpressions": [{"key": "app", "operator": "Exists"}]}}}]}}, `))
 	}
-	w, result := runOn(t, nodes, objects...)
+	w, result := runOnZones(t, nodes, objects...)
 	for _, c := range []struct {
 		worst, failures, stranded int
 		partly                    bool
@@ -128,14 +128,14 @@ func TestTheFailureThatStrandsIsLookedAt(t *testing.T) {
 		{worst: 12, failures: 12, stranded: 5, partly: true},
 	} {
 		node := []string{"kubernetes.io/hostname"}
-		m, err := metric.Of(t.Context(), w, result.Scenario, result.Steps[0].State, metric.Options{Levels: node, Recover: node, Worst: c.worst})
+		m, err := metric.Measure(t.Context(), w, result.Scenario, result.Steps[0].State, metric.Options{Levels: node, Recover: node, Worst: c.worst})
 		if err != nil {
 			t.Fatal(err)
 		}
 		level := m.Level(node[0])
 		stranded, looked := level.NotBack()
-		if len(level.Failures) != c.failures || stranded != c.stranded || !looked || level.Partly() != c.partly {
-			t.Errorf("worst %d: %d failures, %d stranded, partly %v; want %+v", c.worst, len(level.Failures), stranded, level.Partly(), c)
+		if len(level.Failures) != c.failures || stranded != c.stranded || !looked || level.IsPartlyExamined() != c.partly {
+			t.Errorf("worst %d: %d failures, %d stranded, partly %v; want %+v", c.worst, len(level.Failures), stranded, level.IsPartlyExamined(), c)
 		}
 	}
 }
@@ -144,11 +144,11 @@ func TestTheFailureThatStrandsIsLookedAt(t *testing.T) {
 // of a-2.
 func TestTheFailureOfTheWorkloadIsLookedAt(t *testing.T) {
 	const nodes = `{"nodeGroups": [{"name": "a", "count": 2, "pods": 2}]}`
-	w, result := runOn(t, nodes, deployment("single", "1", `"nodeSelector": {"kubernetes.io/hostname": "a-1"}, `), deployment("web", "3", ""))
+	w, result := runOnZones(t, nodes, deployment("single", "1", `"nodeSelector": {"kubernetes.io/hostname": "a-1"}, `), deployment("web", "3", ""))
 	host := []string{"kubernetes.io/hostname"}
 	for name, want := range map[string]string{"single": "a-1", "web": "a-2"} {
 		of := []cluster.Ref{{Kind: "Deployment", Namespace: "default", Name: name}}
-		m, err := metric.Of(t.Context(), w, result.Scenario, result.Steps[0].State, metric.Options{Workloads: of, Levels: host, Recover: host, Worst: 1})
+		m, err := metric.Measure(t.Context(), w, result.Scenario, result.Steps[0].State, metric.Options{Workloads: of, Levels: host, Recover: host, Worst: 1})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -159,9 +159,9 @@ func TestTheFailureOfTheWorkloadIsLookedAt(t *testing.T) {
 }
 
 func TestPendingAndMoved(t *testing.T) {
-	w, first := run(t, deployment("web", "3", inA))
-	_, second := run(t, deployment("web", "5", ""))
-	m, err := metric.Of(t.Context(), w, first.Scenario, first.Steps[0].State, metric.Options{})
+	w, first := runScenario(t, deployment("web", "3", selectZoneA))
+	_, second := runScenario(t, deployment("web", "5", ""))
+	m, err := metric.Measure(t.Context(), w, first.Scenario, first.Steps[0].State, metric.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -171,12 +171,12 @@ func TestPendingAndMoved(t *testing.T) {
 	before, after := first.Steps[0].State, second.Steps[0].State
 	// Two pods and one pod are on the nodes of a. Of five pods on three nodes for two pods each, at least two and one stay there, so no pod
 	// has to move.
-	if got := metric.Moved(before, after); got != 0 {
+	if got := metric.CountMoves(before, after); got != 0 {
 		t.Errorf("%d of 3 moved, want 0", got)
 	}
 	// The two pods on the node of b must go to a, where one pod is missing: one of three pods moves.
-	_, third := run(t, deployment("web", "3", `"nodeSelector": {"topology.kubernetes.io/zone": "b"}, `))
-	if got := metric.Moved(before, third.Steps[0].State); got != 2 {
+	_, third := runScenario(t, deployment("web", "3", `"nodeSelector": {"topology.kubernetes.io/zone": "b"}, `))
+	if got := metric.CountMoves(before, third.Steps[0].State); got != 2 {
 		t.Errorf("%d moved, want 2: two run in b, and neither ran there before", got)
 	}
 }

@@ -30,22 +30,22 @@ func TestCountLeavesOutWhatTakesNone(t *testing.T) {
 	for name, test := range map[string]struct {
 		on     map[string]int
 		sample *v1.Pod
-		want   []metric.InDomain
+		want   []metric.DomainPods
 		skew   int
 	}{
-		"c takes none":           {map[string]int{"a": 2, "b": 1}, plain, []metric.InDomain{{"a", 2}, {"b", 1}}, 1},
-		"c takes them":           {map[string]int{"a": 2, "b": 1}, tolerant, []metric.InDomain{{"a", 2}, {"b", 1}, {"c", 0}}, 2},
-		"nobody knows of taints": {map[string]int{"a": 2, "b": 1}, nil, []metric.InDomain{{"a", 2}, {"b", 1}, {"c", 0}}, 2},
-		"c has one":              {map[string]int{"a": 2, "b": 3, "c": 1}, plain, []metric.InDomain{{"a", 2}, {"b", 3}, {"c", 1}}, 2},
+		"c takes none":           {map[string]int{"a": 2, "b": 1}, plain, []metric.DomainPods{{"a", 2}, {"b", 1}}, 1},
+		"c takes them":           {map[string]int{"a": 2, "b": 1}, tolerant, []metric.DomainPods{{"a", 2}, {"b", 1}, {"c", 0}}, 2},
+		"nobody knows of taints": {map[string]int{"a": 2, "b": 1}, nil, []metric.DomainPods{{"a", 2}, {"b", 1}, {"c", 0}}, 2},
+		"c has one":              {map[string]int{"a": 2, "b": 3, "c": 1}, plain, []metric.DomainPods{{"a", 2}, {"b", 3}, {"c", 1}}, 2},
 		"a hard constraint ignores taints": {map[string]int{"a": 1}, spread(v1.DoNotSchedule, func(c *v1.TopologySpreadConstraint) { c.NodeAffinityPolicy = &ignore }),
-			[]metric.InDomain{{"a", 1}, {"b", 0}, {"c", 0}}, 1},
+			[]metric.DomainPods{{"a", 1}, {"b", 0}, {"c", 0}}, 1},
 		"a hard constraint honors taints": {map[string]int{"a": 1}, spread(v1.DoNotSchedule, func(c *v1.TopologySpreadConstraint) { c.NodeAffinityPolicy, c.NodeTaintsPolicy = &ignore, &honor }),
-			[]metric.InDomain{{"a", 1}, {"b", 0}}, 1},
-		"a hard constraint honors the node selector": {map[string]int{"a": 1}, spread(v1.DoNotSchedule, func(*v1.TopologySpreadConstraint) {}), []metric.InDomain{{"a", 1}}, 0},
-		"a soft constraint":                          {map[string]int{"a": 1}, spread(v1.ScheduleAnyway, func(*v1.TopologySpreadConstraint) {}), []metric.InDomain{{"a", 1}, {"b", 0}}, 1},
-		"b could have one":                           {map[string]int{"a": 2}, plain, []metric.InDomain{{"a", 2}, {"b", 0}}, 2},
+			[]metric.DomainPods{{"a", 1}, {"b", 0}}, 1},
+		"a hard constraint honors the node selector": {map[string]int{"a": 1}, spread(v1.DoNotSchedule, func(*v1.TopologySpreadConstraint) {}), []metric.DomainPods{{"a", 1}}, 0},
+		"a soft constraint":                          {map[string]int{"a": 1}, spread(v1.ScheduleAnyway, func(*v1.TopologySpreadConstraint) {}), []metric.DomainPods{{"a", 1}, {"b", 0}}, 1},
+		"b could have one":                           {map[string]int{"a": 2}, plain, []metric.DomainPods{{"a", 2}, {"b", 0}}, 2},
 	} {
-		counts, skew := metric.Count(domains, test.on, test.sample)
+		counts, skew := metric.CountByDomain(domains, test.on, test.sample)
 		if diff := cmp.Diff(test.want, counts); diff != "" || skew != test.skew {
 			t.Errorf("%s: skew %d, want %d (-want +got):\n%s", name, skew, test.skew, diff)
 		}
@@ -54,11 +54,11 @@ func TestCountLeavesOutWhatTakesNone(t *testing.T) {
 
 // There are six places and seven pods of one workload, so one is Pending before anything fails. The failure of a leaves two places, and that
 // of b four, so four and two more pods are Pending. A Terminating pod does not count, though it still has its place.
-func TestStrandedAreThosePendingBesides(t *testing.T) {
-	w, result := run(t, deployment("web", "7", ""))
+func TestStrandedExcludesPodsPendingBefore(t *testing.T) {
+	w, result := runScenario(t, deployment("web", "7", ""))
 	state := result.Steps[0].State
 	zone := []string{v1.LabelTopologyZone}
-	m, err := metric.Of(t.Context(), w, result.Scenario, state, metric.Options{Levels: zone, Recover: zone})
+	m, err := metric.Measure(t.Context(), w, result.Scenario, state, metric.Options{Levels: zone, Recover: zone})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +73,7 @@ func TestStrandedAreThosePendingBesides(t *testing.T) {
 		if pod.Spec.NodeName != "" {
 			ending := pod.DeepCopy()
 			ending.DeletionTimestamp = &cluster.Epoch
-			if m, err = metric.Of(t.Context(), w, result.Scenario, state.With(ending), metric.Options{Levels: zone}); err != nil {
+			if m, err = metric.Measure(t.Context(), w, result.Scenario, state.With(ending), metric.Options{Levels: zone}); err != nil {
 				t.Fatal(err)
 			}
 			break
@@ -87,15 +87,15 @@ func TestStrandedAreThosePendingBesides(t *testing.T) {
 // The nodes fail in the mode of the scenario: a pod of a StatefulSet stays on a node that does not answer, and is replaced if its node is
 // deleted.
 func TestFailuresAreThoseOfTheScenario(t *testing.T) {
-	set := deployment("db", "1", inA)
+	set := deployment("db", "1", selectZoneA)
 	set.Raw = []byte(`{"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": "db"}, "spec": {"replicas": 1, "serviceName": "db",
 		"selector": {"matchLabels": {"app": "db"}}, "template": {"metadata": {"labels": {"app": "db"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}}}`)
-	w, result := run(t, set)
+	w, result := runScenario(t, set)
 	node := []string{v1.LabelHostname}
 	for mode, want := range map[string]int{"": 1, "unreachable": 1, "out-of-service": 0, "deleted": 0} {
 		s := *result.Scenario
 		s.Failures.Mode = mode
-		m, err := metric.Of(t.Context(), w, &s, result.Steps[0].State, metric.Options{Levels: node, Recover: node})
+		m, err := metric.Measure(t.Context(), w, &s, result.Steps[0].State, metric.Options{Levels: node, Recover: node})
 		if err != nil {
 			t.Fatal(err)
 		}

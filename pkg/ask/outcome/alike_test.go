@@ -21,11 +21,11 @@ func TestNodesThatDifferDoNotStandForEachOther(t *testing.T) {
 		{Name: "plain", Count: new(1)},
 		{Name: "tainted", Count: new(1), Taints: []v1.Taint{{Key: "dedicated", Effect: v1.TaintEffectNoSchedule}}},
 	}}}
-	found := exact(t, scenarioOf(t, zones,
-		apply("first", false, deployment("first", 1, "100m", apart+anywhere)),
-		apply("second", false, deployment("second", 1, "100m", apart))), Options{})
+	found := runExact(t, scenarioOf(t, zones,
+		applyStep("first", false, deploymentJSON("first", 1, "100m", apart+anywhere)),
+		applyStep("second", false, deploymentJSON("second", 1, "100m", apart))), Options{})
 	got := map[string]string{}
-	for _, o := range byNode(t, &found.Steps[1]) {
+	for _, o := range probabilitiesByNode(t, &found.Steps[1]) {
 		for _, node := range []string{"z-1-plain-1", "z-1-tainted-1"} {
 			if o.nodes[node] == 1 && len(o.nodes) == 1 {
 				got["only "+node] = o.p.RatString()
@@ -45,9 +45,9 @@ func TestNodesThatDifferDoNotStandForEachOther(t *testing.T) {
 func TestNodesThatAStepRemovesDoNotStandForOthers(t *testing.T) {
 	zones := []topology.Zone{{Name: "z-1", NodeGroups: []topology.NodeGroup{{Count: new(3)}}}}
 	remove := scenario.Step{Name: "remove", RemoveNodes: &scenario.RemoveNodes{Nodes: scenario.Nodes{Names: []string{"z-1-node-1"}}}}
-	found := exact(t, scenarioOf(t, zones, apply("one", false, deployment("a", 1, "100m", "")), remove), Options{})
+	found := runExact(t, scenarioOf(t, zones, applyStep("one", false, deploymentJSON("a", 1, "100m", "")), remove), Options{})
 	got := map[string]string{}
-	for _, o := range byNode(t, &found.Steps[1]) {
+	for _, o := range probabilitiesByNode(t, &found.Steps[1]) {
 		for node := range o.nodes {
 			got[node] = o.p.RatString()
 		}

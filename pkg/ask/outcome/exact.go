@@ -18,16 +18,16 @@ import (
 	"github.com/faultline/faultline/pkg/world"
 )
 
-// maxReplays is the largest number of runs of a step that Exact makes in total. A run takes about a millisecond in a small cluster, and a
+// maxStepRuns is the largest number of runs of a step that Exact makes in total. A run takes about a millisecond in a small cluster, and a
 // few in a rolling update, so this is at most half a minute. After that time, a thousand trials are worth more than waiting for the rest.
-const maxReplays = 10_000
+const maxStepRuns = 10_000
 
-// maxLooks bounds the work if there are many pods and nodes: it is the largest number of ties of all runs, times the nodes of the cluster.
+// maxTiedNodes bounds the work if there are many pods and nodes: it is the largest number of ties of all runs, times the nodes of the cluster.
 // It takes about ten seconds.
-const maxLooks = 2_500_000
+const maxTiedNodes = 2_500_000
 
-// maxListed is the number of distributions of a step that are listed node by node.
-const maxListed = 1000
+// maxListedPlacements is the number of distributions of a step that are listed node by node.
+const maxListedPlacements = 1000
 
 // TooMany says that a scenario has more outcomes than Exact follows.
 type TooMany struct {
@@ -73,8 +73,8 @@ type Class struct {
 	Metrics *metric.Metrics
 }
 
-// All returns the probability of the whole class.
-func (c *Class) All() *big.Rat {
+// Total returns the probability of the whole class.
+func (c *Class) Total() *big.Rat {
 	return new(big.Rat).Mul(c.Each, new(big.Rat).SetInt(c.Ways))
 }
 
@@ -85,8 +85,8 @@ type Options struct {
 	// Workers is the number of trials that run at the same time; below 1 means one per core.
 	Workers int
 
-	unmerged bool // for tests: no node stands for another
-	replays  int  // for tests: the bound in place of maxReplays, if above 0
+	keepNodesApart bool // for tests: no node stands for another
+	maxRuns        int  // for tests: the bound in place of maxReplays, if above 0
 }
 
 // RunExact follows every way to decide the ties among nodes. It returns a *TooMany if there are too many.
@@ -102,8 +102,8 @@ func RunExact(ctx context.Context, s *scenario.Scenario, opts Options) (*Exact, 
 	if err != nil {
 		return nil, err
 	}
-	w := &walker{ctx: ctx, opts: opts, world: alone, keyer: newKeyer(&fixed, anchor, !opts.unmerged), nodes: len(anchor.Nodes), exact: &Exact{Scenario: &fixed}}
-	err = w.walk()
+	w := &walker{ctx: ctx, opts: opts, world: alone, keyer: newKeyer(&fixed, anchor, !opts.keepNodesApart), nodes: len(anchor.Nodes), exact: &Exact{Scenario: &fixed}}
+	err = w.walkSteps()
 	var tooMany *TooMany
 	if errors.As(err, &tooMany) { // the error may wrap it, from any depth of a run
 		return nil, tooMany
@@ -132,30 +132,30 @@ type walker struct {
 	opts  Options
 	world *world.Cluster
 	*keyer
-	nodes int // the number of nodes of the cluster
-	looks int // the number of ties so far, times nodes
-	exact *Exact
+	nodes     int // the number of nodes of the cluster
+	tiedNodes int // the number of ties so far, times nodes
+	exact     *Exact
 }
 
-// start is the result before a step, with its probability.
-type start struct {
+// weightedState is the result before a step, with its probability.
+type weightedState struct {
 	result *simulation.Result // nil before the cluster's own first moves
 	p      *big.Rat
 }
 
-func (w *walker) walk() error {
-	starts := []start{{p: big.NewRat(1, 1)}}
+func (w *walker) walkSteps() error {
+	starts := []weightedState{{p: big.NewRat(1, 1)}}
 	for step := range len(simulation.StepsOf(w.exact.Scenario)) + 1 {
 		next := map[string]int{}
-		var ends, merged []start
+		var ends, merged []weightedState
 		for _, from := range starts {
-			found, err := w.step(step-1, from)
+			found, err := w.walkStep(step-1, from)
 			if err != nil {
 				return err
 			}
 			for _, end := range found {
 				ends = append(ends, end)
-				key := w.end(w.exact.Scenario, end.result)
+				key := w.stateKey(w.exact.Scenario, end.result)
 				if at, known := next[key]; known {
 					merged[at].p = new(big.Rat).Add(merged[at].p, end.p)
 				} else {
@@ -167,7 +167,7 @@ func (w *walker) walk() error {
 		starts = merged
 		w.exact.First = merged[0].result
 		if step > 0 {
-			if err := w.report(ends); err != nil {
+			if err := w.appendStep(ends); err != nil {
 				return err
 			}
 		}
@@ -175,8 +175,8 @@ func (w *walker) walk() error {
 	return nil
 }
 
-// moment is a state at a tie or, without choices, at the end of a step.
-type moment struct {
+// tieState is a state at a tie or, without choices, at the end of a step.
+type tieState struct {
 	script  []int // the choices of nodes that lead to the state
 	choices []choice
 	result  *simulation.Result
@@ -184,150 +184,150 @@ type moment struct {
 
 // choice is a tied node that stands for all tied nodes that are interchangeable with it.
 type choice struct {
-	node, stands int
-	of           int // the number of tied nodes
-	to           *moment
+	node, orbitSize int
+	tied            int // the number of tied nodes
+	next            *tieState
 }
 
-var errKnown = errors.New("the state is known")
+var errKnownState = errors.New("the state is known")
 
-// step follows every run of one step from a state, and returns the ends of these runs with their probabilities.
+// walkStep follows every run of one step from a state, and returns the ends of these runs with their probabilities.
 //
 // A run follows a script of choices, and takes the first choice at each tie after the script, until it meets a known state or ends. The
 // other choices of the states that it meets are left for further runs.
-func (w *walker) step(step int, from start) ([]start, error) {
+func (w *walker) walkStep(step int, from weightedState) ([]weightedState, error) {
 	root := &choice{}
-	open := []*branch{{at: root}}
-	ties, ends := map[string]*moment{}, map[string]*moment{}
-	var order []*moment // the ends, in the order in which runs met them
+	open := []*branch{{choice: root}}
+	ties, ends := map[string]*tieState{}, map[string]*tieState{}
+	var order []*tieState // the ends, in the order in which runs met them
 	for len(open) > 0 {
 		b := open[len(open)-1]
 		open = open[:len(open)-1]
-		tooMany := &TooMany{Step: w.name(step), Runs: w.exact.Runs, States: w.exact.States + len(ties)}
-		if w.exact.Runs++; w.exact.Runs > cmp.Or(w.opts.replays, maxReplays) {
+		tooMany := &TooMany{Step: w.stepName(step), Runs: w.exact.Runs, States: w.exact.States + len(ties)}
+		if w.exact.Runs++; w.exact.Runs > cmp.Or(w.opts.maxRuns, maxStepRuns) {
 			return nil, tooMany
 		}
-		w.begin()
-		at, made := b.at, 0
+		w.resetRun()
+		at, made := b.choice, 0
 		script := slices.Clone(b.script)
 		w.world.Choose = func(state *cluster.State, tie *sched.Tie) (int, error) {
-			if w.looks += w.nodes; w.looks > maxLooks {
+			if w.tiedNodes += w.nodes; w.tiedNodes > maxTiedNodes {
 				return 0, tooMany
 			}
 			if made < len(b.script) {
 				made++
 				return b.script[made-1], nil
 			}
-			key, sets := w.tie(step, state, tie)
+			key, sets := w.tieKey(step, state, tie)
 			if known := ties[key]; known != nil {
-				at.to = known
-				return 0, errKnown
+				at.next = known
+				return 0, errKnownState
 			}
-			m := &moment{script: script}
-			m.choices = list.Each(sets, func(set []int) choice { return choice{node: set[0], stands: len(set), of: len(tie.Nodes)} })
-			ties[key], at.to = m, m
+			m := &tieState{script: script}
+			m.choices = list.Map(sets, func(set []int) choice { return choice{node: set[0], orbitSize: len(set), tied: len(tie.Nodes)} })
+			ties[key], at.next = m, m
 			for i := len(m.choices) - 1; i > 0; i-- {
-				open = append(open, &branch{at: &m.choices[i], script: append(slices.Clone(script), m.choices[i].node)})
+				open = append(open, &branch{choice: &m.choices[i], script: append(slices.Clone(script), m.choices[i].node)})
 			}
 			at = &m.choices[0]
 			script = append(slices.Clone(script), at.node)
 			return at.node, nil
 		}
-		result, err := w.play(from)
+		result, err := w.runStep(from)
 		w.world.Choose = nil
-		if errors.Is(err, errKnown) {
+		if errors.Is(err, errKnownState) {
 			continue
 		}
 		if err != nil {
 			return nil, err
 		}
-		key := w.ended(result)
+		key := w.endKey(result)
 		if ends[key] == nil {
-			ends[key] = &moment{result: result}
+			ends[key] = &tieState{result: result}
 			order = append(order, ends[key])
 		}
-		at.to = ends[key]
+		at.next = ends[key]
 		if w.opts.Progress != nil {
-			w.opts.Progress(w.name(step), w.exact.Runs, w.exact.Runs+len(open))
+			w.opts.Progress(w.stepName(step), w.exact.Runs, w.exact.Runs+len(open))
 		}
 	}
 	w.exact.States += len(ties)
-	p := probabilities(root.to, from.p)
-	found := list.Each(order, func(end *moment) start { return start{result: end.result, p: p[end]} })
+	p := propagateProbabilities(root.next, from.p)
+	found := list.Map(order, func(end *tieState) weightedState { return weightedState{result: end.result, p: p[end]} })
 	return found, nil
 }
 
 // branch is a choice that no run has made yet, with the script that leads to it.
 type branch struct {
-	at     *choice
+	choice *choice
 	script []int
 }
 
-func (w *walker) play(from start) (*simulation.Result, error) {
+func (w *walker) runStep(from weightedState) (*simulation.Result, error) {
 	if from.result == nil {
 		return simulation.Begin(w.ctx, w.world, w.exact.Scenario)
 	}
 	return simulation.Next(w.ctx, w.world, from.result)
 }
 
-func (w *walker) name(step int) string {
+func (w *walker) stepName(step int) string {
 	if step == beforeSteps {
 		return "cluster"
 	}
 	return simulation.StepsOf(w.exact.Scenario)[step].Name
 }
 
-// ended returns the key of an end: what the next steps depend on, and what is reported.
-func (w *walker) ended(result *simulation.Result) string {
-	placement := DistributionOf(stateOf(result))
-	pods := placement.withoutNodes()
-	shape := w.shape(placement.on)
-	return w.end(w.exact.Scenario, result) + pods + shape.code + w.later(placement)
+// endKey returns the key of an end: what the next steps depend on, and what is reported.
+func (w *walker) endKey(result *simulation.Result) string {
+	placement := newDistribution(lastState(result))
+	pods := placement.pendingPart()
+	shape := w.newShape(placement.partOn)
+	return w.stateKey(w.exact.Scenario, result) + pods + shape.code + w.partOnNewNodes(placement)
 }
 
-// later returns the part of the distribution on nodes that came after the first step.
-func (w *walker) later(p Distribution) string {
+// partOnNewNodes returns the part of the distribution on nodes that came after the first step.
+func (w *walker) partOnNewNodes(p Distribution) string {
 	text := ""
 	for _, node := range slices.Sorted(maps.Keys(p.Nodes())) {
 		if w.anchor[node] == nil {
-			text += node + " " + p.on(node) + "\n"
+			text += node + " " + p.partOn(node) + "\n"
 		}
 	}
 	return text
 }
 
-// probabilities returns the probability of each state that the first one leads to: the sum over all ways to it.
-func probabilities(first *moment, p *big.Rat) map[*moment]*big.Rat {
-	var order []*moment // each state after the states that it leads to
-	seen := map[*moment]bool{}
-	var visit func(m *moment)
-	visit = func(m *moment) {
+// propagateProbabilities returns the probability of each state that the first one leads to: the sum over all ways to it.
+func propagateProbabilities(first *tieState, p *big.Rat) map[*tieState]*big.Rat {
+	var order []*tieState // each state after the states that it leads to
+	seen := map[*tieState]bool{}
+	var visit func(m *tieState)
+	visit = func(m *tieState) {
 		if seen[m] {
 			return
 		}
 		seen[m] = true
 		for _, c := range m.choices {
-			visit(c.to)
+			visit(c.next)
 		}
 		order = append(order, m)
 	}
 	visit(first)
-	all := map[*moment]*big.Rat{first: p}
+	all := map[*tieState]*big.Rat{first: p}
 	slices.Reverse(order)
 	for _, m := range order {
 		for _, c := range m.choices {
-			if all[c.to] == nil {
-				all[c.to] = new(big.Rat)
+			if all[c.next] == nil {
+				all[c.next] = new(big.Rat)
 			}
-			part := new(big.Rat).Mul(all[m], big.NewRat(int64(c.stands), int64(c.of)))
-			all[c.to].Add(all[c.to], part)
+			part := new(big.Rat).Mul(all[m], big.NewRat(int64(c.orbitSize), int64(c.tied)))
+			all[c.next].Add(all[c.next], part)
 		}
 	}
 	return all
 }
 
-// report appends a step, with the ends grouped by their distributions of pods over nodes.
-func (w *walker) report(ends []start) error {
+// appendStep appends a step, with the ends grouped by their distributions of pods over nodes.
+func (w *walker) appendStep(ends []weightedState) error {
 	type found struct {
 		result *simulation.Result
 		shape  *shape
@@ -336,9 +336,9 @@ func (w *walker) report(ends []start) error {
 	classes := map[string]*found{}
 	var order []*found
 	for _, end := range ends {
-		placement := DistributionOf(stateOf(end.result))
-		shape := w.shape(placement.on)
-		key := placement.withoutNodes() + shape.code + w.later(placement)
+		placement := newDistribution(lastState(end.result))
+		shape := w.newShape(placement.partOn)
+		key := placement.pendingPart() + shape.code + w.partOnNewNodes(placement)
 		if f := classes[key]; f != nil {
 			f.p = new(big.Rat).Add(f.p, end.p)
 			continue
@@ -349,26 +349,26 @@ func (w *walker) report(ends []start) error {
 	last := &ends[0].result.Steps[len(ends[0].result.Steps)-1]
 	var step ExactStep
 	for _, f := range order {
-		state := stateOf(f.result)
-		metrics, err := metric.Of(w.ctx, w.world, w.exact.Scenario, state, metric.Options{})
+		state := lastState(f.result)
+		metrics, err := metric.Measure(w.ctx, w.world, w.exact.Scenario, state, metric.Options{})
 		if err != nil {
 			return err
 		}
-		c := Class{Placement: DistributionOf(state), Ways: f.shape.ways(), Metrics: metrics}
+		c := Class{Placement: newDistribution(state), Ways: f.shape.countWays(), Metrics: metrics}
 		c.Each = new(big.Rat).Quo(f.p, new(big.Rat).SetInt(c.Ways))
 		step.Classes = append(step.Classes, c)
 	}
 	slices.SortStableFunc(step.Classes, func(a, b Class) int {
 		return cmp.Or(b.Each.Cmp(a.Each), a.Ways.Cmp(b.Ways), cmp.Compare(a.Placement.key(), b.Placement.key()))
 	})
-	room := maxListed
+	room := maxListedPlacements
 	for i := range step.Classes {
 		c := &step.Classes[i]
 		if c.Ways.Cmp(big.NewInt(int64(room))) > 0 {
 			continue
 		}
-		for _, from := range w.shape(c.Placement.on).arrangements(room) {
-			c.Placements = append(c.Placements, c.Placement.permuted(from))
+		for _, from := range w.newShape(c.Placement.partOn).arrangements(room) {
+			c.Placements = append(c.Placements, c.Placement.permute(from))
 		}
 		slices.SortFunc(c.Placements, func(a, b Distribution) int { return cmp.Compare(a.key(), b.key()) })
 		c.Placement = c.Placements[0]

@@ -12,30 +12,30 @@ import (
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
-// recorded is a case of package simulation: what a real control plane did, step by step.
-type recorded struct {
+// recordedCase is a case of package simulation: what a real control plane did, step by step.
+type recordedCase struct {
 	Steps []struct {
 		Name   string
 		Fresh  bool
 		File   string
-		Expect struct{ PlacementsWithRandomTies []seen }
+		Expect struct{ PlacementsWithRandomTies []recordedPlacement }
 	}
 }
 
-// seen has the number of pods of each node, and the number of runs with these numbers.
-type seen struct {
+// recordedPlacement has the number of pods of each node, and the number of runs with these numbers.
+type recordedPlacement struct {
 	Nodes map[string]int
 	Seen  int
 }
 
-func load(t *testing.T, name string) (*recorded, *scenario.Scenario) {
+func loadCase(t *testing.T, name string) (*recordedCase, *scenario.Scenario) {
 	t.Helper()
 	dir := filepath.Join("..", "..", "simulation", "testdata", "groundtruth", name)
 	data, err := os.ReadFile(filepath.Join(dir, "case.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &recorded{}
+	c := &recordedCase{}
 	if err := json.Unmarshal(data, c); err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +52,7 @@ func load(t *testing.T, name string) (*recorded, *scenario.Scenario) {
 	return c, s
 }
 
-func exact(t *testing.T, s *scenario.Scenario, opts Options) *Exact {
+func runExact(t *testing.T, s *scenario.Scenario, opts Options) *Exact {
 	t.Helper()
 	found, err := RunExact(t.Context(), s, opts)
 	if err != nil {
@@ -61,7 +61,7 @@ func exact(t *testing.T, s *scenario.Scenario, opts Options) *Exact {
 	for _, step := range found.Steps {
 		sum := new(big.Rat)
 		for i := range step.Classes {
-			sum.Add(sum, step.Classes[i].All())
+			sum.Add(sum, step.Classes[i].Total())
 		}
 		if sum.Cmp(big.NewRat(1, 1)) != 0 {
 			t.Errorf("%s: probabilities add up to %s", step.Name, sum.RatString())
@@ -70,10 +70,10 @@ func exact(t *testing.T, s *scenario.Scenario, opts Options) *Exact {
 	return found
 }
 
-// byNode adds up the probabilities of the distributions of all pods over nodes.
-func byNode(t *testing.T, step *ExactStep) []outcomeOf {
+// probabilitiesByNode adds up the probabilities of the distributions of all pods over nodes.
+func probabilitiesByNode(t *testing.T, step *ExactStep) []nodeOutcome {
 	t.Helper()
-	var all []outcomeOf
+	var all []nodeOutcome
 	for i := range step.Classes {
 		c := &step.Classes[i]
 		if c.Ways.Cmp(big.NewInt(int64(len(c.Placements)))) != 0 {
@@ -88,13 +88,13 @@ func byNode(t *testing.T, step *ExactStep) []outcomeOf {
 					continue placements
 				}
 			}
-			all = append(all, outcomeOf{nodes, new(big.Rat).Set(c.Each)})
+			all = append(all, nodeOutcome{nodes, new(big.Rat).Set(c.Each)})
 		}
 	}
 	return all
 }
 
-type outcomeOf struct {
+type nodeOutcome struct {
 	nodes map[string]int
 	p     *big.Rat
 }
@@ -103,11 +103,11 @@ type outcomeOf struct {
 func TestExactAgreesWithARealControlPlane(t *testing.T) {
 	for _, name := range []string{"a-walkthrough", "b-soft-hetero", "e-pod-affinity"} {
 		t.Run(name, func(t *testing.T) {
-			c, s := load(t, name)
-			found := exact(t, s, Options{})
+			c, s := loadCase(t, name)
+			found := runExact(t, s, Options{})
 			for i := range found.Steps {
 				step, want := &found.Steps[i], c.Steps[i].Expect.PlacementsWithRandomTies
-				all := byNode(t, step)
+				all := probabilitiesByNode(t, step)
 				counts, shares := make([]float64, len(all)), make([]float64, len(all))
 				for j, o := range all {
 					shares[j], _ = o.p.Float64()

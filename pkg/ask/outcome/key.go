@@ -29,17 +29,17 @@ type keyer struct {
 	*symmetry
 	anchor map[string]*corev1.Node // the nodes before the first step
 	// byClass says for each step, from beforeSteps on, whether the key has only the pods' classes.
-	byClass []bool
-	samples bool
+	byClass      []bool
+	samplesNodes bool
 
-	pods    alike.Pods
+	pods    alike.PodClasses
 	changes map[*corev1.Node]string // the text of a node that differs from its state before the first step, otherwise ""
 }
 
 func newKeyer(s *scenario.Scenario, anchor *cluster.State, merge bool) *keyer {
 	k := &keyer{
 		symmetry: newSymmetry(s, anchor.Nodes, merge), anchor: map[string]*corev1.Node{},
-		byClass: interchangeable(s), samples: s.Config.Samples(len(anchor.Nodes)),
+		byClass: stepsByClass(s), samplesNodes: s.Config.Samples(len(anchor.Nodes)),
 	}
 	for _, node := range anchor.Nodes {
 		k.anchor[node.Name] = node
@@ -47,59 +47,59 @@ func newKeyer(s *scenario.Scenario, anchor *cluster.State, merge bool) *keyer {
 	return k
 }
 
-// begin clears the caches that hold for one run only.
-func (k *keyer) begin() {
+// resetRun clears the caches that hold for one run only.
+func (k *keyer) resetRun() {
 	k.pods.Release()
 	k.changes = map[*corev1.Node]string{}
 }
 
-// change returns the node's text, or "" if the node is as it was before the first step.
-func (k *keyer) change(node *corev1.Node) string {
+// nodeChange returns the node's text, or "" if the node is as it was before the first step.
+func (k *keyer) nodeChange(node *corev1.Node) string {
 	change, found := k.changes[node]
 	if !found && !reflect.DeepEqual(node, k.anchor[node.Name]) {
-		change = alike.Text(node)
+		change = alike.EncodeJSON(node)
 	}
 	k.changes[node] = change
 	return change
 }
 
-// tie returns the key of a state in which the scheduler is about to choose, and the sets of tied nodes that are interchangeable, as
+// tieKey returns the key of a state in which the scheduler is about to choose, and the sets of tied nodes that are interchangeable, as
 // indices.
-func (k *keyer) tie(step int, state *cluster.State, tie *sched.Tie) (string, [][]int) {
+func (k *keyer) tieKey(step int, state *cluster.State, tie *sched.Tie) (string, [][]int) {
 	byClass := k.byClass[step+1]
 	gone := map[string]bool{}
 	on := map[string][]string{}
 	for _, preemption := range tie.Preempted {
 		gone[preemption.Victim.Namespace+"/"+preemption.Victim.Name] = true
 		if preemption.Ending != nil {
-			on[preemption.Node] = append(on[preemption.Node], k.token(preemption.Ending, byClass))
+			on[preemption.Node] = append(on[preemption.Node], k.podToken(preemption.Ending, byClass))
 		}
 	}
 	waiting := map[string]bool{}
 	for _, p := range tie.Placed {
 		waiting[p.Pod.Namespace+"/"+p.Pod.Name] = true
 		if name := p.Pod.Namespace + "/" + p.Pod.Name; !gone[name] {
-			on[p.Node] = append(on[p.Node], k.token(p.Pod, byClass))
+			on[p.Node] = append(on[p.Node], k.podToken(p.Pod, byClass))
 		}
 	}
 	for _, pod := range state.Pods {
-		if name := pod.Namespace + "/" + pod.Name; pod.Spec.NodeName != "" && !cluster.Terminal(pod) && !gone[name] && !waiting[name] {
-			on[pod.Spec.NodeName] = append(on[pod.Spec.NodeName], k.token(pod, byClass))
+		if name := pod.Namespace + "/" + pod.Name; pod.Spec.NodeName != "" && !cluster.IsTerminal(pod) && !gone[name] && !waiting[name] {
+			on[pod.Spec.NodeName] = append(on[pod.Spec.NodeName], k.podToken(pod, byClass))
 		}
 	}
-	head := []string{fmt.Sprint(step, len(tie.Placed), len(tie.Preempted), state.Created, state.Now.Unix()), k.token(tie.Pod, byClass)}
+	head := []string{fmt.Sprint(step, len(tie.Placed), len(tie.Preempted), state.Created, state.Now.Unix()), k.podToken(tie.Pod, byClass)}
 	for _, pod := range tie.Waiting {
-		head = append(head, k.token(pod, byClass))
+		head = append(head, k.podToken(pod, byClass))
 	}
 	head = append(head, "refused")
 	for _, pod := range tie.Refused {
-		head = append(head, k.token(pod, byClass))
+		head = append(head, k.podToken(pod, byClass))
 	}
-	if k.samples {
+	if k.samplesNodes {
 		head = append(head, fmt.Sprint(tie.Start))
 	}
 	if !byClass {
-		head = append(head, others(state))
+		head = append(head, otherObjectsKey(state))
 	}
 	shape := k.shapeWith(state, on)
 	orbits := shape.orbits()
@@ -116,18 +116,18 @@ func (k *keyer) tie(step int, state *cluster.State, tie *sched.Tie) (string, [][
 		}
 		sets[at[orbit]] = append(sets[at[orbit]], i)
 	}
-	return digest(append(head, k.elsewhere(on, shape))...), sets
+	return digest(append(head, k.shapeKey(on, shape))...), sets
 }
 
-// end returns the key of a state between steps, or of the part of it that a fresh next step keeps. The key has what the following steps
+// stateKey returns the key of a state between steps, or of the part of it that a fresh next step keeps. The key has what the following steps
 // depend on.
-func (k *keyer) end(s *scenario.Scenario, result *simulation.Result) string {
+func (k *keyer) stateKey(s *scenario.Scenario, result *simulation.Result) string {
 	next := len(result.Steps)
 	steps := simulation.StepsOf(s)
 	if next == len(steps) {
 		return "" // nothing follows
 	}
-	state := stateOf(result)
+	state := lastState(result)
 	if steps[next].Fresh {
 		state = s.Fresh(state)
 	}
@@ -136,42 +136,42 @@ func (k *keyer) end(s *scenario.Scenario, result *simulation.Result) string {
 	var head []string
 	for _, pod := range state.Pods {
 		switch {
-		case cluster.Terminal(pod):
+		case cluster.IsTerminal(pod):
 		case pod.Spec.NodeName == "":
-			head = append(head, k.token(pod, byClass))
+			head = append(head, k.podToken(pod, byClass))
 		default:
-			on[pod.Spec.NodeName] = append(on[pod.Spec.NodeName], k.token(pod, byClass))
+			on[pod.Spec.NodeName] = append(on[pod.Spec.NodeName], k.podToken(pod, byClass))
 		}
 	}
 	if !byClass {
-		head = append(head, others(state))
+		head = append(head, otherObjectsKey(state))
 		if len(state.Pods) > 0 {
 			head = append(head, fmt.Sprint(state.Now.Unix(), state.Created))
 		}
 	}
-	if k.samples {
+	if k.samplesNodes {
 		head = append(head, fmt.Sprint(result.NextStart()))
 	}
-	return digest(append(head, k.elsewhere(on, k.shapeWith(state, on)))...)
+	return digest(append(head, k.shapeKey(on, k.shapeWith(state, on)))...)
 }
 
 // shapeWith returns the shape of the nodes in the state, with the pods on them.
 func (k *keyer) shapeWith(state *cluster.State, on map[string][]string) *shape {
-	now := list.By(state.Nodes, func(node *corev1.Node) string { return node.Name })
-	return k.shape(func(name string) string {
+	now := list.IndexBy(state.Nodes, func(node *corev1.Node) string { return node.Name })
+	return k.newShape(func(name string) string {
 		pods := slices.Sorted(slices.Values(on[name]))
 		switch node := now[name]; {
 		case node == nil:
 			pods = append(pods, "deleted")
 		default: // only nodes that a step selects are ever changed, and these stand for themselves
-			pods = append(pods, k.change(node))
+			pods = append(pods, k.nodeChange(node))
 		}
 		return strings.Join(pods, "\x00")
 	})
 }
 
-// elsewhere returns a digest of the shape's code and the pods on nodes that came after the first step.
-func (k *keyer) elsewhere(on map[string][]string, s *shape) string {
+// shapeKey returns a digest of the shape's code and the pods on nodes that came after the first step.
+func (k *keyer) shapeKey(on map[string][]string, s *shape) string {
 	parts := []string{s.code}
 	for _, name := range slices.Sorted(maps.Keys(on)) {
 		if k.anchor[name] == nil {
@@ -181,12 +181,12 @@ func (k *keyer) elsewhere(on map[string][]string, s *shape) string {
 	return digest(parts...)
 }
 
-// token returns the part of a pod that counts for a key, without its node.
-func (k *keyer) token(pod *corev1.Pod, byClass bool) string {
+// podToken returns the part of a pod that counts for a key, without its node.
+func (k *keyer) podToken(pod *corev1.Pod, byClass bool) string {
 	if !byClass {
 		whole := *pod
 		whole.Spec.NodeName = ""
-		return alike.Text(&whole)
+		return alike.EncodeJSON(&whole)
 	}
 	ending := ""
 	if pod.DeletionTimestamp != nil {
@@ -195,38 +195,38 @@ func (k *keyer) token(pod *corev1.Pod, byClass bool) string {
 	return k.pods.Class(pod) + ending
 }
 
-// others returns a digest of the state without nodes, and without the specs of pods that have not ended. It covers the order of the pods,
+// otherObjectsKey returns a digest of the state without nodes, and without the specs of pods that have not ended. It covers the order of the pods,
 // and what the Job controller and the volume attachments remember.
-func others(state *cluster.State) string {
+func otherObjectsKey(state *cluster.State) string {
 	rest := *state
 	rest.Nodes, rest.Pods = nil, nil
 	var parts []string
 	for _, obj := range rest.Objects() {
-		parts = append(parts, cluster.KindOf(obj), alike.Text(obj))
+		parts = append(parts, cluster.KindOf(obj), alike.EncodeJSON(obj))
 	}
 	for _, pod := range state.Pods { // the order of arrival
 		parts = append(parts, pod.Namespace+"/"+pod.Name)
-		if cluster.Terminal(pod) {
-			parts = append(parts, alike.Text(pod))
+		if cluster.IsTerminal(pod) {
+			parts = append(parts, alike.EncodeJSON(pod))
 		}
 	}
 	if len(state.JobBackoffs) > 0 {
-		parts = append(parts, alike.Text(state.JobBackoffs))
+		parts = append(parts, alike.EncodeJSON(state.JobBackoffs))
 	}
 	if len(state.Attachments) > 0 {
-		parts = append(parts, alike.Text(state.Attachments))
+		parts = append(parts, alike.EncodeJSON(state.Attachments))
 	}
 	return digest(parts...)
 }
 
-// interchangeable reports, for each step from beforeSteps on, whether pods of one class are interchangeable until the next fresh step.
-func interchangeable(s *scenario.Scenario) []bool {
+// stepsByClass reports, for each step from beforeSteps on, whether pods of one class are interchangeable until the next fresh step.
+func stepsByClass(s *scenario.Scenario) []bool {
 	steps := simulation.StepsOf(s)
 	byClass := make([]bool, len(steps)+1)
-	if choosesPods(s) {
+	if mayChoosePods(s) {
 		return byClass
 	}
-	given := list.Set(s.Cluster, idOf)
+	given := list.KeySet(s.Cluster, objectID)
 	there := maps.Clone(given)
 	byClass[0] = true
 	for i := range steps {
@@ -237,8 +237,8 @@ func interchangeable(s *scenario.Scenario) []bool {
 		onlyAdds := !changesPods(step)
 		for _, obj := range step.Objects {
 			if spec, _ := cluster.PodSpec(obj); spec != nil {
-				onlyAdds = onlyAdds && !there[idOf(obj)]
-				there[idOf(obj)] = true
+				onlyAdds = onlyAdds && !there[objectID(obj)]
+				there[objectID(obj)] = true
 			}
 		}
 		byClass[i+1] = onlyAdds
@@ -258,17 +258,17 @@ func changesPods(step *scenario.LoadedStep) bool {
 	})
 }
 
-func idOf(obj cluster.Object) string {
+func objectID(obj cluster.Object) string {
 	return cluster.KindOf(obj) + "/" + obj.GetNamespace() + "/" + obj.GetName()
 }
 
-// choosesPods reports whether something could delete a pod, or depend on a pod's identity, although no step deletes anything.
-func choosesPods(s *scenario.Scenario) bool {
-	if preempts(s) {
+// mayChoosePods reports whether something could delete a pod, or depend on a pod's identity, although no step deletes anything.
+func mayChoosePods(s *scenario.Scenario) bool {
+	if mayPreempt(s) {
 		return true
 	}
 	orphans, controllers := false, false
-	for _, obj := range everything(s) {
+	for _, obj := range allObjects(s) {
 		switch o := obj.(type) {
 		case *corev1.Pod:
 			if metav1.GetControllerOfNoCopy(o) != nil {
@@ -288,16 +288,16 @@ func choosesPods(s *scenario.Scenario) bool {
 		case "Job", "CronJob", "HorizontalPodAutoscaler", "PersistentVolume", "PersistentVolumeClaim", "ControllerRevision":
 			return true
 		}
-		if text := alike.Text(obj); claims(obj) || strings.Contains(text, alike.Identities[0]) || strings.Contains(text, alike.Identities[1]) {
+		if text := alike.EncodeJSON(obj); hasVolumeClaims(obj) || strings.Contains(text, alike.IdentityLabels[0]) || strings.Contains(text, alike.IdentityLabels[1]) {
 			return true
 		}
 	}
 	return orphans && controllers // a controller may adopt a bare pod, and then delete one
 }
 
-// preempts reports whether one pod could preempt another.
-func preempts(s *scenario.Scenario) bool {
-	if alike.Preempt(everything(s)) {
+// mayPreempt reports whether one pod could preempt another.
+func mayPreempt(s *scenario.Scenario) bool {
+	if alike.CanPreempt(allObjects(s)) {
 		return true
 	}
 	for i := range s.Steps {
@@ -308,9 +308,9 @@ func preempts(s *scenario.Scenario) bool {
 	return false
 }
 
-// claims reports whether the pods of the object have volumes that may be bound to some nodes.
-func claims(obj cluster.Object) bool {
+// hasVolumeClaims reports whether the pods of the object have volumes that may be bound to some nodes.
+func hasVolumeClaims(obj cluster.Object) bool {
 	spec, _ := cluster.PodSpec(obj)
 	return spec != nil && slices.ContainsFunc(spec.Volumes, func(v corev1.Volume) bool { return v.PersistentVolumeClaim != nil || v.Ephemeral != nil }) ||
-		cluster.KindOf(obj) == "StatefulSet" && strings.Contains(alike.Text(obj), `"volumeClaimTemplates":[{`)
+		cluster.KindOf(obj) == "StatefulSet" && strings.Contains(alike.EncodeJSON(obj), `"volumeClaimTemplates":[{`)
 }

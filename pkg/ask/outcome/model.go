@@ -105,41 +105,41 @@ func NewStep(name, action string, classes []Class) Step {
 		c := &classes[i]
 		different.Add(different, c.Ways)
 		if c.Metrics.Pending > 0 {
-			pending.Add(pending, c.All())
+			pending.Add(pending, c.Total())
 		}
 		if len(c.Placements) == 0 {
-			s.Placements = append(s.Placements, Placement{Chance: exactly(c.Each), Ways: c.Ways.String(), Pending: c.Placement.Pending(), Distribution: c.Placement})
+			s.Placements = append(s.Placements, Placement{Chance: exactChance(c.Each), Ways: c.Ways.String(), Pending: c.Placement.Pending(), Distribution: c.Placement})
 		}
 		for _, p := range c.Placements {
-			s.Placements = append(s.Placements, Placement{Chance: exactly(c.Each), Pending: p.Pending(), Distribution: p})
+			s.Placements = append(s.Placements, Placement{Chance: exactChance(c.Each), Pending: p.Pending(), Distribution: p})
 		}
 	}
-	s.Different, s.AnyPending = different.String(), exactly(pending)
-	s.Pending = variationOf(classes, func(m *metric.Metrics) float64 { return float64(m.Pending) })
+	s.Different, s.AnyPending = different.String(), exactChance(pending)
+	s.Pending = exactVariation(classes, func(m *metric.Metrics) float64 { return float64(m.Pending) })
 	for l, level := range classes[0].Metrics.Levels {
 		s.Levels = append(s.Levels, LevelVariation{
 			TopologyKey: level.TopologyKey,
-			Skew:        variationOf(classes, func(m *metric.Metrics) float64 { return float64(m.Levels[l].Skew) }),
-			Radius:      variationOf(classes, func(m *metric.Metrics) float64 { return m.Levels[l].Radius }),
+			Skew:        exactVariation(classes, func(m *metric.Metrics) float64 { return float64(m.Levels[l].Skew) }),
+			Radius:      exactVariation(classes, func(m *metric.Metrics) float64 { return m.Levels[l].Radius }),
 		})
 	}
 	return s
 }
 
-func exactly(p *big.Rat) Chance {
+func exactChance(p *big.Rat) Chance {
 	share, _ := p.Float64()
 	return Chance{Share: share, Probability: p.RatString()}
 }
 
-// variationOf finds the quantiles by exact probabilities.
-func variationOf(classes []Class, value func(*metric.Metrics) float64) Variation {
+// exactVariation finds the quantiles by exact probabilities.
+func exactVariation(classes []Class, value func(*metric.Metrics) float64) Variation {
 	type part struct {
 		value float64
 		p     *big.Rat
 	}
 	var parts []part
 	for i := range classes {
-		parts = append(parts, part{value(classes[i].Metrics), classes[i].All()})
+		parts = append(parts, part{value(classes[i].Metrics), classes[i].Total()})
 	}
 	slices.SortStableFunc(parts, func(a, b part) int { return cmp.Compare(a.value, b.value) })
 	quantile := func(q *big.Rat) float64 {

@@ -36,12 +36,12 @@ type PlacedWorkload struct {
 	Pending int            `json:"pending,omitempty"`
 }
 
-// DistributionOf returns the distribution of the state's active pods. It skips pods that have ended and pods that are Terminating.
-func DistributionOf(state *cluster.State) Distribution {
+// newDistribution returns the distribution of the state's active pods. It skips pods that have ended and pods that are Terminating.
+func newDistribution(state *cluster.State) Distribution {
 	found := map[cluster.Ref]*PlacedWorkload{}
 	owner := state.Owners()
 	for _, pod := range state.Pods {
-		if !cluster.Active(pod) {
+		if !cluster.IsActive(pod) {
 			continue
 		}
 		o := owner(pod)
@@ -97,8 +97,8 @@ func (p Distribution) key() string {
 	return b.String()
 }
 
-// on returns the part of the distribution that is on a node.
-func (p Distribution) on(node string) string {
+// partOn returns the part of the distribution that is on a node.
+func (p Distribution) partOn(node string) string {
 	var b strings.Builder
 	for i, w := range p.Workloads {
 		if n := w.Nodes[node]; n > 0 {
@@ -108,8 +108,8 @@ func (p Distribution) on(node string) string {
 	return b.String()
 }
 
-// permuted returns the distribution in which each node has the pods of the node from[node]. Nodes that are not in from keep their pods.
-func (p Distribution) permuted(from map[string]string) Distribution {
+// permute returns the distribution in which each node has the pods of the node from[node]. Nodes that are not in from keep their pods.
+func (p Distribution) permute(from map[string]string) Distribution {
 	var next Distribution
 	for _, w := range p.Workloads {
 		nodes := map[string]int{}
@@ -131,16 +131,16 @@ func (p Distribution) permuted(from map[string]string) Distribution {
 // beforeSteps is the index of the cluster's own first moves, before the scenario's steps.
 const beforeSteps = -1
 
-// stateOf returns the state at the end of a result.
-func stateOf(result *simulation.Result) *cluster.State {
+// lastState returns the state at the end of a result.
+func lastState(result *simulation.Result) *cluster.State {
 	if n := len(result.Steps); n > 0 {
 		return result.Steps[n-1].State
 	}
 	return result.Initial
 }
 
-// withoutNodes returns the part of the distribution that is on no node: the workloads and the numbers of their Pending pods.
-func (p Distribution) withoutNodes() string {
+// pendingPart returns the part of the distribution that is on no node: the workloads and the numbers of their Pending pods.
+func (p Distribution) pendingPart() string {
 	var b strings.Builder
 	for _, w := range p.Workloads {
 		fmt.Fprintf(&b, "%s/%s %d\n", w.Namespace, w.Workload, w.Pending)

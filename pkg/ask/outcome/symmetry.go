@@ -33,47 +33,47 @@ type symmetry struct {
 
 // domain is a set of nodes that fail together, or a single node.
 type domain struct {
-	look     string // what distinguishes the domain from others, without its children
-	node     string // the name of a single node; "" for other domains
-	children []*domain
+	distinction string // what distinguishes the domain from others, without its children
+	node        string // the name of a single node; "" for other domains
+	children    []*domain
 }
 
 // newSymmetry finds the symmetry of the scenario among the nodes with which the cluster begins. If merge is false, no node is
 // interchangeable.
 func newSymmetry(s *scenario.Scenario, nodes []*v1.Node, merge bool) *symmetry {
 	levels := topology.Levels(nodes, s.LevelKeys...)
-	names := mentioned(s, nodes, levels)
-	merge = merge && !ordersNodes(s, len(nodes)) && !names.Compares()
+	names := findMentionedNames(s, nodes, levels)
+	merge = merge && !dependsOnNodeOrder(s, len(nodes)) && !names.HasComparison()
 	var leaves []*domain
 	for _, node := range nodes {
-		leaf := &domain{node: node.Name, look: names.Look(node)}
+		leaf := &domain{node: node.Name, distinction: names.Look(node)}
 		if !merge {
-			leaf.look += "\x00" + node.Name
+			leaf.distinction += "\x00" + node.Name
 		}
 		leaves = append(leaves, leaf)
 	}
-	if root, nested := nest(nodes, leaves, levels); nested {
+	if root, nested := buildTree(nodes, leaves, levels); nested {
 		return &symmetry{root}
 	}
 	// Domains that overlap form no tree; then no node stands for another.
 	for _, leaf := range leaves {
-		leaf.look += "\x00" + leaf.node
+		leaf.distinction += "\x00" + leaf.node
 	}
 	return &symmetry{&domain{children: leaves}}
 }
 
-// ordersNodes reports whether the order of the nodes could matter, besides their names and labels.
-func ordersNodes(s *scenario.Scenario, nodes int) bool {
+// dependsOnNodeOrder reports whether the order of the nodes could matter, besides their names and labels.
+func dependsOnNodeOrder(s *scenario.Scenario, nodes int) bool {
 	config, err := s.Config.Encode()
-	if err != nil || strings.Contains(string(config), "addedAffinity") || s.Config.Release().FeatureGates != "" || s.Config.Foreign() || s.Config.Samples(nodes) || preempts(s) {
+	if err != nil || strings.Contains(string(config), "addedAffinity") || s.Config.Release().FeatureGates != "" || s.Config.Foreign() || s.Config.Samples(nodes) || mayPreempt(s) {
 		return true
 	}
-	for _, obj := range everything(s) {
+	for _, obj := range allObjects(s) {
 		switch cluster.KindOf(obj) {
 		case "DaemonSet", "PersistentVolume", "PersistentVolumeClaim":
 			return true
 		}
-		if _, isCSINode := obj.(*storagev1.CSINode); isCSINode || claims(obj) {
+		if _, isCSINode := obj.(*storagev1.CSINode); isCSINode || hasVolumeClaims(obj) {
 			return true
 		}
 	}
@@ -96,13 +96,13 @@ func ordersNodes(s *scenario.Scenario, nodes int) bool {
 	return false
 }
 
-// mentioned returns the names of the nodes, with marks for names that occur anywhere in the scenario. A step mentions the nodes that it
+// findMentionedNames returns the names of the nodes, with marks for names that occur anywhere in the scenario. A step mentions the nodes that it
 // selects.
-func mentioned(s *scenario.Scenario, nodes []*v1.Node, levels []string) *alike.Names {
-	names := alike.NewNames(nodes, levels...)
-	for _, obj := range everything(s) {
+func findMentionedNames(s *scenario.Scenario, nodes []*v1.Node, levels []string) *alike.NodeNames {
+	names := alike.NewNodeNames(nodes, levels...)
+	for _, obj := range allObjects(s) {
 		if _, isNode := obj.(*v1.Node); !isNode {
-			names.Mention(alike.Text(obj))
+			names.Mention(alike.EncodeJSON(obj))
 		}
 	}
 	for i := range s.Steps {
@@ -114,7 +114,7 @@ func mentioned(s *scenario.Scenario, nodes []*v1.Node, levels []string) *alike.N
 				}
 			}
 		}
-		for _, which := range step.Selected() {
+		for _, which := range step.SelectedNodes() {
 			for _, node := range which.Select(nodes) {
 				names.Mention(node.Name)
 			}
@@ -126,8 +126,8 @@ func mentioned(s *scenario.Scenario, nodes []*v1.Node, levels []string) *alike.N
 	return names
 }
 
-// everything returns all objects that the scenario has at some time.
-func everything(s *scenario.Scenario) []cluster.Object {
+// allObjects returns all objects that the scenario has at some time.
+func allObjects(s *scenario.Scenario) []cluster.Object {
 	all := slices.Concat(s.Cluster, s.Workloads)
 	for i := range s.Steps {
 		all = append(all, s.Steps[i].Objects...)
@@ -135,8 +135,8 @@ func everything(s *scenario.Scenario) []cluster.Object {
 	return all
 }
 
-// nest builds a tree of the leaves. It returns false if two domains overlap and neither contains the other.
-func nest(nodes []*v1.Node, leaves []*domain, levels []string) (*domain, bool) {
+// buildTree builds a tree of the leaves. It returns false if two domains overlap and neither contains the other.
+func buildTree(nodes []*v1.Node, leaves []*domain, levels []string) (*domain, bool) {
 	type set struct {
 		key    string
 		leaves []int
@@ -169,10 +169,10 @@ func nest(nodes []*v1.Node, leaves []*domain, levels []string) (*domain, bool) {
 			return nil, false
 		}
 		if size[parent] == len(of.leaves) { // two keys have this set of nodes
-			parent.look += "\x00" + of.key
+			parent.distinction += "\x00" + of.key
 			continue
 		}
-		d := &domain{look: of.key}
+		d := &domain{distinction: of.key}
 		size[d] = len(of.leaves)
 		parent.children = append(parent.children, d)
 		for _, i := range of.leaves {
@@ -193,25 +193,25 @@ type shape struct {
 	children     []*shape
 }
 
-// shape returns the tree with what is on each node.
-func (s *symmetry) shape(on func(node string) string) *shape { return shapeOf(s.root, on) }
+// newShape returns the tree with what is on each node.
+func (s *symmetry) newShape(on func(node string) string) *shape { return buildShape(s.root, on) }
 
-func shapeOf(d *domain, on func(node string) string) *shape {
+func buildShape(d *domain, on func(node string) string) *shape {
 	s := &shape{domain: d}
 	if d.node != "" {
-		s.static = digest("node", d.look)
+		s.static = digest("node", d.distinction)
 		s.code = digest(s.static, on(d.node))
 		return s
 	}
 	var static, code []string
 	for _, child := range d.children {
-		c := shapeOf(child, on)
+		c := buildShape(child, on)
 		s.children = append(s.children, c)
 		static, code = append(static, c.static), append(code, c.code)
 	}
 	slices.Sort(static)
 	slices.Sort(code)
-	s.static = digest(append(static, d.look)...)
+	s.static = digest(append(static, d.distinction)...)
 	s.code = digest(append(code, s.static)...)
 	return s
 }
@@ -246,8 +246,8 @@ func (s *shape) orbits() map[string]string {
 	return all
 }
 
-// groups returns the indices of the children that can change places, group by group, in the order of each group's first child.
-func (s *shape) groups() [][]int {
+// exchangeableGroups returns the indices of the children that can change places, group by group, in the order of each group's first child.
+func (s *shape) exchangeableGroups() [][]int {
 	var groups [][]int
 	at := map[string]int{}
 	for i, child := range s.children {
@@ -262,16 +262,16 @@ func (s *shape) groups() [][]int {
 	return groups
 }
 
-// ways returns the number of different states that the shape can be turned into, including itself.
-func (s *shape) ways() *big.Int {
+// countWays returns the number of different states that the shape can be turned into, including itself.
+func (s *shape) countWays() *big.Int {
 	product := big.NewInt(1)
-	for _, group := range s.groups() {
+	for _, group := range s.exchangeableGroups() {
 		// The multinomial coefficient, a binomial at a time.
 		left := int64(len(group))
 		count := map[string]int64{}
 		for _, i := range group {
 			count[s.children[i].code]++
-			product.Mul(product, s.children[i].ways())
+			product.Mul(product, s.children[i].countWays())
 		}
 		for _, n := range count {
 			product.Mul(product, new(big.Int).Binomial(left, n))
@@ -284,24 +284,24 @@ func (s *shape) ways() *big.Int {
 // arrangements returns at most that many of the states that the shape can be turned into. Each state maps a node to the node whose contents
 // it gets.
 func (s *shape) arrangements(most int) []map[string]string {
-	return arrange(s, s, most)
+	return arrangeContents(s, s, most)
 }
 
-// arrange returns the ways to put the contents of one shape onto the nodes of another shape with the same static code.
-func arrange(onto, contents *shape, most int) []map[string]string {
+// arrangeContents returns the ways to put the contents of one shape onto the nodes of another shape with the same static code.
+func arrangeContents(onto, contents *shape, most int) []map[string]string {
 	if onto.node != "" {
 		return []map[string]string{{onto.node: contents.node}}
 	}
 	all := []map[string]string{{}}
-	groups, sources := onto.groups(), map[string][]int{}
-	for _, group := range contents.groups() {
+	groups, sources := onto.exchangeableGroups(), map[string][]int{}
+	for _, group := range contents.exchangeableGroups() {
 		sources[contents.children[group[0]].static] = group
 	}
 	for _, group := range groups {
 		source := sources[onto.children[group[0]].static]
 		var next []map[string]string
 		for _, before := range all {
-			for _, rest := range permutations(onto, contents, group, source, most-len(next)) {
+			for _, rest := range permuteChildren(onto, contents, group, source, most-len(next)) {
 				joined := make(map[string]string, len(before)+len(rest))
 				for node, from := range before {
 					joined[node] = from
@@ -320,8 +320,8 @@ func arrange(onto, contents *shape, most int) []map[string]string {
 	return all
 }
 
-// permutations returns the ways to put the children of contents onto the children of onto, without two ways that look the same.
-func permutations(onto, contents *shape, positions, left []int, most int) []map[string]string {
+// permuteChildren returns the ways to put the children of contents onto the children of onto, without two ways that look the same.
+func permuteChildren(onto, contents *shape, positions, left []int, most int) []map[string]string {
 	if len(positions) == 0 {
 		return []map[string]string{{}}
 	}
@@ -334,8 +334,8 @@ func permutations(onto, contents *shape, positions, left []int, most int) []map[
 			tried[code] = true
 		}
 		others := slices.Delete(slices.Clone(left), i, i+1)
-		rests := permutations(onto, contents, positions[1:], others, most)
-		for _, first := range arrange(onto.children[positions[0]], contents.children[from], most) {
+		rests := permuteChildren(onto, contents, positions[1:], others, most)
+		for _, first := range arrangeContents(onto.children[positions[0]], contents.children[from], most) {
 			for _, rest := range rests {
 				if len(all) >= most {
 					return all

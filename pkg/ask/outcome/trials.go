@@ -24,11 +24,11 @@ import (
 const Confidence = 0.95
 
 const (
-	// checkEvery is the number of trials between two checks of the intervals. They are checked only then, so that the answer does not depend
+	// checkInterval is the number of trials between two checks of the intervals. They are checked only then, so that the answer does not depend
 	// on the speed of the workers.
-	checkEvery = 500
-	// frequent is the number of placements of a step that are listed, the most frequent first.
-	frequent = 10
+	checkInterval = 500
+	// maxListedInTrials is the number of placements of a step that are listed, the most frequent first.
+	maxListedInTrials = 10
 )
 
 // TrialSet has the results of runs that differ only in their seeds.
@@ -40,8 +40,8 @@ type TrialSet struct {
 	Steps []Step
 }
 
-// observed is the outcome of a step. Trials with the same outcome share it.
-type observed struct {
+// observation is the outcome of a step. Trials with the same outcome share it.
+type observation struct {
 	placement Distribution
 	pending   int
 	metrics   *metric.Metrics
@@ -55,37 +55,37 @@ func RunTrials(ctx context.Context, s *scenario.Scenario, n int, until float64, 
 	random := *s
 	random.Ties.Random = true
 	set := &TrialSet{Scenario: &random, TrialsMethod: TrialsMethod{Seed: s.Ties.Seed, Confidence: Confidence, Until: until}}
-	crew := &crew{scenario: &random, seen: map[string]*observed{}, trials: make([][]*observed, n), opts: opts}
+	crew := &trialRunner{scenario: &random, observations: map[string]*observation{}, trials: make([][]*observation, n), opts: opts}
 	defer crew.close()
-	if err := crew.hire(parallel.Options{Workers: opts.Workers}.Count(n)); err != nil {
+	if err := crew.startWorkers(parallel.Options{Workers: opts.Workers}.WorkerCount(n)); err != nil {
 		return nil, err
 	}
 	for set.N < n && !set.Reached {
 		next := n
 		if until > 0 {
-			next = min(n, set.N+checkEvery)
+			next = min(n, set.N+checkInterval)
 		}
-		if err := crew.run(ctx, set.N, next); err != nil {
-			if ctx.Err() == nil || !crew.known(set) {
+		if err := crew.runTrials(ctx, set.N, next); err != nil {
+			if ctx.Err() == nil || !crew.keepFinished(set) {
 				return nil, err
 			}
 			set.First.Partial = fmt.Sprintf("interrupted after %s", words.Count(set.N, "trial"))
-			set.Steps = summed(set, crew.trials[:set.N])
+			set.Steps = summarizeTrials(set, crew.trials[:set.N])
 			return set, err
 		}
 		set.N = next
 		set.First = crew.first
 		if until > 0 {
-			set.Steps = summed(set, crew.trials[:set.N])
-			set.Reached = set.narrow()
+			set.Steps = summarizeTrials(set, crew.trials[:set.N])
+			set.Reached = set.isNarrow()
 		}
 	}
-	set.Steps = summed(set, crew.trials[:set.N])
+	set.Steps = summarizeTrials(set, crew.trials[:set.N])
 	return set, nil
 }
 
-// known reduces the set to the first trials, up to the first one that is missing. It returns false if there are none.
-func (c *crew) known(set *TrialSet) bool {
+// keepFinished reduces the set to the first trials, up to the first one that is missing. It returns false if there are none.
+func (c *trialRunner) keepFinished(set *TrialSet) bool {
 	set.First, set.N = c.first, 0
 	for set.N < len(c.trials) && c.first != nil && len(c.trials[set.N]) == len(c.first.Steps) {
 		set.N++
@@ -93,19 +93,19 @@ func (c *crew) known(set *TrialSet) bool {
 	return set.N > 0
 }
 
-// crew runs trials on several workers, which have a world each.
-type crew struct {
+// trialRunner runs trials on several workers, which have a world each.
+type trialRunner struct {
 	scenario *scenario.Scenario
 	opts     Options
 	worlds   []world.World
-	trials   [][]*observed // by trial and step
+	trials   [][]*observation // by trial and step
 	first    *simulation.Result
 
-	mutex sync.Mutex
-	seen  map[string]*observed
+	mutex        sync.Mutex
+	observations map[string]*observation
 }
 
-func (c *crew) hire(workers int) error {
+func (c *trialRunner) startWorkers(workers int) error {
 	for range workers {
 		w, err := simulation.NewWorld(c.scenario)
 		if err != nil {
@@ -116,24 +116,24 @@ func (c *crew) hire(workers int) error {
 	return nil
 }
 
-func (c *crew) close() {
+func (c *trialRunner) close() {
 	for _, w := range c.worlds {
 		w.Close()
 	}
 }
 
-// run runs the trials from first to last-1.
-func (c *crew) run(ctx context.Context, first, last int) error {
+// runTrials runs the trials from first to last-1.
+func (c *trialRunner) runTrials(ctx context.Context, first, last int) error {
 	opts := parallel.Options{Workers: len(c.worlds)}
 	if c.opts.Progress != nil {
 		opts.Progress = func(_, done int) { c.opts.Progress("trials", first+done, len(c.trials)) }
 	}
 	return parallel.Each(ctx, last-first, opts, func(ctx context.Context, worker, i int) error {
-		return c.trial(ctx, c.worlds[worker], first+i)
+		return c.runTrial(ctx, c.worlds[worker], first+i)
 	})
 }
 
-func (c *crew) trial(ctx context.Context, w world.World, trial int) error {
+func (c *trialRunner) runTrial(ctx context.Context, w world.World, trial int) error {
 	s := *c.scenario
 	s.Ties.Seed += uint64(trial)
 	result, err := simulation.Run(ctx, &s, simulation.Options{World: w})
@@ -154,31 +154,31 @@ func (c *crew) trial(ctx context.Context, w world.World, trial int) error {
 }
 
 // observe returns the outcome of a step. Trials with the same pods and nodes share one.
-func (c *crew) observe(ctx context.Context, w world.World, step int, result *simulation.Result) (*observed, error) {
+func (c *trialRunner) observe(ctx context.Context, w world.World, step int, result *simulation.Result) (*observation, error) {
 	state := result.Steps[step].State
-	placement := DistributionOf(state)
-	key := string(rune(step)) + placement.key() + conditions(state)
+	placement := newDistribution(state)
+	key := string(rune(step)) + placement.key() + describeNodes(state)
 	c.mutex.Lock()
-	known := c.seen[key]
+	known := c.observations[key]
 	c.mutex.Unlock()
 	if known != nil {
 		return known, nil
 	}
-	metrics, err := metric.Of(ctx, w, c.scenario, state, metric.Options{})
+	metrics, err := metric.Measure(ctx, w, c.scenario, state, metric.Options{})
 	if err != nil {
 		return nil, err
 	}
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
-	if known = c.seen[key]; known == nil {
-		known = &observed{placement: placement, pending: placement.Pending(), metrics: metrics}
-		c.seen[key] = known
+	if known = c.observations[key]; known == nil {
+		known = &observation{placement: placement, pending: placement.Pending(), metrics: metrics}
+		c.observations[key] = known
 	}
 	return known, nil
 }
 
-// conditions describes the nodes that exist and their taints: with other nodes, the same placement is another outcome.
-func conditions(state *cluster.State) string {
+// describeNodes describes the nodes that exist and their taints: with other nodes, the same placement is another outcome.
+func describeNodes(state *cluster.State) string {
 	var text []byte
 	for _, node := range state.Nodes {
 		if len(node.Spec.Taints) == 0 && !node.Spec.Unschedulable {
@@ -193,13 +193,13 @@ func conditions(state *cluster.State) string {
 	return string(text)
 }
 
-// summed sums up the trials, step by step.
-func summed(set *TrialSet, trials [][]*observed) []Step {
+// summarizeTrials sums up the trials, step by step.
+func summarizeTrials(set *TrialSet, trials [][]*observation) []Step {
 	var steps []Step
 	for i := range trials[0] {
 		step := Step{Name: set.First.Steps[i].Name, Action: set.First.Steps[i].Action}
 		pending, places := 0, map[string]*Placement{}
-		keys := map[*observed]string{}
+		keys := map[*observation]string{}
 		for trial, found := range trials {
 			o := found[i]
 			if o.pending > 0 {
@@ -226,14 +226,14 @@ func summed(set *TrialSet, trials [][]*observed) []Step {
 		slices.SortFunc(step.Placements, func(a, b Placement) int {
 			return cmp.Or(cmp.Compare(b.Seen, a.Seen), cmp.Compare(*a.Seed, *b.Seed))
 		})
-		step.Placements = step.Placements[:min(frequent, len(step.Placements))]
-		step.Pending = spread(set.Seed, trials, func(found []*observed) float64 { return float64(found[i].pending) })
+		step.Placements = step.Placements[:min(maxListedInTrials, len(step.Placements))]
+		step.Pending = trialVariation(set.Seed, trials, func(found []*observation) float64 { return float64(found[i].pending) })
 		for l, level := range trials[0][i].metrics.Levels {
-			of := func(found []*observed) *metric.LevelMetrics { return &found[i].metrics.Levels[l] }
+			of := func(found []*observation) *metric.LevelMetrics { return &found[i].metrics.Levels[l] }
 			step.Levels = append(step.Levels, LevelVariation{
 				TopologyKey: level.TopologyKey,
-				Skew:        spread(set.Seed, trials, func(found []*observed) float64 { return float64(of(found).Skew) }),
-				Radius:      spread(set.Seed, trials, func(found []*observed) float64 { return of(found).Radius }),
+				Skew:        trialVariation(set.Seed, trials, func(found []*observation) float64 { return float64(of(found).Skew) }),
+				Radius:      trialVariation(set.Seed, trials, func(found []*observation) float64 { return of(found).Radius }),
 			})
 		}
 		steps = append(steps, step)
@@ -241,8 +241,8 @@ func summed(set *TrialSet, trials [][]*observed) []Step {
 	return steps
 }
 
-// spread returns how a number varies over the trials. The interval of its median is from order statistics.
-func spread(seed uint64, trials [][]*observed, value func([]*observed) float64) Variation {
+// trialVariation returns how a number varies over the trials. The interval of its median is from order statistics.
+func trialVariation(seed uint64, trials [][]*observation, value func([]*observation) float64) Variation {
 	values := make([]float64, len(trials))
 	var v Variation
 	for i, found := range trials {
@@ -258,8 +258,8 @@ func spread(seed uint64, trials [][]*observed, value func([]*observed) float64) 
 	return v
 }
 
-// narrow reports whether every share is as precise as requested.
-func (t *TrialSet) narrow() bool {
+// isNarrow reports whether every share is as precise as requested.
+func (t *TrialSet) isNarrow() bool {
 	enough := func(c Chance) bool { return *c.High-*c.Low <= 2*t.Until }
 	for _, step := range t.Steps {
 		if !enough(step.AnyPending) || slices.ContainsFunc(step.Placements, func(p Placement) bool { return !enough(p.Chance) }) {

@@ -17,13 +17,13 @@ import (
 	"github.com/faultline/faultline/pkg/topology"
 )
 
-func deployment(name string, replicas int, cpu, spec string) apiruntime.RawExtension {
+func deploymentJSON(name string, replicas int, cpu, spec string) apiruntime.RawExtension {
 	return apiruntime.RawExtension{Raw: fmt.Appendf(nil, `{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "%[1]s"}, "spec": {"replicas": %[2]d,
 		"selector": {"matchLabels": {"app": "%[1]s"}}, "template": {"metadata": {"labels": {"app": "%[1]s"}},
 		"spec": {%[3]s "containers": [{"name": "c", "image": "i", "resources": {"requests": {"cpu": "%[4]s"}}}]}}}}`, name, replicas, spec, cpu)}
 }
 
-func apply(name string, fresh bool, objects ...apiruntime.RawExtension) scenario.Step {
+func applyStep(name string, fresh bool, objects ...apiruntime.RawExtension) scenario.Step {
 	return scenario.Step{Name: name, Fresh: fresh, Apply: &scenario.Source{Objects: objects}}
 }
 
@@ -36,8 +36,8 @@ func scenarioOf(t *testing.T, zones []topology.Zone, steps ...scenario.Step) *sc
 	return s
 }
 
-// generated returns a world of two or three zones, some of which are equal, with a few workloads, and with steps that continue each other.
-func generated(t *testing.T, seed uint64) *scenario.Scenario {
+// generateWorld returns a world of two or three zones, some of which are equal, with a few workloads, and with steps that continue each other.
+func generateWorld(t *testing.T, seed uint64) *scenario.Scenario {
 	r := rand.New(rand.NewPCG(seed, 0))
 	var zones []topology.Zone
 	for i := range 2 + r.IntN(2) {
@@ -53,8 +53,8 @@ func generated(t *testing.T, seed uint64) *scenario.Scenario {
 	rule := func() string { return rules[r.IntN(len(rules))] }
 	cpu := func() string { return []string{"100m", "900m"}[r.IntN(2)] }
 	steps := []scenario.Step{
-		apply("one", false, deployment("a", 1+r.IntN(3), cpu(), rule())),
-		apply("two", false, deployment("b", 1+r.IntN(2), cpu(), rule())),
+		applyStep("one", false, deploymentJSON("a", 1+r.IntN(3), cpu(), rule())),
+		applyStep("two", false, deploymentJSON("b", 1+r.IntN(2), cpu(), rule())),
 	}
 	switch r.IntN(3) {
 	case 0:
@@ -62,11 +62,11 @@ func generated(t *testing.T, seed uint64) *scenario.Scenario {
 	case 1:
 		steps = append(steps, scenario.Step{Name: "restart", Rollout: &scenario.Rollout{Target: scenario.Target{Target: "deployment/b"}, Restart: true}})
 	}
-	return scenarioOf(t, zones, append(steps, apply("again", true, deployment("a", 2, cpu(), rule())))...)
+	return scenarioOf(t, zones, append(steps, applyStep("again", true, deploymentJSON("a", 2, cpu(), rule())))...)
 }
 
-// shares returns the probabilities of the placements, by key.
-func shares(t *testing.T, step *ExactStep) map[string]string {
+// placementShares returns the probabilities of the placements, by key.
+func placementShares(t *testing.T, step *ExactStep) map[string]string {
 	t.Helper()
 	all := map[string]string{}
 	for i := range step.Classes {
@@ -84,10 +84,10 @@ func shares(t *testing.T, step *ExactStep) map[string]string {
 func TestMergingChangesNothing(t *testing.T) {
 	merged, unmerged := 0, 0
 	for seed := range uint64(40) {
-		s := generated(t, seed)
-		with, without := exact(t, s, Options{}), exact(t, s, Options{unmerged: true})
+		s := generateWorld(t, seed)
+		with, without := runExact(t, s, Options{}), runExact(t, s, Options{keepNodesApart: true})
 		for i := range with.Steps {
-			if diff := cmp.Diff(shares(t, &without.Steps[i]), shares(t, &with.Steps[i])); diff != "" {
+			if diff := cmp.Diff(placementShares(t, &without.Steps[i]), placementShares(t, &with.Steps[i])); diff != "" {
 				t.Errorf("seed %d, step %s (-unmerged +merged)\n%s", seed, with.Steps[i].Name, diff)
 			}
 		}
@@ -102,8 +102,8 @@ func TestMergingChangesNothing(t *testing.T) {
 func TestTrialsAgreeWithExact(t *testing.T) {
 	const trials = 400
 	for seed := range uint64(6) {
-		s := generated(t, seed)
-		found := exact(t, s, Options{})
+		s := generateWorld(t, seed)
+		found := runExact(t, s, Options{})
 		set, err := RunTrials(t.Context(), s, trials, 0, Options{})
 		if err != nil {
 			t.Fatal(err)
@@ -128,7 +128,7 @@ func TestTrialsAgreeWithExact(t *testing.T) {
 			for key, n := range counts {
 				t.Errorf("seed %d, step %s: %d trials came to %s, which is not possible", seed, found.Steps[i].Name, n, key)
 			}
-			if n, _ := strconv.Atoi(set.Steps[i].Different); n > frequent {
+			if n, _ := strconv.Atoi(set.Steps[i].Different); n > maxListedInTrials {
 				continue // the others are not listed one by one
 			}
 			if chance := chiSquared(observed, expected); chance < 0.0001 {
@@ -146,7 +146,7 @@ func TestByHand(t *testing.T) {
 		{Name: "z-1", NodeGroups: []topology.NodeGroup{{Count: new(2)}}},
 		{Name: "z-2", NodeGroups: []topology.NodeGroup{{Count: new(2)}}},
 	}
-	found := exact(t, scenarioOf(t, zones, apply("apart", false, deployment("a", 2, "100m", apart))), Options{})
+	found := runExact(t, scenarioOf(t, zones, applyStep("apart", false, deploymentJSON("a", 2, "100m", apart))), Options{})
 	step := &found.Steps[0]
 	if len(step.Classes) != 1 || step.Classes[0].Ways.Int64() != 4 || step.Classes[0].Each.RatString() != "1/4" || len(step.Classes[0].Placements) != 4 {
 		t.Errorf("got %d classes, the first of %s ways with %s each; want one of 4 ways with 1/4", len(step.Classes), step.Classes[0].Ways, step.Classes[0].Each)
@@ -156,7 +156,7 @@ func TestByHand(t *testing.T) {
 	}
 	// A rule that names a zone makes the zones different.
 	named := `"affinity": {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 1, "preference": {"matchExpressions": [{"key": "topology.kubernetes.io/zone", "operator": "In", "values": ["z-2"]}]}}]}},`
-	found = exact(t, scenarioOf(t, zones, apply("named", false, deployment("a", 1, "100m", named))), Options{})
+	found = runExact(t, scenarioOf(t, zones, applyStep("named", false, deploymentJSON("a", 1, "100m", named))), Options{})
 	for _, p := range found.Steps[0].Classes[0].Placements {
 		for node := range p.Nodes() {
 			if node != "z-2-node-1" && node != "z-2-node-2" {
@@ -170,18 +170,18 @@ func TestByHand(t *testing.T) {
 func TestOrderCountsWherePodsAreDeleted(t *testing.T) {
 	zones := []topology.Zone{{Name: "z-1", NodeGroups: []topology.NodeGroup{{Count: new(1), CPU: "2"}, {Name: "large", Count: new(1), CPU: "4"}}}}
 	down := scenario.Step{Name: "down", Scale: &scenario.Scale{Target: scenario.Target{Target: "deployment/a"}, Replicas: 1}}
-	s := scenarioOf(t, zones, apply("two", false, deployment("a", 2, "0", "")), down)
-	found := exact(t, s, Options{})
+	s := scenarioOf(t, zones, applyStep("two", false, deploymentJSON("a", 2, "0", "")), down)
+	found := runExact(t, s, Options{})
 	// With equal scores either node may get the first pod, and the newer pod is deleted: so each node keeps its pod with the chance of coming
 	// first.
-	first := shares(t, &exact(t, scenarioOf(t, zones, apply("one", false, deployment("a", 1, "0", ""))), Options{}).Steps[0])
-	if diff := cmp.Diff(first, shares(t, &found.Steps[1])); diff != "" {
+	first := placementShares(t, &runExact(t, scenarioOf(t, zones, applyStep("one", false, deploymentJSON("a", 1, "0", ""))), Options{}).Steps[0])
+	if diff := cmp.Diff(first, placementShares(t, &found.Steps[1])); diff != "" {
 		t.Errorf("(-first +left)\n%s", diff)
 	}
 }
 
 func TestTooMany(t *testing.T) {
-	_, err := RunExact(t.Context(), walkthrough(t), Options{replays: 20})
+	_, err := RunExact(t.Context(), walkthrough(t), Options{maxRuns: 20})
 	var many *TooMany
 	if !errors.As(err, &many) || many.Runs != 20 || many.Step == "" {
 		t.Errorf("got %v", err)
@@ -216,7 +216,7 @@ func TestTrialsAreRuns(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			counts[DistributionOf(result.Steps[i].State).key()]++
+			counts[newDistribution(result.Steps[i].State).key()]++
 		}
 		for _, f := range step.Placements {
 			if got := counts[f.Distribution.key()]; got != f.Seen {
@@ -232,8 +232,8 @@ func TestUntil(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if set.N != checkEvery || !set.Reached {
-		t.Errorf("%d trials, reached %t; want %d", set.N, set.Reached, checkEvery)
+	if set.N != checkInterval || !set.Reached {
+		t.Errorf("%d trials, reached %t; want %d", set.N, set.Reached, checkInterval)
 	}
 	set, err = RunTrials(t.Context(), walkthrough(t), 60, 0.01, Options{})
 	if err != nil {

@@ -19,8 +19,8 @@ import (
 type attempt struct {
 	cluster.Ref
 	patches []Change
-	// at is the index of the patch that is being tried, and in the end of the patch that is kept; -1: none.
-	at int
+	// current is the index of the patch that is being tried, and in the end of the patch that is kept; -1: none.
+	current int
 	// blocked is the smallest number of pods, over all losses, that no node helps, without a patch or with one that was tried; best is the
 	// index of the patch with that number, -1 for none.
 	blocked, best int
@@ -29,36 +29,36 @@ type attempt struct {
 	stuck string
 }
 
-// changes returns the patch of each attempt that is being tried, or kept.
-func (p *planner) changes() []Change {
+// currentPatches returns the patch of each attempt that is being tried, or kept.
+func (p *planner) currentPatches() []Change {
 	var all []Change
 	for _, a := range p.attempts {
-		if a.at >= 0 {
-			all = append(all, a.patches[a.at])
+		if a.current >= 0 {
+			all = append(all, a.patches[a.current])
 		}
 	}
 	return all
 }
 
-// next goes on to the next patch, and after the last one to the best. It skips a patch that is only for a stuck rollout, unless stuck is
+// nextPatch goes on to the next patch, and after the last one to the best. It skips a patch that is only for a stuck rollout, unless stuck is
 // true.
-func (a *attempt) next(stuck bool) {
+func (a *attempt) nextPatch(stuck bool) {
 	if a.done {
-		a.at = -1
+		a.current = -1
 		return
 	}
-	for a.at++; a.at < len(a.patches) && a.patches[a.at].ifStuck && !stuck; {
-		a.at++
+	for a.current++; a.current < len(a.patches) && a.patches[a.current].ifStuck && !stuck; {
+		a.current++
 	}
-	if a.at == len(a.patches) {
-		a.at, a.done = a.best, true
+	if a.current == len(a.patches) {
+		a.current, a.done = a.best, true
 	}
 }
 
-// change starts or continues the attempts for the pods that no node helps after the losses: their workloads get their first patch, or the
+// choosePatches starts or continues the attempts for the pods that no node helps after the losses: their workloads get their first patch, or the
 // next one if the present one leaves such pods. It reports whether any attempt now has another patch, and whether a patch replaced another
 // one.
-func (p *planner) change(losses []loss) (other, replaced bool) {
+func (p *planner) choosePatches(losses []loss) (other, replaced bool) {
 	blocked, refusedBy := map[cluster.Ref]int{}, map[cluster.Ref]map[string]bool{}
 	for i := range losses {
 		for _, pod := range losses[i].blocked {
@@ -74,23 +74,23 @@ func (p *planner) change(losses []loss) (other, replaced bool) {
 			continue
 		}
 		if n < a.blocked {
-			a.blocked, a.best = n, a.at
+			a.blocked, a.best = n, a.current
 		}
-		was := a.at
-		a.next(false)
-		other, replaced = other || a.at != was, replaced || a.at != was
+		was := a.current
+		a.nextPatch(false)
+		other, replaced = other || a.current != was, replaced || a.current != was
 	}
 	for i := range losses {
 		for _, pod := range losses[i].blocked {
 			if slices.ContainsFunc(p.attempts, func(a *attempt) bool { return a.Ref == pod.owner }) {
 				continue
 			}
-			a := &attempt{Ref: pod.owner, patches: p.changesFor(&losses[i], pod, refusedBy[pod.owner]), blocked: blocked[pod.owner], best: -1}
+			a := &attempt{Ref: pod.owner, patches: p.listPatches(&losses[i], pod, refusedBy[pod.owner]), blocked: blocked[pod.owner], best: -1}
 			switch {
 			case len(a.patches) == 0:
-				a.at, a.done = -1, true
-			case len(blocked) > 1 && p.wantsOthers(pod.owner): // the pods that its own must run near may first come back by their own patches
-				a.at = -1
+				a.current, a.done = -1, true
+			case len(blocked) > 1 && p.hasRequiredAffinity(pod.owner): // the pods that its own must run near may first come back by their own patches
+				a.current = -1
 			}
 			p.attempts = append(p.attempts, a)
 			other = other || !a.done
@@ -99,34 +99,34 @@ func (p *planner) change(losses []loss) (other, replaced bool) {
 	return other, replaced
 }
 
-// wantsOthers reports whether the workload's pods must run near other pods, by a required pod affinity.
-func (p *planner) wantsOthers(owner cluster.Ref) bool {
+// hasRequiredAffinity reports whether the workload's pods must run near other pods, by a required pod affinity.
+func (p *planner) hasRequiredAffinity(owner cluster.Ref) bool {
 	spec, _ := cluster.PodSpec(cluster.Find(p.state.Objects(), owner))
-	return slices.ContainsFunc(rule.Of(spec), func(r rule.Rule) bool { return r.Hard && r.Kind == rule.Affinity })
+	return slices.ContainsFunc(rule.List(spec), func(r rule.Rule) bool { return r.Hard && r.Kind == rule.Affinity })
 }
 
-// giveUp goes on to the next patch of each workload whose rollout does not end in the state. It reports whether there are any such
+// giveUpStuckPatches goes on to the next patch of each workload whose rollout does not end in the state. It reports whether there are any such
 // workloads.
-func (p *planner) giveUp(state *cluster.State) bool {
+func (p *planner) giveUpStuckPatches(state *cluster.State) bool {
 	any := false
 	for _, r := range controller.Rollouts(state) {
 		if !r.Stuck() {
 			continue
 		}
-		i := slices.IndexFunc(p.attempts, func(a *attempt) bool { return a.Ref == r.Ref && a.at >= 0 })
+		i := slices.IndexFunc(p.attempts, func(a *attempt) bool { return a.Ref == r.Ref && a.current >= 0 })
 		if i < 0 {
 			continue
 		}
 		a := p.attempts[i]
-		a.stuck, any = fmt.Sprintf("with %s its rollout does not end: %s", a.patches[a.at].Change, r.Waiting), true
-		a.next(true)
+		a.stuck, any = fmt.Sprintf("with %s its rollout does not end: %s", a.patches[a.current].Change, r.Waiting), true
+		a.nextPatch(true)
 	}
 	return any
 }
 
-// triedFor says which patch was tried in vain for the workload; "" if a patch is kept, or none was tried.
-func (p *planner) triedFor(owner cluster.Ref) string {
-	i := slices.IndexFunc(p.attempts, func(a *attempt) bool { return a.Ref == owner && a.at < 0 })
+// explainStuckPatch says which patch was tried in vain for the workload; "" if a patch is kept, or none was tried.
+func (p *planner) explainStuckPatch(owner cluster.Ref) string {
+	i := slices.IndexFunc(p.attempts, func(a *attempt) bool { return a.Ref == owner && a.current < 0 })
 	if i < 0 {
 		return ""
 	}

@@ -47,9 +47,9 @@ func autoscaledAfter(losses []loss) []Autoscaled {
 	return all
 }
 
-// exceeded returns the autoscaler's groups that after some loss have more nodes than their maximum. A node that does not answer belongs to
+// exceededMaxima returns the autoscaler's groups that after some loss have more nodes than their maximum. A node that does not answer belongs to
 // its group until somebody deletes it.
-func (p *planner) exceeded(losses []loss) []Raise {
+func (p *planner) exceededMaxima(losses []loss) []Raise {
 	if p.base.Scenario.Autoscaler == nil {
 		return nil
 	}

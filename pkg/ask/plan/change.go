@@ -30,10 +30,10 @@ type edit struct {
 	spec  func(*v1.PodSpec)
 }
 
-// changesFor returns the patches to try, one after another, the smallest first, for a workload with a pod that no number of nodes helps.
+// listPatches returns the patches to try, one after another, the smallest first, for a workload with a pod that no number of nodes helps.
 // plugins are the scheduler plugins that refuse its pods. There is no patch for a pod whose volume is lost with the domain, nor for an
 // object that cannot be patched.
-func (p *planner) changesFor(l *loss, blocked strandedPod, plugins map[string]bool) []Change {
+func (p *planner) listPatches(l *loss, blocked strandedPod, plugins map[string]bool) []Change {
 	obj := cluster.Find(p.state.Objects(), blocked.owner)
 	if obj == nil || blocked.owner.Kind == "Job" || blocked.owner.Kind == "Pod" || p.lostVolume(l, blocked.Pod) != "" {
 		return nil
@@ -44,23 +44,23 @@ func (p *planner) changesFor(l *loss, blocked strandedPod, plugins map[string]bo
 	}
 	var all []Change
 	seen := map[string]bool{}
-	for _, e := range editsOf(spec, plugins) {
+	for _, e := range listEdits(spec, plugins) {
 		edited := spec.DeepCopy()
 		e.spec(edited)
-		data, err := jsonpatch.CreateMergePatch(nested(path, spec), nested(path, edited))
+		data, err := jsonpatch.CreateMergePatch(nestedJSON(path, spec), nestedJSON(path, edited))
 		if err != nil || string(data) == "{}" || seen[string(data)] {
 			continue
 		}
 		seen[string(data)] = true
 		c := Change{WorkloadRef: blocked.owner.Workload(), Change: e.change, Price: slices.Concat([]string{"its pods are replaced"}, e.price)}
-		c.rescaled(p.state, obj)
+		c.fixReplicasAnnotation(p.state, obj)
 		target := scenario.Target{Target: blocked.owner.String(), Namespace: blocked.owner.Namespace}
 		first := c
-		c.patch(target, data)
+		c.appendPatch(target, data)
 		all = append(all, c)
-		if strategy := p.stopsFirst(obj); strategy != nil {
+		if strategy := p.stopFirstStrategy(obj); strategy != nil {
 			first.Change += fmt.Sprintf(", and let the rollout stop old pods before it starts new ones: maxSurge 0 and maxUnavailable %s", strategy.RollingUpdate.MaxUnavailable)
-			first.patch(target, merged(data, nested("spec.strategy", strategy)))
+			first.appendPatch(target, mergePatches(data, nestedJSON("spec.strategy", strategy)))
 			first.ifStuck = true
 			all = append(all, first)
 		}
@@ -68,20 +68,20 @@ func (p *planner) changesFor(l *loss, blocked strandedPod, plugins map[string]bo
 	return all
 }
 
-// stopsFirst returns the strategy with which a Deployment's rollout stops a pod before it starts another, even if some of its pods are
+// stopFirstStrategy returns the strategy with which a Deployment's rollout stops a pod before it starts another, even if some of its pods are
 // Pending today. The rollout needs it because the rules of old pods hold until these are gone. It is nil for other kinds, and for a
 // Deployment that recreates its pods.
-func (p *planner) stopsFirst(obj cluster.Object) *appsv1.DeploymentStrategy {
+func (p *planner) stopFirstStrategy(obj cluster.Object) *appsv1.DeploymentStrategy {
 	d, is := obj.(*appsv1.Deployment)
 	if !is || d.Spec.Strategy.Type == appsv1.RecreateDeploymentStrategyType {
 		return nil
 	}
-	none, some := intstr.FromInt32(0), intstr.FromInt(len(p.before[cluster.RefTo(d)].Waiting)+1)
+	none, some := intstr.FromInt32(0), intstr.FromInt(len(p.crewsBefore[cluster.RefTo(d)].Waiting)+1)
 	return &appsv1.DeploymentStrategy{Type: appsv1.RollingUpdateDeploymentStrategyType, RollingUpdate: &appsv1.RollingUpdateDeployment{MaxSurge: &none, MaxUnavailable: &some}}
 }
 
-// merged returns the patch that makes both changes.
-func merged(patch, other []byte) []byte {
+// mergePatches returns the patch that makes both changes.
+func mergePatches(patch, other []byte) []byte {
 	both, err := jsonpatch.MergeMergePatches(patch, other)
 	if err != nil {
 		panic(err) // both were written by the planner
@@ -89,39 +89,39 @@ func merged(patch, other []byte) []byte {
 	return both
 }
 
-// patch appends a merge patch to the change, as a step and as a command.
-func (c *Change) patch(target scenario.Target, data []byte) {
+// appendPatch appends a merge patch to the change, as a step and as a command.
+func (c *Change) appendPatch(target scenario.Target, data []byte) {
 	c.Commands = append(c.Commands, fmt.Sprintf("kubectl patch %s --type=merge -p '%s'", target.Argument(), strings.ReplaceAll(string(data), "'", `'\''`)))
 	c.steps = append(c.steps, scenario.Step{Name: "patch " + target.Argument(),
 		Patch: &scenario.Patch{Target: target, Type: "merge", Patch: runtime.RawExtension{Raw: data}}})
 }
 
-// editsOf returns the changes that may free a pod of the spec, given the plugins that refuse it; if none is known, any plugin may. The
+// listEdits returns the changes that may free a pod of the spec, given the plugins that refuse it; if none is known, any plugin may. The
 // changes of what a hard spread constraint counts come first, then each hard rule made soft, and last all of these rules made soft at once.
-func editsOf(spec *v1.PodSpec, plugins map[string]bool) []edit {
+func listEdits(spec *v1.PodSpec, plugins map[string]bool) []edit {
 	refuses := func(k rule.Kind) bool { return len(plugins) == 0 || plugins[k.Plugin()] }
 	var all []edit
 	if refuses(rule.Spread) {
-		all = append(all, recounted(spec)...)
+		all = append(all, listRecountEdits(spec)...)
 	}
 	var last edit
-	for _, r := range rule.Of(spec) {
+	for _, r := range rule.List(spec) {
 		if !r.Hard || r.Kind == rule.NodeAffinity || r.Kind == rule.NodeSelector {
 			continue
 		}
-		e := edit{change: rule.Relax(spec.DeepCopy(), r), price: []string{priceOf(r)}, spec: func(spec *v1.PodSpec) { rule.Relax(spec, r) }}
+		e := edit{change: rule.Relax(spec.DeepCopy(), r), price: []string{priceOfSoftening(r)}, spec: func(spec *v1.PodSpec) { rule.Relax(spec, r) }}
 		if refuses(r.Kind) {
 			all = append(all, e)
 		}
-		last = last.and(e)
+		last = last.combine(e)
 	}
-	for _, key := range placesIn(spec) {
+	for _, key := range placeLabels(spec) {
 		e := edit{change: "make " + rule.SoftenLabel(spec.DeepCopy(), key) + " a preferred node affinity", price: []string{"they may run elsewhere"},
 			spec: func(spec *v1.PodSpec) { rule.SoftenLabel(spec, key) }}
 		if refuses(rule.NodeSelector) {
 			all = append(all, e)
 		}
-		last = last.and(e)
+		last = last.combine(e)
 	}
 	if len(all) > 0 {
 		all = append(all, last)
@@ -129,19 +129,19 @@ func editsOf(spec *v1.PodSpec, plugins map[string]bool) []edit {
 	return all
 }
 
-// and returns an edit that makes both changes; the other edit finds its rule in the result of the first. The zero edit changes nothing.
-func (e edit) and(other edit) edit {
+// combine returns an edit that makes both changes; the other edit finds its rule in the result of the first. The zero edit changes nothing.
+func (e edit) combine(other edit) edit {
 	if e.spec == nil {
 		return other
 	}
-	return edit{change: e.change + ", and " + other.change, price: list.Once(slices.Concat(e.price, other.price)),
+	return edit{change: e.change + ", and " + other.change, price: list.Distinct(slices.Concat(e.price, other.price)),
 		spec: func(spec *v1.PodSpec) { e.spec(spec); other.spec(spec) }}
 }
 
-// recounted returns the edits that change what hard spread constraints count. Without nodeTaintsPolicy Honor, they count a failed zone as
+// listRecountEdits returns the edits that change what hard spread constraints count. Without nodeTaintsPolicy Honor, they count a failed zone as
 // an empty domain, so that every other zone may have at most maxSkew pods. With fewer domains than minDomains, too, no domain may have more
 // than maxSkew.
-func recounted(spec *v1.PodSpec) []edit {
+func listRecountEdits(spec *v1.PodSpec) []edit {
 	of := func(holds func(*v1.TopologySpreadConstraint) bool, change func(*v1.TopologySpreadConstraint)) (keys []string, edited func(*v1.PodSpec)) {
 		each := func(spec *v1.PodSpec, do func(*v1.TopologySpreadConstraint)) {
 			for i := range spec.TopologySpreadConstraints {
@@ -165,14 +165,14 @@ func recounted(spec *v1.PodSpec) []edit {
 	if len(few) > 0 {
 		all = append(all, edit{"no minDomains in the spread over " + strings.Join(few, " and "), []string{"fewer domains than that will do"}, free})
 		if len(tainted) > 0 {
-			all = append(all, all[0].and(all[1]))
+			all = append(all, all[0].combine(all[1]))
 		}
 	}
 	return all
 }
 
-// priceOf says what it costs to make the rule soft.
-func priceOf(r rule.Rule) string {
+// priceOfSoftening says what it costs to make the rule soft.
+func priceOfSoftening(r rule.Rule) string {
 	switch r.Kind {
 	case rule.Affinity:
 		return "they may run apart from the pods that they want to be near"
@@ -182,9 +182,9 @@ func priceOf(r rule.Rule) string {
 	return "they may become uneven"
 }
 
-// placesIn returns the labels of places, such as topology.kubernetes.io/zone, that the node selector or the required node affinity names,
+// placeLabels returns the labels of places, such as topology.kubernetes.io/zone, that the node selector or the required node affinity names,
 // sorted. Other labels do not matter for a loss: pods for GPUs stay on nodes with GPUs.
-func placesIn(spec *v1.PodSpec) []string {
+func placeLabels(spec *v1.PodSpec) []string {
 	var keys []string
 	for key := range spec.NodeSelector {
 		keys = append(keys, key)
@@ -196,13 +196,13 @@ func placesIn(spec *v1.PodSpec) []string {
 			}
 		}
 	}
-	keys = list.Where(keys, func(key string) bool { return topology.IsPlace(key) || key == v1.LabelHostname })
+	keys = list.Where(keys, func(key string) bool { return topology.IsTopologyLabel(key) || key == v1.LabelHostname })
 	slices.Sort(keys)
 	return slices.Compact(keys)
 }
 
-// nested returns the JSON of an object with the value at the path, such as spec.template.spec.
-func nested(path string, value any) []byte {
+// nestedJSON returns the JSON of an object with the value at the path, such as spec.template.spec.
+func nestedJSON(path string, value any) []byte {
 	fields := strings.Split(path, ".")
 	for i := len(fields) - 1; i >= 0; i-- {
 		value = map[string]any{fields[i]: value}
@@ -214,19 +214,19 @@ func nested(path string, value any) []byte {
 	return data
 }
 
-// rescaled adds a patch of the annotation that otherwise prevents every rollout of the Deployment: its ReplicaSet has the size that the
+// fixReplicasAnnotation adds a patch of the annotation that otherwise prevents every rollout of the Deployment: its ReplicaSet has the size that the
 // Deployment asks for, but the annotation says that it was scaled for another size, as after a restore. It does nothing if there is no such
 // ReplicaSet.
-func (c *Change) rescaled(state *cluster.State, obj cluster.Object) {
+func (c *Change) fixReplicasAnnotation(state *cluster.State, obj cluster.Object) {
 	d, is := obj.(*appsv1.Deployment)
 	if !is {
 		return
 	}
-	set := controller.ScaledForOther(state, d)
+	set := controller.FindStuckScale(state, d)
 	if set == nil {
 		return
 	}
 	c.Price = append(c.Price, "its controller updates nothing before the annotation "+controller.DesiredReplicasAnnotation+" of its ReplicaSet is right, as the first command makes it")
-	c.patch(scenario.Target{Target: "replicaset/" + set.Name, Namespace: set.Namespace},
-		nested("metadata.annotations", map[string]any{controller.DesiredReplicasAnnotation: fmt.Sprint(*d.Spec.Replicas)}))
+	c.appendPatch(scenario.Target{Target: "replicaset/" + set.Name, Namespace: set.Namespace},
+		nestedJSON("metadata.annotations", map[string]any{controller.DesiredReplicasAnnotation: fmt.Sprint(*d.Spec.Replicas)}))
 }

@@ -21,7 +21,7 @@ import (
 // some loss strands pods.
 func (a *Answer) Claims() []claim.Claim {
 	var claims []claim.Claim
-	for _, t := range a.tried {
+	for _, t := range a.triedLosses {
 		c := claim.Claim{Says: fmt.Sprintf("after the plan the loss of %s strands %s", t.domain, words.Count(t.stranded, "pod")), Steps: slices.Clone(a.Steps)}
 		if len(a.Losses) == 0 {
 			c.Says = fmt.Sprintf("the loss of %s strands nobody", t.domain)
@@ -29,7 +29,7 @@ func (a *Answer) Claims() []claim.Claim {
 		c.Steps = append(c.Steps, t.step(a.Mode))
 		claims = append(claims, c)
 	}
-	for _, f := range a.fewer {
+	for _, f := range a.fewerNodes {
 		c := claim.Claim{Says: fmt.Sprintf("with one %s fewer the loss of %s strands %s", strings.TrimSpace(f.Group+" "+f.Zone), f.domain, words.Count(f.stranded, "pod")), Steps: slices.Clone(f.steps)}
 		c.Steps = append(c.Steps, f.tried.step(a.Mode))
 		claims = append(claims, c)
@@ -51,8 +51,8 @@ func (t *tried) step(mode node.FailureMode) scenario.Step {
 		Expect: &scenario.Expect{Workloads: t.workloads}}
 }
 
-// fewer is the plan without one node of an addition, and a loss that then strands pods.
-type fewer struct {
+// fewerNodesPlan is the plan without one node of an addition, and a loss that then strands pods.
+type fewerNodesPlan struct {
 	Addition
 	steps []scenario.Step
 	tried
@@ -60,16 +60,16 @@ type fewer struct {
 
 // tryFewer tries the plan with one node fewer in each group and zone, and returns, for each of these plans, the first loss that strands
 // pods.
-func (p *planner) tryFewer(ctx context.Context, answer *Answer) ([]fewer, error) {
-	var all []fewer
+func (p *planner) tryFewer(ctx context.Context, answer *Answer) ([]fewerNodesPlan, error) {
+	var all []fewerNodesPlan
 	for i, a := range answer.Add {
-		one := fewer{Addition: a, steps: slices.Clone(answer.Steps)}
+		one := fewerNodesPlan{Addition: a, steps: slices.Clone(answer.Steps)}
 		if a.Nodes--; a.Nodes > 0 {
 			one.steps[i] = a.step()
 		} else {
 			one.steps = slices.Delete(one.steps, i, i+1)
 		}
-		course, err := p.goOn()
+		course, err := p.startCourse()
 		if err != nil {
 			return nil, err
 		}
@@ -84,7 +84,7 @@ func (p *planner) tryFewer(ctx context.Context, answer *Answer) ([]fewer, error)
 		}
 		if at := slices.IndexFunc(losses, func(l loss) bool { return len(l.stranded) > 0 }); at >= 0 {
 			l := &losses[at]
-			owners := list.Set(l.stranded, func(pod strandedPod) cluster.Ref { return pod.owner })
+			owners := list.KeySet(l.stranded, func(pod strandedPod) cluster.Ref { return pod.owner })
 			one.tried = tried{l.domain, slices.Sorted(maps.Keys(l.nodes)), len(l.stranded), claim.WorkloadPods(l.state, owners)}
 			all = append(all, one)
 		}
@@ -92,15 +92,15 @@ func (p *planner) tryFewer(ctx context.Context, answer *Answer) ([]fewer, error)
 	return all, nil
 }
 
-// harmless returns the result of each loss, given that none strands a pod. It leaves out losses that take no pods.
-func (p *planner) harmless(losses []loss) []tried {
+// harmlessResults returns the result of each loss, given that none strands a pod. It leaves out losses that take no pods.
+func (p *planner) harmlessResults(losses []loss) []tried {
 	var all []tried
 	owner := p.state.Owners()
 	for i := range losses {
 		l := &losses[i]
 		owners := map[cluster.Ref]bool{}
 		for _, pod := range p.state.Pods {
-			if of := owner(pod); l.nodes[pod.Spec.NodeName] && cluster.Active(pod) && of.Kind != "DaemonSet" {
+			if of := owner(pod); l.nodes[pod.Spec.NodeName] && cluster.IsActive(pod) && of.Kind != "DaemonSet" {
 				owners[of] = true
 			}
 		}
@@ -111,8 +111,8 @@ func (p *planner) harmless(losses []loss) []tried {
 	return all
 }
 
-// triedOf returns the result of each loss that stranded pods without the plan.
-func (a *Answer) triedOf(losses []loss) []tried {
+// resultsOf returns the result of each loss that stranded pods without the plan.
+func (a *Answer) resultsOf(losses []loss) []tried {
 	var all []tried
 	for _, l := range losses {
 		at := slices.IndexFunc(a.Losses, func(d Loss) bool { return d.Level == l.level && d.Domain == l.domain })

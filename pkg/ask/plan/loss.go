@@ -59,7 +59,7 @@ func (p *planner) loseEach(ctx context.Context, from *simulation.Result, wanted 
 		}
 		for _, f := range analysis.Levels[0].Failures {
 			if wanted(f.Domains[0]) {
-				all = append(all, loss{level: level, domain: f.Domains[0], nodes: list.Set(f.Nodes, func(name string) string { return name }), needs: map[int]int{}})
+				all = append(all, loss{level: level, domain: f.Domains[0], nodes: list.KeySet(f.Nodes, func(name string) string { return name }), needs: map[int]int{}})
 			}
 		}
 	}
@@ -68,13 +68,13 @@ func (p *planner) loseEach(ctx context.Context, from *simulation.Result, wanted 
 		each.Progress = func(last, done int) { p.opts.Progress("loss of "+all[last].domain, done, len(all)) }
 	}
 	return all, p.worlds.Each(ctx, len(all), each, func(ctx context.Context, w world.World, i int) error {
-		return p.lose(ctx, w, from, &all[i])
+		return p.loseDomain(ctx, w, from, &all[i])
 	})
 }
 
-// lose loses one domain after the last step of the result, by a step that fails its nodes.
-func (p *planner) lose(ctx context.Context, w world.World, from *simulation.Result, l *loss) error {
-	course, err := simulation.GoOn(w, from, simulation.Options{})
+// loseDomain loses one domain after the last step of the result, by a step that fails its nodes.
+func (p *planner) loseDomain(ctx context.Context, w world.World, from *simulation.Result, l *loss) error {
+	course, err := simulation.Continue(w, from, simulation.Options{})
 	if err != nil {
 		return err
 	}
@@ -87,17 +87,17 @@ func (p *planner) lose(ctx context.Context, w world.World, from *simulation.Resu
 	for _, pending := range step.Pending {
 		l.messages[pending.Pod.UID] = pending.Message
 	}
-	l.refuse(step.Pending)
+	l.addRefusals(step.Pending)
 	l.autoscaling = step.Autoscaling
-	l.stranded, l.unreplaced = p.strandedIn(l.state)
+	l.stranded, l.unreplaced = p.findStranded(l.state)
 	l.open = len(l.stranded) > 0
 	return nil
 }
 
-// refuse adds the plugins that refuse nodes to the Pending pods.
-func (l *loss) refuse(waiting []placement.Pending) {
+// addRefusals adds the plugins that refuse nodes to the Pending pods.
+func (l *loss) addRefusals(waiting []placement.Pending) {
 	for _, pending := range waiting {
-		plugins := list.Set(pending.Reasons, func(r placement.Reason) string { return r.Plugin })
+		plugins := list.KeySet(pending.Reasons, func(r placement.Reason) string { return r.Plugin })
 		maps.Copy(plugins, l.refusedBy[pending.Pod.UID])
 		l.refusedBy[pending.Pod.UID] = plugins
 	}
@@ -107,14 +107,14 @@ func lastState(result *simulation.Result) *cluster.State {
 	return result.Steps[len(result.Steps)-1].State
 }
 
-// strandedIn returns the stranded pods of the state: pods that are Pending, or wait on their node for a volume, in the place of a pod that
+// findStranded returns the stranded pods of the state: pods that are Pending, or wait on their node for a volume, in the place of a pod that
 // runs today. Where a name lasts, as in a StatefulSet, places are compared by name. Otherwise only numbers count: if 2 pods of a Deployment
 // fewer have a node than today, at most 2 of its newly Pending pods are stranded. unreplaced is the number of present pods that nothing
 // replaces, without pods of DaemonSets, which live and die with their nodes, and without pods whose work is lost.
-func (p *planner) strandedIn(state *cluster.State) (all []strandedPod, unreplaced int) {
-	now := state.Crews()
-	for _, owner := range sortedOwners(p.before) {
-		was, is := p.before[owner], now[owner]
+func (p *planner) findStranded(state *cluster.State) (all []strandedPod, unreplaced int) {
+	now := state.PodsByWorkload()
+	for _, owner := range sortedOwners(p.crewsBefore) {
+		was, is := p.crewsBefore[owner], now[owner]
 		short := 0
 		var named, waiting []*v1.Pod
 		for id, pod := range was.Placed {
@@ -137,24 +137,24 @@ func (p *planner) strandedIn(state *cluster.State) (all []strandedPod, unreplace
 				waiting = append(waiting, pod)
 			}
 		}
-		byName(named)
-		byName(waiting)
+		sortByName(named)
+		sortByName(waiting)
 		stranded := slices.Concat(named, waiting[:max(0, min(short, len(waiting)))])
 		for _, pod := range stranded {
 			all = append(all, strandedPod{owner, pod})
 		}
 		if owner.Kind != "DaemonSet" && !slices.ContainsFunc(slices.Collect(maps.Values(was.Placed)), p.losesWork) {
-			unreplaced += max(0, was.Lost(owner, is)-len(stranded))
+			unreplaced += max(0, was.CountLost(owner, is)-len(stranded))
 		}
 	}
 	return all, unreplaced
 }
 
-func byName(pods []*v1.Pod) {
+func sortByName(pods []*v1.Pod) {
 	slices.SortFunc(pods, func(a, b *v1.Pod) int { return cmp.Compare(a.Name, b.Name) })
 }
 
-func sortedOwners(crews map[cluster.Ref]cluster.Crew) []cluster.Ref {
+func sortedOwners(crews map[cluster.Ref]cluster.WorkloadPods) []cluster.Ref {
 	owners := make([]cluster.Ref, 0, len(crews))
 	for owner := range crews {
 		owners = append(owners, owner)
@@ -165,15 +165,15 @@ func sortedOwners(crews map[cluster.Ref]cluster.Crew) []cluster.Ref {
 	return owners
 }
 
-// describe returns the losses that strand pods, the most pods first.
-func (p *planner) describe(losses []loss) []Loss {
+// describeLosses returns the losses that strand pods, the most pods first.
+func (p *planner) describeLosses(losses []loss) []Loss {
 	var all []Loss
 	for _, l := range losses {
 		if len(l.stranded) == 0 {
 			continue
 		}
 		d := Loss{Level: l.level, Domain: l.domain, Stranded: len(l.stranded), Blocked: len(l.blocked), Open: l.open, owners: map[cluster.Ref]bool{}}
-		for _, group := range list.Group(l.stranded, func(pod strandedPod) cluster.Ref { return pod.owner }) {
+		for _, group := range list.GroupBy(l.stranded, func(pod strandedPod) cluster.Ref { return pod.owner }) {
 			d.owners[group[0].owner] = true
 			d.Workloads = append(d.Workloads, Workload{group[0].owner.Workload(), len(group)})
 		}
@@ -188,13 +188,13 @@ func (p *planner) describe(losses []loss) []Loss {
 	return all
 }
 
-// left returns the pods that the losses strand, by loss and workload, with a message for each.
-func (p *planner) left(losses []loss) []Left {
+// listLeft returns the pods that the losses strand, by loss and workload, with a message for each.
+func (p *planner) listLeft(losses []loss) []Left {
 	var all []Left
 	for _, l := range losses {
-		for _, group := range list.Group(l.stranded, func(pod strandedPod) cluster.Ref { return pod.owner }) {
+		for _, group := range list.GroupBy(l.stranded, func(pod strandedPod) cluster.Ref { return pod.owner }) {
 			ref := group[0].owner.Workload()
-			message := cmp.Or(p.lostVolume(&l, group[0].Pod), p.triedFor(group[0].owner), l.messages[group[0].UID])
+			message := cmp.Or(p.lostVolume(&l, group[0].Pod), p.explainStuckPatch(group[0].owner), l.messages[group[0].UID])
 			all = append(all, Left{ref, l.level, l.domain, len(group), message})
 		}
 	}

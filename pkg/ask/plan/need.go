@@ -33,9 +33,9 @@ func (p *planner) findNeeds(ctx context.Context, losses []loss) error {
 		}
 	}
 	return p.worlds.Each(ctx, len(stranding), each, func(ctx context.Context, w world.World, i int) error {
-		w.Hook(world.Hooks{})
-		n := &need{planner: p, world: w, loss: stranding[i], state: stranding[i].state, rest: stranding[i].stranded}
-		return n.find(ctx)
+		w.SetHooks(world.Hooks{})
+		n := &need{planner: p, world: w, loss: stranding[i], state: stranding[i].state, stillStranded: stranding[i].stranded}
+		return n.findGroups(ctx)
 	})
 }
 
@@ -44,24 +44,24 @@ type need struct {
 	*planner
 	world world.World
 	*loss
-	// state is the cluster after the loss, with the nodes that were found so far, and [need.rest] are the pods that are still stranded
+	// state is the cluster after the loss, with the nodes that were found so far, and [need.stillStranded] are the pods that are still stranded
 	// there.
-	state *cluster.State
-	rest  []strandedPod
+	state         *cluster.State
+	stillStranded []strandedPod
 }
 
-// find joins nodes of one group after another: first of the group that most of the stranded pods could use, and among such groups of the
+// findGroups joins nodes of one group after another: first of the group that most of the stranded pods could use, and among such groups of the
 // cheapest.
-func (n *need) find(ctx context.Context) error {
+func (n *need) findGroups(ctx context.Context) error {
 	tried := map[int]bool{}
-	for len(n.rest) > 0 {
+	for len(n.stillStranded) > 0 {
 		best, most := -1, 0
 		for g := range n.groups {
-			usable := len(n.usersOf(g))
-			if tried[g] || n.groups[g].Kept || usable == 0 || !n.servedBy(g) {
+			usable := len(n.podsThatCanUse(g))
+			if tried[g] || n.groups[g].Kept || usable == 0 || !n.groupServes(g) {
 				continue
 			}
-			if usable > most || usable == most && n.cheaper(g, best) {
+			if usable > most || usable == most && n.isCheaper(g, best) {
 				best, most = g, usable
 			}
 		}
@@ -69,39 +69,39 @@ func (n *need) find(ctx context.Context) error {
 			break
 		}
 		tried[best] = true
-		if len(n.zonesOf(best)) == 0 { // the loss takes the only node of the group, so there is no node to copy: the whole plan tries the new ones
-			users := n.usersOf(best)
-			n.needs[best] += n.nodesFor(best, users)
-			n.rest = list.Without(n.rest, func(pod strandedPod) bool { return slices.Contains(users, pod) })
+		if len(n.remainingZones(best)) == 0 { // the loss takes the only node of the group, so there is no node to copy: the whole plan tries the new ones
+			users := n.podsThatCanUse(best)
+			n.needs[best] += n.minNodesFor(best, users)
+			n.stillStranded = list.Without(n.stillStranded, func(pod strandedPod) bool { return slices.Contains(users, pod) })
 			continue
 		}
-		if err := n.take(ctx, best); err != nil {
+		if err := n.joinGroup(ctx, best); err != nil {
 			return err
 		}
 	}
-	n.blocked, n.open = n.rest, false
+	n.blocked, n.open = n.stillStranded, false
 	return nil
 }
 
-// cheaper reports whether the group's nodes cost less than the other's; false if one of the prices is not known.
-func (n *need) cheaper(g, other int) bool {
+// isCheaper reports whether the group's nodes cost less than the other's; false if one of the prices is not known.
+func (n *need) isCheaper(g, other int) bool {
 	a, b := &n.groups[g], &n.groups[other]
 	return a.Priced && b.Priced && cmp.Less(a.Price, b.Price)
 }
 
-// zonesOf returns the zones in which the loss leaves nodes of the group.
-func (n *need) zonesOf(g int) []int {
+// remainingZones returns the zones in which the loss leaves nodes of the group.
+func (n *need) remainingZones(g int) []int {
 	var zones []int
 	for z := range n.groups[g].Zones {
-		if n.like(g, z, n.level, n.domain) != nil {
+		if n.templateNode(g, z, n.level, n.domain) != nil {
 			zones = append(zones, z)
 		}
 	}
 	return zones
 }
 
-// servedBy reports whether new nodes of the group survive the loss in some zone.
-func (n *need) servedBy(g int) bool {
+// groupServes reports whether new nodes of the group survive the loss in some zone.
+func (n *need) groupServes(g int) bool {
 	for z := range n.groups[g].Zones {
 		if n.serves(g, z, n.loss) {
 			return true
@@ -110,9 +110,9 @@ func (n *need) servedBy(g int) bool {
 	return false
 }
 
-// usersOf returns the stranded pods that could use a node of the group: its labels attract them, and its taints do not repel them.
-func (n *need) usersOf(g int) []strandedPod {
-	return list.Where(n.rest, func(pod strandedPod) bool {
+// podsThatCanUse returns the stranded pods that could use a node of the group: its labels attract them, and its taints do not repel them.
+func (n *need) podsThatCanUse(g int) []strandedPod {
+	return list.Where(n.stillStranded, func(pod strandedPod) bool {
 		return pod.Spec.NodeName == "" && slices.ContainsFunc(n.groups[g].Zones, func(zone capacity.ZoneNodes) bool {
 			like := zone.Nodes[0]
 			return !cluster.Repels(like, pod.Pod) && cluster.Attracts(like, pod.Pod)
@@ -120,10 +120,10 @@ func (n *need) usersOf(g int) []strandedPod {
 	})
 }
 
-// take joins the fewest nodes of the group that help as many pods as any number of them does. It doubles the number as long as more nodes
+// joinGroup joins the fewest nodes of the group that help as many pods as any number of them does. It doubles the number as long as more nodes
 // help more pods, or as long as the nodes of a zone are full, since other pods may have taken the room first. Then it bisects the number.
-func (n *need) take(ctx context.Context, g int) error {
-	users := n.usersOf(g)
+func (n *need) joinGroup(ctx context.Context, g int) error {
+	users := n.podsThatCanUse(g)
 	type try struct {
 		nodes   int
 		state   *cluster.State
@@ -132,20 +132,20 @@ func (n *need) take(ctx context.Context, g int) error {
 	}
 	join := func(nodes int) (try, error) {
 		var record world.Record
-		state, err := n.joined(ctx, g, nodes, &record)
+		state, err := n.joinNodes(ctx, g, nodes, &record)
 		if err != nil {
 			return try{}, err
 		}
-		stranded, _ := n.strandedIn(state)
+		stranded, _ := n.findStranded(state)
 		return try{nodes, state, stranded, record.Pending}, nil
 	}
-	guess := n.nodesFor(g, users)
+	guess := n.minNodesFor(g, users)
 	best, err := join(guess)
 	if err != nil {
 		return err
 	}
 	low, last := 0, best
-	for most := n.mostOf(g, users); len(last.rest) > len(n.rest)-len(users) && last.nodes < most; {
+	for most := n.maxNodesFor(g, users); len(last.rest) > len(n.stillStranded)-len(users) && last.nodes < most; {
 		more, err := join(min(2*last.nodes, most))
 		if err != nil {
 			return err
@@ -157,11 +157,11 @@ func (n *need) take(ctx context.Context, g int) error {
 		}
 		last = more
 	}
-	if len(best.rest) >= len(n.rest) {
-		n.refuse(last.waiting)
+	if len(best.rest) >= len(n.stillStranded) {
+		n.addRefusals(last.waiting)
 		return nil // the group helps no pod
 	}
-	if len(best.rest) == len(n.rest)-len(users) {
+	if len(best.rest) == len(n.stillStranded)-len(users) {
 		low = max(low, guess-1) // fewer nodes have too few resources for all of them
 	}
 	for best.nodes-low > 1 {
@@ -176,15 +176,15 @@ func (n *need) take(ctx context.Context, g int) error {
 		}
 	}
 	n.needs[g] += best.nodes
-	n.state, n.rest = best.state, best.rest
-	n.refuse(best.waiting)
+	n.state, n.stillStranded = best.state, best.rest
+	n.addRefusals(best.waiting)
 	return nil
 }
 
-// mostOf returns a number of nodes with which each pod that could use one has a node for itself, including the pods that are Pending today.
-func (n *need) mostOf(g int, users []strandedPod) int {
+// maxNodesFor returns a number of nodes with which each pod that could use one has a node for itself, including the pods that are Pending today.
+func (n *need) maxNodesFor(g int, users []strandedPod) int {
 	most := len(users)
-	for _, of := range n.before {
+	for _, of := range n.crewsBefore {
 		for _, pod := range of.Waiting {
 			if like := n.groups[g].Zones[0].Nodes[0]; !cluster.Repels(like, pod) && cluster.Attracts(like, pod) {
 				most++
@@ -197,7 +197,7 @@ func (n *need) mostOf(g int, users []strandedPod) int {
 // isFull reports whether one of the pods finds no room on the new nodes of some zone, so that more of them may help. If a pod has room in
 // every zone, a rule keeps it away.
 func (n *need) isFull(state *cluster.State, pods []strandedPod) bool {
-	old := list.Set(n.state.Nodes, func(node *v1.Node) string { return node.Name })
+	old := list.KeySet(n.state.Nodes, func(node *v1.Node) string { return node.Name })
 	free, zoneOf := map[string]v1.ResourceList{}, map[string]string{}
 	for _, node := range state.Nodes {
 		if !old[node.Name] {
@@ -205,7 +205,7 @@ func (n *need) isFull(state *cluster.State, pods []strandedPod) bool {
 		}
 	}
 	for _, pod := range state.Pods {
-		if has, is := free[pod.Spec.NodeName]; is && !cluster.Terminal(pod) {
+		if has, is := free[pod.Spec.NodeName]; is && !cluster.IsTerminal(pod) {
 			free[pod.Spec.NodeName] = quota.Subtract(has, podRequests(pod))
 		}
 	}
@@ -219,29 +219,29 @@ func (n *need) isFull(state *cluster.State, pods []strandedPod) bool {
 	})
 }
 
-// joined returns the cluster after the loss with that many nodes of the group, spread over its remaining zones, once nothing moves any
+// joinNodes returns the cluster after the loss with that many nodes of the group, spread over its remaining zones, once nothing moves any
 // more.
-func (n *need) joined(ctx context.Context, g, nodes int, to *world.Record) (*cluster.State, error) {
-	zones := n.zonesOf(g)
+func (n *need) joinNodes(ctx context.Context, g, nodes int, to *world.Record) (*cluster.State, error) {
+	zones := n.remainingZones(g)
 	n.world.Reset()
 	state := n.state
-	for i, count := range spread(nodes, zones) {
+	for i, count := range divideEvenly(nodes, zones) {
 		if count == 0 {
 			continue
 		}
 		var err error
-		if state, err = joined(ctx, n.world, state, n.like(g, zones[i], n.level, n.domain), count); err != nil {
+		if state, err = addNodesLike(ctx, n.world, state, n.templateNode(g, zones[i], n.level, n.domain), count); err != nil {
 			return nil, err
 		}
 	}
 	return n.world.Settle(ctx, state, to)
 }
 
-// nodesFor returns a lower bound on the group's nodes that the pods need, by resources alone. Each node also runs the DaemonSets' pods.
-func (n *need) nodesFor(g int, pods []strandedPod) int {
-	free := n.emptyNodeOf(g, n.state)
+// minNodesFor returns a lower bound on the group's nodes that the pods need, by resources alone. Each node also runs the DaemonSets' pods.
+func (n *need) minNodesFor(g int, pods []strandedPod) int {
+	free := n.emptyNodeResources(g, n.state)
 	nodes := 1
-	for name, sum := range requestsOf(pods) {
+	for name, sum := range sumRequests(pods) {
 		if has := free[name]; has.Sign() > 0 {
 			nodes = max(nodes, ceil(sum.AsApproximateFloat64()/has.AsApproximateFloat64()))
 		}

@@ -70,9 +70,9 @@ type Answer struct {
 	// Unfinished means that the search ended before it knew whether more nodes or other patches help the pods in Left.
 	Unfinished bool `json:"unfinished,omitempty"`
 	// Steps add the nodes and make the changes, as steps of a scenario.
-	Steps []scenario.Step `json:"-"`
-	tried []tried
-	fewer []fewer
+	Steps       []scenario.Step `json:"-"`
+	triedLosses []tried
+	fewerNodes  []fewerNodesPlan
 }
 
 // Loss is a domain whose loss strands pods.
@@ -144,56 +144,56 @@ const maxRounds = 12
 func Find(ctx context.Context, base *simulation.Result, opts Options) (*Answer, error) {
 	p := &planner{opts: opts, worlds: simulation.NewWorlds(base.Scenario), base: base, state: lastState(base)}
 	defer p.worlds.Close()
-	p.before, p.losesWork = p.state.Crews(), p.state.LosesWork()
+	p.crewsBefore, p.losesWork = p.state.PodsByWorkload(), p.state.LosesWork()
 	answer := &Answer{Survive: opts.Survive, Mode: opts.Mode, Nodes: len(p.state.Nodes)}
 	losses, err := p.loseEach(ctx, base, func(string) bool { return true })
 	if err != nil {
-		return p.partly(ctx, answer, losses, err)
+		return p.interruptedAnswer(ctx, answer, losses, err)
 	}
-	p.sumUp(answer, losses)
+	p.countLosses(answer, losses)
 	if p.groups, err = capacity.GroupsOf(p.state.Nodes, p.state.Pods, p.state.ResourceSlices, base.Scenario.LevelKeys); err != nil {
 		return nil, err
 	}
 	if err := p.findNeeds(ctx, losses); err != nil {
-		return p.partly(ctx, answer, losses, err)
+		return p.interruptedAnswer(ctx, answer, losses, err)
 	}
-	answer.Losses, answer.Autoscaled = p.describe(losses), autoscaledAfter(losses)
+	answer.Losses, answer.Autoscaled = p.describeLosses(losses), autoscaledAfter(losses)
 	if base.Scenario.Autoscaler == nil {
-		answer.AtLeast = p.atLeast(losses)
+		answer.AtLeast = p.minNewNodes(losses)
 	}
 	if len(answer.Losses) == 0 {
-		answer.tried = p.harmless(losses)
+		answer.triedLosses = p.harmlessResults(losses)
 	} else {
-		p.change(losses)
-		if err := p.grow(ctx, losses, answer); err != nil {
-			return p.partly(ctx, answer, losses, err)
+		p.choosePatches(losses)
+		if err := p.growPlan(ctx, losses, answer); err != nil {
+			return p.interruptedAnswer(ctx, answer, losses, err)
 		}
 	}
 	return answer, nil
 }
 
-// sumUp counts the losses that were tried, and the most pods that nothing replaces after one.
-func (p *planner) sumUp(answer *Answer, losses []loss) {
+// countLosses counts the losses that were tried, and the most pods that nothing replaces after one.
+func (p *planner) countLosses(answer *Answer, losses []loss) {
 	answer.Domains = len(losses)
 	for _, l := range losses {
 		answer.Unreplaced = max(answer.Unreplaced, l.unreplaced)
 	}
 }
 
-// partly returns what is known when the context has ended: what the losses that were tried strand, and how many nodes any plan needs. A
+// interruptedAnswer returns what is known when the context has ended: what the losses that were tried strand, and how many nodes any plan needs. A
 // loss whose search for nodes has not ended is Open, and needs no nodes in this count.
-func (p *planner) partly(ctx context.Context, answer *Answer, losses []loss, err error) (*Answer, error) {
+func (p *planner) interruptedAnswer(ctx context.Context, answer *Answer, losses []loss, err error) (*Answer, error) {
 	of := len(losses)
 	losses = list.Where(losses, func(l loss) bool { return l.state != nil })
 	if ctx.Err() == nil || len(losses) == 0 {
 		return nil, err
 	}
-	p.sumUp(answer, losses)
+	p.countLosses(answer, losses)
 	if p.base.Partial = fmt.Sprintf("interrupted after %d of %s", len(losses), words.Pick(of, "1 loss", fmt.Sprintf("%d losses", of))); len(losses) == of {
 		p.base.Partial = fmt.Sprintf("interrupted before it was known what would do; %s tried", words.Pick(of, "the 1 loss was", fmt.Sprintf("all %d losses were", of)))
 	}
 	if answer.Losses == nil { // otherwise they were described before the plan was tried
-		answer.Losses, answer.AtLeast = p.describe(losses), p.atLeast(losses)
+		answer.Losses, answer.AtLeast = p.describeLosses(losses), p.minNewNodes(losses)
 	}
 	if answer.AtLeast > 0 {
 		p.base.Partial += fmt.Sprintf("; at least %s needed", words.Pick(answer.AtLeast, "1 node is", fmt.Sprintf("%d nodes are", answer.AtLeast)))
@@ -206,10 +206,10 @@ type planner struct {
 	opts   Options
 	worlds *simulation.Worlds
 	base   *simulation.Result
-	// state is the present cluster, to which nodes are added, and [planner.before] the pods of each workload in it.
-	state  *cluster.State
-	before map[cluster.Ref]cluster.Crew
-	groups []capacity.NodeGroup
+	// state is the present cluster, to which nodes are added, and [planner.crewsBefore] the pods of each workload in it.
+	state       *cluster.State
+	crewsBefore map[cluster.Ref]cluster.WorkloadPods
+	groups      []capacity.NodeGroup
 	// losesWork reports whether the work of a present pod is lost with the pod.
 	losesWork func(*v1.Pod) bool
 	// attempts are the searches for patches, one for each workload with a pod that no node helps, in the order in which these workloads
@@ -217,13 +217,13 @@ type planner struct {
 	attempts []*attempt
 }
 
-// grow places the nodes that the losses need, tries them with the patches, and extends both until they strand nobody except pods that
+// growPlan places the nodes that the losses need, tries them with the patches, and extends both until they strand nobody except pods that
 // neither helps. Until nothing grows any more, it tries only the losses that strand pods; then it tries all. At the end it completes the
 // answer.
-func (p *planner) grow(ctx context.Context, losses []loss, answer *Answer) error {
+func (p *planner) growPlan(ctx context.Context, losses []loss, answer *Answer) error {
 	for round, all := 1, allStrand(losses); ; round++ {
-		placed := p.place(losses)
-		with, err := p.join(ctx, placed)
+		placed := p.placeNodes(losses)
+		with, err := p.runPlan(ctx, placed)
 		if err != nil {
 			return err
 		}
@@ -234,9 +234,9 @@ func (p *planner) grow(ctx context.Context, losses []loss, answer *Answer) error
 			return err
 		}
 		grew := false
-		if round < maxRounds && stranding(again) {
+		if round < maxRounds && anyStrands(again) {
 			var replaced bool
-			if losses, grew, replaced, err = p.growBy(ctx, losses, again, placed); err != nil {
+			if losses, grew, replaced, err = p.addNeeds(ctx, losses, again, placed); err != nil {
 				return err
 			}
 			if replaced {
@@ -249,25 +249,25 @@ func (p *planner) grow(ctx context.Context, losses []loss, answer *Answer) error
 		case !all:
 			all = true
 		default:
-			answer.Left, answer.tried, answer.Raise = p.left(again), answer.triedOf(again), p.exceeded(again)
+			answer.Left, answer.triedLosses, answer.Raise = p.listLeft(again), answer.resultsOf(again), p.exceededMaxima(again)
 			answer.Unfinished = round >= maxRounds && len(answer.Left) > 0
 			p.conclude(answer, placed)
-			if answer.More() == answer.AtLeast && len(answer.Left) == 0 {
-				answer.fewer, err = p.tryFewer(ctx, answer)
+			if answer.CountNewNodes() == answer.AtLeast && len(answer.Left) == 0 {
+				answer.fewerNodes, err = p.tryFewer(ctx, answer)
 			}
 			return err
 		}
 	}
 }
 
-// growBy adds to the needs of each loss the nodes that it still lacked when it was tried again, and goes on to other patches for pods that
+// addNeeds adds to the needs of each loss the nodes that it still lacked when it was tried again, and goes on to other patches for pods that
 // no node helped. It reports whether the plan grew, and whether a patch replaced another one. Losses may gain an element: the loss of a new
 // node onto which pods have moved.
-func (p *planner) growBy(ctx context.Context, losses, again []loss, placed [][]int) (_ []loss, grew, replaced bool, err error) {
+func (p *planner) addNeeds(ctx context.Context, losses, again []loss, placed [][]int) (_ []loss, grew, replaced bool, err error) {
 	if err := p.findNeeds(ctx, again); err != nil {
 		return nil, false, false, err
 	}
-	other, replaced := p.change(again)
+	other, replaced := p.choosePatches(again)
 	if replaced { // what these losses lack is known only once the patches are settled
 		return losses, true, true, nil
 	}
@@ -279,7 +279,7 @@ func (p *planner) growBy(ctx context.Context, losses, again []loss, placed [][]i
 			losses = append(losses, loss{level: again[i].level, domain: again[i].domain, needs: map[int]int{}})
 		}
 		for g, n := range again[i].needs {
-			losses[at].needs[g] = p.outside(placed[g], g, &again[i]) + n
+			losses[at].needs[g] = p.countOutside(placed[g], g, &again[i]) + n
 			grew = grew || n > 0
 		}
 		if len(losses[at].stranded) == 0 { // each further round tries this loss
@@ -293,7 +293,7 @@ func allStrand(losses []loss) bool {
 	return !slices.ContainsFunc(losses, func(l loss) bool { return len(l.stranded) == 0 })
 }
 
-func stranding(losses []loss) bool {
+func anyStrands(losses []loss) bool {
 	return slices.ContainsFunc(losses, func(l loss) bool { return len(l.stranded) > 0 })
 }
 
@@ -306,7 +306,7 @@ func (p *planner) additions(placed [][]int) []Addition {
 			if n == 0 {
 				continue
 			}
-			a := Addition{Group: group.Name, Zone: group.Zones[z].Name, Nodes: n, Like: p.like(g, z, "", "").Name}
+			a := Addition{Group: group.Name, Zone: group.Zones[z].Name, Nodes: n, Like: p.templateNode(g, z, "", "").Name}
 			if group.Priced {
 				price := group.Price
 				a.Price = &price
@@ -325,7 +325,7 @@ func (a *Addition) step() scenario.Step {
 
 // conclude describes the nodes and the patches of the plan, and the steps that add and make them.
 func (p *planner) conclude(answer *Answer, placed [][]int) {
-	answer.Add, answer.Changes = p.additions(placed), p.changes()
+	answer.Add, answer.Changes = p.additions(placed), p.currentPatches()
 	sum, priced := 0.0, len(answer.Add) > 0
 	for _, a := range answer.Add {
 		answer.Steps = append(answer.Steps, a.step())
@@ -341,8 +341,8 @@ func (p *planner) conclude(answer *Answer, placed [][]int) {
 	}
 }
 
-// More returns the number of nodes that the plan adds.
-func (a *Answer) More() int {
+// CountNewNodes returns the number of nodes that the plan adds.
+func (a *Answer) CountNewNodes() int {
 	n := 0
 	for _, add := range a.Add {
 		n += add.Nodes
@@ -350,10 +350,10 @@ func (a *Answer) More() int {
 	return n
 }
 
-// MostLeft returns the largest number of pods that stay stranded after one loss.
-func (a *Answer) MostLeft() int {
+// MaxLeft returns the largest number of pods that stay stranded after one loss.
+func (a *Answer) MaxLeft() int {
 	most := 0
-	for _, group := range list.Group(a.Left, func(l Left) [2]string { return [2]string{l.Level, l.Domain} }) {
+	for _, group := range list.GroupBy(a.Left, func(l Left) [2]string { return [2]string{l.Level, l.Domain} }) {
 		n := 0
 		for _, l := range group {
 			n += l.Pods

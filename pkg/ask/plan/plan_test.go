@@ -155,11 +155,11 @@ func TestPlansHold(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if answer.AtLeast > answer.More() && len(answer.Left) == 0 {
-			t.Errorf("seed %d: %d nodes do, and at least %d are needed", seed, answer.More(), answer.AtLeast)
+		if answer.AtLeast > answer.CountNewNodes() && len(answer.Left) == 0 {
+			t.Errorf("seed %d: %d nodes do, and at least %d are needed", seed, answer.CountNewNodes(), answer.AtLeast)
 		}
 		before := running(base.Steps[len(base.Steps)-1].State)
-		if answer.More() > 0 {
+		if answer.CountNewNodes() > 0 {
 			plans++
 		}
 		for _, domain := range []string{"a", "b", "c"} {
@@ -171,7 +171,7 @@ func TestPlansHold(t *testing.T) {
 					lefts++
 				}
 			}
-			short := missing(before, last(t, base.Scenario.Ask(append(answer.Steps, fails)...)))
+			short := countMissing(before, runToLastState(t, base.Scenario.AppendQuestion(append(answer.Steps, fails)...)))
 			if diff := cmp.Diff(left, short); diff != "" {
 				t.Errorf("seed %d, %s of zone %s after the plan (-said +run):\n%s\n%s\n%s", seed, mode, domain, diff, describe(answer), text)
 			}
@@ -182,7 +182,7 @@ func TestPlansHold(t *testing.T) {
 				}
 			}
 			sum := 0
-			for _, n := range missing(before, last(t, base.Scenario.Ask(fails))) {
+			for _, n := range countMissing(before, runToLastState(t, base.Scenario.AppendQuestion(fails))) {
 				sum += n
 			}
 			if now != sum {
@@ -195,7 +195,7 @@ func TestPlansHold(t *testing.T) {
 	}
 }
 
-func last(t *testing.T, s *scenario.Scenario) *cluster.State {
+func runToLastState(t *testing.T, s *scenario.Scenario) *cluster.State {
 	t.Helper()
 	result, err := simulation.Run(t.Context(), s, simulation.Options{})
 	if err != nil {
@@ -215,8 +215,8 @@ func running(state *cluster.State) map[string]int {
 	return n
 }
 
-// missing returns how many pods of each workload no longer run.
-func missing(before map[string]int, state *cluster.State) map[string]int {
+// countMissing returns how many pods of each workload no longer run.
+func countMissing(before map[string]int, state *cluster.State) map[string]int {
 	now, fewer := running(state), map[string]int{}
 	for owner, n := range before {
 		if n > now[owner] {

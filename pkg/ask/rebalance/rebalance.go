@@ -94,20 +94,20 @@ type Stuck struct {
 // Run finds moves after the last step of the result, in a world of its scenario. If the context ends, the answer has the moves found by
 // then, and is nil if no deletion was tried; the result then says that it is partial.
 func Run(ctx context.Context, w *world.Cluster, result *simulation.Result, opts Options) (*Answer, error) {
-	course, err := simulation.GoOn(w, result, simulation.Options{})
+	course, err := simulation.Continue(w, result, simulation.Options{})
 	if err != nil {
 		return nil, err
 	}
-	r := &rebalance{Options: opts, course: course, answer: &Answer{Goal: opts.Goal, Level: opts.Level, Moves: []Move{}}, failed: map[cluster.Ref]map[string]string{}, start: course.State().Crews()}
-	gaps := r.measure(course.State())
-	r.answer.Before = sum(gaps)
-	for len(r.answer.Moves) < opts.Moves && sum(gaps) > 0 {
-		next, err := r.move(ctx, gaps)
+	r := &rebalancing{Options: opts, course: course, answer: &Answer{Goal: opts.Goal, Level: opts.Level, Moves: []Move{}}, failedDeletions: map[cluster.Ref]map[string]string{}, crewsAtStart: course.State().PodsByWorkload()}
+	gaps := r.findGaps(course.State())
+	r.answer.Before = sumGaps(gaps)
+	for len(r.answer.Moves) < opts.Moves && sumGaps(gaps) > 0 {
+		next, err := r.makeMove(ctx, gaps)
 		if err != nil && (ctx.Err() == nil || r.answer.Tried == 0) {
 			return nil, err
 		} else if err != nil {
 			result.Partial = fmt.Sprintf("interrupted after %s of at most %d, of %s tried", words.Count(len(r.answer.Moves), "move"), opts.Moves, words.Count(r.answer.Tried, "deletion"))
-			r.conclude(gaps)
+			r.fillAnswer(gaps)
 			r.answer.More, r.answer.Stuck = true, nil // not all pods of these workloads were tried
 			return r.answer, err
 		}
@@ -119,17 +119,17 @@ func Run(ctx context.Context, w *world.Cluster, result *simulation.Result, opts 
 			opts.Progress(len(r.answer.Moves), opts.Moves)
 		}
 	}
-	r.conclude(gaps)
+	r.fillAnswer(gaps)
 	return r.answer, nil
 }
 
-// conclude fills the answer with what is left, and why.
-func (r *rebalance) conclude(gaps []gap) {
+// fillAnswer fills the answer with what is left, and why.
+func (r *rebalancing) fillAnswer(gaps []gap) {
 	a := r.answer
-	a.After, a.Steps, a.End = sum(gaps), r.course.Did, r.course.State()
+	a.After, a.Steps, a.End = sumGaps(gaps), r.course.Did, r.course.State()
 	a.Fewest = len(a.Moves) == a.Before-a.After && r.Goal != Soft
 	for _, gap := range gaps {
-		why, tried := r.why(gap.workload)
+		why, tried := r.lastReason(gap.workload)
 		if !tried {
 			a.More = true
 			continue
@@ -138,16 +138,16 @@ func (r *rebalance) conclude(gaps []gap) {
 	}
 }
 
-// rebalance is the state of a search for moves.
-type rebalance struct {
+// rebalancing is the state of a search for moves.
+type rebalancing struct {
 	Options
-	course *simulation.Course
-	answer *Answer
-	failed map[cluster.Ref]map[string]string // why a deletion did not help, by workload and node
-	start  map[cluster.Ref]cluster.Crew
+	course          *simulation.Course
+	answer          *Answer
+	failedDeletions map[cluster.Ref]map[string]string // why a deletion did not help, by workload and node
+	crewsAtStart    map[cluster.Ref]cluster.WorkloadPods
 }
 
-func sum(gaps []gap) int {
+func sumGaps(gaps []gap) int {
 	all := 0
 	for _, g := range gaps {
 		all += g.pods
@@ -155,35 +155,35 @@ func sum(gaps []gap) int {
 	return all
 }
 
-// move makes the first move that helps, and returns the remaining gaps; nil if none helps.
-func (r *rebalance) move(ctx context.Context, gaps []gap) ([]gap, error) {
-	left := sum(gaps)
+// makeMove makes the first move that helps, and returns the remaining gaps; nil if none helps.
+func (r *rebalancing) makeMove(ctx context.Context, gaps []gap) ([]gap, error) {
+	left := sumGaps(gaps)
 	slices.SortStableFunc(gaps, func(a, b gap) int { return cmp.Or(cmp.Compare(b.pods, a.pods), a.workload.Compare(b.workload)) })
 	for _, g := range gaps {
 		for _, pod := range g.candidates {
-			if r.failed[g.workload][pod.Spec.NodeName] != "" {
+			if r.failedDeletions[g.workload][pod.Spec.NodeName] != "" {
 				continue
 			}
-			next, why, err := r.try(ctx, g.workload, pod, left)
+			next, why, err := r.tryDeletion(ctx, g.workload, pod, left)
 			if err != nil {
 				return nil, err
 			}
 			if next != nil {
-				clear(r.failed) // deletions that did not help may help now
+				clear(r.failedDeletions) // deletions that did not help may help now
 				return next, nil
 			}
-			if r.failed[g.workload] == nil {
-				r.failed[g.workload] = map[string]string{}
+			if r.failedDeletions[g.workload] == nil {
+				r.failedDeletions[g.workload] = map[string]string{}
 			}
-			r.failed[g.workload][pod.Spec.NodeName] = why
+			r.failedDeletions[g.workload][pod.Spec.NodeName] = why
 		}
 	}
 	return nil, nil
 }
 
-// why returns why a deletion of a pod of the workload did not help, and whether any was tried.
-func (r *rebalance) why(workload cluster.Ref) (string, bool) {
-	nodes := r.failed[workload]
+// lastReason returns why a deletion of a pod of the workload did not help, and whether any was tried.
+func (r *rebalancing) lastReason(workload cluster.Ref) (string, bool) {
+	nodes := r.failedDeletions[workload]
 	first := ""
 	for name := range nodes {
 		if first == "" || name < first {
@@ -193,8 +193,8 @@ func (r *rebalance) why(workload cluster.Ref) (string, bool) {
 	return nodes[first], len(nodes) > 0
 }
 
-// try deletes the pod. It returns the remaining gaps, or takes the deletion back and says why it is no better.
-func (r *rebalance) try(ctx context.Context, workload cluster.Ref, pod *v1.Pod, left int) ([]gap, string, error) {
+// tryDeletion deletes the pod. It returns the remaining gaps, or takes the deletion back and says why it is no better.
+func (r *rebalancing) tryDeletion(ctx context.Context, workload cluster.Ref, pod *v1.Pod, left int) ([]gap, string, error) {
 	before := r.course.State()
 	if _, err := node.Evict(before, pod); err != nil {
 		return nil, err.Error(), nil
@@ -203,38 +203,38 @@ func (r *rebalance) try(ctx context.Context, workload cluster.Ref, pod *v1.Pod, 
 	name := fmt.Sprintf("move %d: delete %s", did+1, cluster.RefTo(pod).Qualified())
 	step, err := r.course.Do(ctx, scenario.Step{Name: name, Delete: &scenario.Delete{Targets: []string{"pod/" + pod.Name}, Namespace: pod.Namespace}})
 	if err != nil {
-		return nil, "", errors.Join(err, r.course.Back(did))
+		return nil, "", errors.Join(err, r.course.Rewind(did))
 	}
 	r.answer.Tried++
-	why, newly := "", cluster.NewlyPending(r.start, step.State)
+	why, newly := "", cluster.NewlyPending(r.crewsAtStart, step.State)
 	for _, p := range step.Pending {
 		if newly[p.Pod.UID] && why == "" {
 			why = fmt.Sprintf("the next pod would stay Pending: %s", p.Message)
 		}
 	}
-	next := r.measure(step.State)
-	made := r.next(before, step.State, workload)
+	next := r.findGaps(step.State)
+	made := r.findNextPod(before, step.State, workload)
 	switch {
 	case why != "":
 	case made == nil:
 		why = "no pod comes in its place"
-	case sum(next) >= left && made.Spec.NodeName == pod.Spec.NodeName:
+	case sumGaps(next) >= left && made.Spec.NodeName == pod.Spec.NodeName:
 		why = fmt.Sprintf("the next pod lands on %s again", pod.Spec.NodeName)
-	case sum(next) >= left:
+	case sumGaps(next) >= left:
 		why = fmt.Sprintf("the next pod of that on %s lands on %s, which is no better", pod.Spec.NodeName, made.Spec.NodeName)
 	}
 	if why != "" {
-		return nil, why, r.course.Back(did)
+		return nil, why, r.course.Rewind(did)
 	}
-	r.answer.Moves = append(r.answer.Moves, Move{PodRef: cluster.NewPodRef(pod, workload), From: pod.Spec.NodeName, To: made.Spec.NodeName, Next: made.Name, Left: sum(next)})
+	r.answer.Moves = append(r.answer.Moves, Move{PodRef: cluster.NewPodRef(pod, workload), From: pod.Spec.NodeName, To: made.Spec.NodeName, Next: made.Name, Left: sumGaps(next)})
 	if next == nil {
 		next = []gap{}
 	}
 	return next, "", nil
 }
 
-// next returns the pod of the workload that the step has created and placed; nil if there is none.
-func (r *rebalance) next(before, after *cluster.State, workload cluster.Ref) *v1.Pod {
+// findNextPod returns the pod of the workload that the step has created and placed; nil if there is none.
+func (r *rebalancing) findNextPod(before, after *cluster.State, workload cluster.Ref) *v1.Pod {
 	type id struct {
 		uid     types.UID
 		created int64

@@ -13,7 +13,7 @@ import (
 )
 
 // All four pods are in zone a, since zone b was closed when they were placed.
-const shop = `apiVersion: faultline/v1alpha1
+const shopYAML = `apiVersion: faultline/v1alpha1
 kind: Scenario
 cluster:
 - synthetic:
@@ -42,9 +42,9 @@ steps:
 - {name: open, uncordon: {names: [b-worker-1, b-worker-2]}}
 `
 
-func run(t *testing.T, kind, fields, rules, budget string) *simulation.Result {
+func runScenario(t *testing.T, kind, fields, rules, budget string) *simulation.Result {
 	t.Helper()
-	text := strings.NewReplacer("KIND", kind, "FIELDS", fields, "RULES", rules, "BUDGET", budget).Replace(shop)
+	text := strings.NewReplacer("KIND", kind, "FIELDS", fields, "RULES", rules, "BUDGET", budget).Replace(shopYAML)
 	return runtest.Run(t, text)
 }
 
@@ -96,7 +96,7 @@ func TestRun(t *testing.T) {
 		{"volumes", "StatefulSet", claims, "", "", rebalance.Skew, 10, "2 to 2 in 0 moves, the fewest; 2 of statefulset/web: the next pod lands on a-worker-1 again"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			result := run(t, test.kind, test.fields, test.rules, test.budget)
+			result := runScenario(t, test.kind, test.fields, test.rules, test.budget)
 			w, err := simulation.NewCluster(result.Scenario)
 			if err != nil {
 				t.Fatal(err)
@@ -114,7 +114,7 @@ func TestRun(t *testing.T) {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 			if len(a.Steps) > 0 {
-				runtest.Again(t, result, a.Steps, a.End)
+				runtest.CheckSteps(t, result, a.Steps, a.End)
 			}
 		})
 	}

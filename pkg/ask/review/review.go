@@ -101,13 +101,13 @@ type Workload struct {
 func At(ctx context.Context, result *simulation.Result, opts Options) (*Review, error) {
 	last := &result.Steps[len(result.Steps)-1]
 	r := &Review{Levels: []Level{}, Risks: []Risk{}, Workloads: []Workload{}}
-	r.count(last.State)
-	if err := r.room(result.Scenario, last.State); err != nil {
+	r.countPods(last.State)
+	if err := r.addGroups(result.Scenario, last.State); err != nil {
 		return nil, err
 	}
-	done, total, err := r.losses(ctx, result, last, opts)
+	done, total, err := r.addLosses(ctx, result, last, opts)
 	if err == nil {
-		if err = r.risks(ctx, result, opts); err == nil {
+		if err = r.addRisks(ctx, result, opts); err == nil {
 			return r, nil
 		}
 	}
@@ -118,8 +118,8 @@ func At(ctx context.Context, result *simulation.Result, opts Options) (*Review, 
 	return r, err
 }
 
-// count counts all pods, and the pods of each workload.
-func (r *Review) count(state *cluster.State) {
+// countPods counts all pods, and the pods of each workload.
+func (r *Review) countPods(state *cluster.State) {
 	for owner, count := range state.PodCounts() {
 		r.Running, r.Pending = r.Running+count.Running, r.Pending+count.Pending
 		if owner.Kind != "DaemonSet" && owner.Kind != "Pod" {
@@ -129,9 +129,9 @@ func (r *Review) count(state *cluster.State) {
 	slices.SortFunc(r.Workloads, func(a, b Workload) int { return strings.Compare(a.Workload, b.Workload) })
 }
 
-// room adds the groups of nodes, with the room on them and their cost.
-func (r *Review) room(s *scenario.Scenario, state *cluster.State) error {
-	idle, err := capacity.StrandedIn(state, s.LevelKeys)
+// addGroups adds the groups of nodes, with the room on them and their cost.
+func (r *Review) addGroups(s *scenario.Scenario, state *cluster.State) error {
+	idle, err := capacity.FindStranded(state, s.LevelKeys)
 	if err != nil {
 		return err
 	}
@@ -149,14 +149,14 @@ func (r *Review) room(s *scenario.Scenario, state *cluster.State) error {
 	return err
 }
 
-// losses fails each domain of the levels. It returns the number of losses that were examined, and their total.
-func (r *Review) losses(ctx context.Context, result *simulation.Result, last *simulation.Step, opts Options) (done, total int, err error) {
+// addLosses fails each domain of the levels. It returns the number of losses that were examined, and their total.
+func (r *Review) addLosses(ctx context.Context, result *simulation.Result, last *simulation.Step, opts Options) (done, total int, err error) {
 	s := result.Scenario
 	o := blast.Options{LevelKeys: s.LevelKeys, Simultaneous: 1, Mode: node.Unreachable, Quorum: s.Failures.Quorum, From: last.Mark()}
 	for _, level := range opts.Levels {
-		o.Levels = append(o.Levels, topology.KeyAmong(last.State.Nodes, level))
+		o.Levels = append(o.Levels, topology.ResolveKey(last.State.Nodes, level))
 	}
-	if several := topology.LevelsOfSeveral(last.State.Nodes, s.LevelKeys...); len(o.Levels) == 0 && len(several) > 0 {
+	if several := topology.MultiDomainLevels(last.State.Nodes, s.LevelKeys...); len(o.Levels) == 0 && len(several) > 0 {
 		o.Levels = several[:1]
 	} else if len(o.Levels) == 0 {
 		o.Levels = []string{v1.LabelHostname}
@@ -174,7 +174,7 @@ func (r *Review) losses(ctx context.Context, result *simulation.Result, last *si
 	}
 	err = blast.Recover(ctx, last.State, s, analysis, o, progress)
 	for i := range analysis.Levels {
-		level := lossesOf(&analysis.Levels[i], err != nil)
+		level := newLevel(&analysis.Levels[i], err != nil)
 		done, total = done+len(level.Losses), total+len(analysis.Levels[i].Failures)
 		if len(level.Losses) > 0 || err == nil {
 			r.Levels = append(r.Levels, level)
@@ -183,8 +183,8 @@ func (r *Review) losses(ctx context.Context, result *simulation.Result, last *si
 	return done, total, err
 }
 
-// lossesOf sums up the failures of a level. An interrupted review has only the failures whose recovery is known.
-func lossesOf(level *blast.Level, interrupted bool) Level {
+// newLevel sums up the failures of a level. An interrupted review has only the failures whose recovery is known.
+func newLevel(level *blast.Level, interrupted bool) Level {
 	all := Level{TopologyKey: level.TopologyKey, Losses: []Loss{}}
 	for i := range level.Failures {
 		failure := &level.Failures[i]
@@ -198,15 +198,15 @@ func lossesOf(level *blast.Level, interrupted bool) Level {
 			}
 		}
 		if recovery := level.Recovery(failure); recovery != nil {
-			loss.Lost, loss.NotBack = recovery.CountLost(), recovery.Gone()
+			loss.Lost, loss.NotBack = recovery.CountLost(), recovery.CountNotBack()
 		}
 		all.Losses = append(all.Losses, loss)
 	}
 	return all
 }
 
-// risks adds the findings of lint, the most severe first.
-func (r *Review) risks(ctx context.Context, result *simulation.Result, opts Options) error {
+// addRisks adds the findings of lint, the most severe first.
+func (r *Review) addRisks(ctx context.Context, result *simulation.Result, opts Options) error {
 	found, err := lint.Run(ctx, result, lint.Options{Progress: opts.Progress})
 	if err != nil {
 		return err

@@ -10,8 +10,8 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// budgets adds the PodDisruptionBudgets to the workloads whose pods they select.
-func (a *analyzer) budgets(ctx context.Context, state *cluster.State) error {
+// analyzeBudgets adds the PodDisruptionBudgets to the workloads whose pods they select.
+func (a *analyzer) analyzeBudgets(ctx context.Context, state *cluster.State) error {
 	var selectors cluster.Selectors
 	for _, pdb := range state.PodDisruptionBudgets {
 		if err := selectors.Add(pdb.Namespace, pdb.Spec.Selector); err != nil {
@@ -20,7 +20,7 @@ func (a *analyzer) budgets(ctx context.Context, state *cluster.State) error {
 	}
 	replicas := make([][]*v1.Pod, len(state.PodDisruptionBudgets))
 	for _, pod := range state.Pods {
-		if replica(pod) {
+		if countsAsReplica(pod) {
 			for _, i := range selectors.Matching(pod) {
 				replicas[i] = append(replicas[i], pod)
 			}
@@ -34,22 +34,22 @@ func (a *analyzer) budgets(ctx context.Context, state *cluster.State) error {
 		}
 		var guarded []int // indices of workloads
 		for _, pod := range pods {
-			if i := a.at[owner(pod)]; !slices.Contains(guarded, i) {
+			if i := a.workloadIndices[owner(pod)]; !slices.Contains(guarded, i) {
 				guarded = append(guarded, i)
 			}
 		}
-		var found outcome
+		var found downDistribution
 		var err error
 		if first := guarded[0]; len(guarded) == 1 && len(pods) == a.Workloads[first].Replicas {
-			found = a.outcomes[first] // all pods of one workload, the usual case
-		} else if found, err = a.outcome(ctx, a.expose(pods)); err != nil {
+			found = a.distributions[first] // all pods of one workload, the usual case
+		} else if found, err = a.computeDistribution(ctx, a.newExposure(pods)); err != nil {
 			return err
 		}
 		desired := int(pdb.Status.DesiredHealthy)
 		for _, i := range guarded {
 			a.Workloads[i].Budgets = append(a.Workloads[i].Budgets, Budget{
 				Name: pdb.Name, Pods: len(pods), DesiredHealthy: desired,
-				Method: found.method, Below: found.between(len(pods)-desired+1, len(pods)),
+				Method: found.method, Below: found.probabilityBetween(len(pods)-desired+1, len(pods)),
 			})
 		}
 	}

@@ -15,8 +15,8 @@ type exposure struct {
 	pods []int
 	// levels are the levels that fail.
 	levels []exposedLevel
-	// down is the number of pods that are always down.
-	down int
+	// alwaysDown is the number of pods that are always down.
+	alwaysDown int
 }
 
 // exposedLevel holds the domains of one level that contain pods, each as the indices of its nodes in exposure.pods.
@@ -25,8 +25,8 @@ type exposedLevel struct {
 	domains        [][]int
 }
 
-func (e *exposure) replicas() int {
-	n := e.down
+func (e *exposure) countPods() int {
+	n := e.alwaysDown
 	for _, pods := range e.pods {
 		n += pods
 	}
@@ -47,15 +47,15 @@ func (e *exposure) expectedDown() float64 {
 			}
 		}
 	}
-	expected := float64(e.down)
+	expected := float64(e.alwaysDown)
 	for node, pods := range e.pods {
 		expected += float64(pods) * (1 - up[node])
 	}
 	return expected
 }
 
-// distribution returns the probability of each number of pods down, or false if domains cross.
-func (e *exposure) distribution() ([]float64, bool) {
+// exactDistribution returns the probability of each number of pods down, or false if domains cross.
+func (e *exposure) exactDistribution() ([]float64, bool) {
 	type domain struct {
 		unavailability float64
 		nodes          []int
@@ -96,16 +96,16 @@ func (e *exposure) distribution() ([]float64, bool) {
 		inner.down[len(inner.down)-1] += inner.unavailability
 		outer.down = stats.Convolve(outer.down, inner.down)
 	}
-	return append(make([]float64, e.down), domains[0].down...), true
+	return append(make([]float64, e.alwaysDown), domains[0].down...), true
 }
 
-// trials returns the number of trials, out of n, for each number of pods down.
-func (e *exposure) trials(ctx context.Context, n int, seed uint64, workers int) ([]int, error) {
+// countTrials returns the number of trials, out of n, for each number of pods down.
+func (e *exposure) countTrials(ctx context.Context, n int, seed uint64, workers int) ([]int, error) {
 	downs, err := stats.Trials(ctx, n, seed, workers, func() func(*rand.Rand) int {
 		failed := make([]bool, len(e.pods))
 		var nodes []int // the nodes that are true in failed
 		return func(r *rand.Rand) int {
-			down := e.down
+			down := e.alwaysDown
 			for _, level := range e.levels {
 				next := func() int { return stats.Geometric(r, level.unavailability) }
 				for domain := next(); domain < len(level.domains); domain += 1 + next() {
@@ -128,7 +128,7 @@ func (e *exposure) trials(ctx context.Context, n int, seed uint64, workers int) 
 	if err != nil {
 		return nil, err
 	}
-	counts := make([]int, e.replicas()+1)
+	counts := make([]int, e.countPods()+1)
 	for _, down := range downs {
 		counts[down]++
 	}

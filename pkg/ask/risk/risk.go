@@ -35,8 +35,8 @@ type Options struct {
 // DefaultTrials is the default number of trials if domains cross.
 const DefaultTrials = 100_000
 
-// Confidence is the confidence of the intervals around probabilities counted in trials.
-const Confidence = 0.95
+// confidence is the confidence of the intervals around probabilities counted in trials.
+const confidence = 0.95
 
 // Analysis has the probabilities that workloads have pods down at a random moment, at the given failure rates.
 type Analysis struct {
@@ -87,8 +87,8 @@ type Workload struct {
 	ExpectedDown float64 `json:"expectedDown"`
 }
 
-// counted reports whether any of the workload's probabilities was counted in trials.
-func (w *Workload) counted() bool {
+// usesTrials reports whether any of the workload's probabilities was counted in trials.
+func (w *Workload) usesTrials() bool {
 	return w.Method == Trials || slices.ContainsFunc(w.Budgets, func(b Budget) bool { return b.Method == Trials })
 }
 
@@ -129,31 +129,31 @@ type Probability struct {
 // PodDisruptionBudgets must be up to date, as it is after the cluster has settled. Errors are invalid rates or options, all at once, a rate
 // for a label that no node has, an invalid selector of a budget, and cancellation.
 func Analyze(ctx context.Context, state *cluster.State, rates scenario.Rates, opts Options) (*Analysis, error) {
-	if err := check(state, rates, opts); err != nil {
+	if err := validateInput(state, rates, opts); err != nil {
 		return nil, err
 	}
-	levels, nodes := build(state.Nodes, rates)
+	levels, nodes := buildLevels(state.Nodes, rates)
 	analysis := &Analysis{Trials: cmp.Or(opts.Trials, DefaultTrials), Seed: opts.Seed}
-	analysis.Levels = list.Each(levels, func(level level) Level { return level.Level })
-	a := analyzer{Analysis: analysis, levels: levels, nodes: nodes, opts: opts, at: map[cluster.Ref]int{}}
-	if err := a.workloads(ctx, state); err != nil {
+	analysis.Levels = list.Map(levels, func(level level) Level { return level.Level })
+	a := analyzer{Analysis: analysis, levels: levels, nodes: nodes, opts: opts, workloadIndices: map[cluster.Ref]int{}}
+	if err := a.analyzeWorkloads(ctx, state); err != nil {
 		return nil, err
 	}
-	if err := a.budgets(ctx, state); err != nil {
+	if err := a.analyzeBudgets(ctx, state); err != nil {
 		return nil, err
 	}
-	analysis.Assumptions = analysis.assumptions(len(state.Nodes))
+	analysis.Assumptions = analysis.listAssumptions(len(state.Nodes))
 	if opts.Only != nil {
 		analysis.Workloads = slices.DeleteFunc(analysis.Workloads, func(w Workload) bool { return !opts.Only[w.Ref] })
 	}
-	if !slices.ContainsFunc(analysis.Workloads, func(w Workload) bool { return w.counted() }) {
+	if !slices.ContainsFunc(analysis.Workloads, func(w Workload) bool { return w.usesTrials() }) {
 		analysis.Trials, analysis.Seed = 0, 0
 	}
 	return analysis, nil
 }
 
-// check returns all errors in the options and rates.
-func check(state *cluster.State, rates scenario.Rates, opts Options) error {
+// validateInput returns all errors in the options and rates.
+func validateInput(state *cluster.State, rates scenario.Rates, opts Options) error {
 	path := field.NewPath("rates")
 	errs := rates.Validate(path)
 	if len(errs) == 0 {
@@ -167,7 +167,7 @@ func check(state *cluster.State, rates scenario.Rates, opts Options) error {
 	if opts.Trials < 0 {
 		errs = append(errs, field.Invalid(field.NewPath("trials"), opts.Trials, "must be at least 1, or 0 for the default"))
 	}
-	for _, owner := range owners(opts.Quorum) {
+	for _, owner := range sortedOwners(opts.Quorum) {
 		if n := opts.Quorum[owner]; n < 0 {
 			errs = append(errs, field.Invalid(field.NewPath("quorum").Key(owner.Namespace+"/"+owner.String()), n, "must be at least 1, or 0 for none"))
 		}
@@ -179,7 +179,7 @@ func check(state *cluster.State, rates scenario.Rates, opts Options) error {
 	return errors.Join(all...)
 }
 
-// owners returns the keys of the map, sorted.
-func owners(quorum map[cluster.Ref]int) []cluster.Ref {
+// sortedOwners returns the keys of the map, sorted.
+func sortedOwners(quorum map[cluster.Ref]int) []cluster.Ref {
 	return slices.SortedFunc(maps.Keys(quorum), cluster.Ref.Compare)
 }

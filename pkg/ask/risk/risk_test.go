@@ -25,17 +25,17 @@ import (
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
-var near = cmpopts.EquateApprox(1e-9, 1e-18)
+var approximately = cmpopts.EquateApprox(1e-9, 1e-18)
 
 const zone, region = v1.LabelTopologyZone, v1.LabelTopologyRegion
 
-// place is a node with the number of pods of each workload on it.
-type place struct {
+// nodePods is a node with the number of pods of each workload on it.
+type nodePods struct {
 	labels map[string]string
 	pods   map[string]int
 }
 
-func in(labels ...string) map[string]string {
+func labelsOf(labels ...string) map[string]string {
 	m := map[string]string{}
 	for i := 0; i < len(labels); i += 2 {
 		m[labels[i]] = labels[i+1]
@@ -43,16 +43,16 @@ func in(labels ...string) map[string]string {
 	return m
 }
 
-func web(n int) map[string]int { return map[string]int{"web": n} }
+func webPods(n int) map[string]int { return map[string]int{"web": n} }
 
-func world(places ...place) *cluster.State {
+func clusterOf(places ...nodePods) *cluster.State {
 	state := &cluster.State{Now: cluster.Epoch}
 	for i, p := range places {
 		name := fmt.Sprintf("node-%d", i)
 		state.Nodes = append(state.Nodes, &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: p.labels}})
 		for _, app := range []string{"web", "db", "big"} {
 			for j := range p.pods[app] {
-				state.Pods = append(state.Pods, cluster.Bind(pod(app, fmt.Sprintf("%s-%d-%d", app, i, j)), name, cluster.Epoch.Time))
+				state.Pods = append(state.Pods, cluster.BindPod(pod(app, fmt.Sprintf("%s-%d-%d", app, i, j)), name, cluster.Epoch.Time))
 			}
 		}
 	}
@@ -81,8 +81,8 @@ func budget(name, app string, desired int32) *policyv1.PodDisruptionBudget {
 	return pdb
 }
 
-// u returns a rate with that unavailability. A domain is up for 1 - share of the time, so λr = share / (1 - share).
-func u(share float64) scenario.Rate {
+// rateOf returns a rate with that unavailability. A domain is up for 1 - share of the time, so λr = share / (1 - share).
+func rateOf(share float64) scenario.Rate {
 	return scenario.Rate{Rate: fmt.Sprintf("%.17g/hour", share/(1-share)), Recovery: "1h"}
 }
 
@@ -95,21 +95,21 @@ func analyze(t testing.TB, state *cluster.State, rates scenario.Rates, opts risk
 	return analysis
 }
 
-// figures returns a workload's probabilities in one list: all up, all down, below quorum, expected down.
-func figures(w risk.Workload) []float64 {
+// probabilitiesOf returns a workload's probabilities in one list: all up, all down, below quorum, expected down.
+func probabilitiesOf(w risk.Workload) []float64 {
 	return []float64{w.AllUp.Value, w.AllDown.Value, ptr.Deref(w.BelowQuorum, risk.Probability{}).Value, w.ExpectedDown}
 }
 
-// exactly returns an exact probability.
-func exactly(p float64) risk.Probability {
+// exactProbability returns an exact probability.
+func exactProbability(p float64) risk.Probability {
 	return risk.Probability{Value: p, HoursPerYear: p * scenario.HoursPerYear}
 }
 
 func TestByHand(t *testing.T) {
 	const n, z = 0.1, 0.01
-	twoZones := world(
-		place{in(zone, "a"), web(1)}, place{in(zone, "a"), web(1)},
-		place{in(zone, "b"), web(1)}, place{in(zone, "b"), web(1)},
+	twoZones := clusterOf(
+		nodePods{labelsOf(zone, "a"), webPods(1)}, nodePods{labelsOf(zone, "a"), webPods(1)},
+		nodePods{labelsOf(zone, "b"), webPods(1)}, nodePods{labelsOf(zone, "b"), webPods(1)},
 	)
 	// A zone with two nodes: how likely are 0, 1 and 2 pods down.
 	none, one, both := (1-z)*0.81, (1-z)*0.18, (1-z)*0.01+z
@@ -120,34 +120,34 @@ func TestByHand(t *testing.T) {
 		quorum int
 		want   []float64 // all up, all down, below quorum, expected down
 	}{
-		{"one node, one pod", world(place{nil, web(1)}), scenario.Rates{"node": u(n)}, 1, []float64{0.9, 0.1, 0.1, 0.1}},
-		{"a node takes all its pods", world(place{nil, web(3)}), scenario.Rates{"node": u(n)}, 2, []float64{0.9, 0.1, 0.1, 0.3}},
+		{"one node, one pod", clusterOf(nodePods{nil, webPods(1)}), scenario.Rates{"node": rateOf(n)}, 1, []float64{0.9, 0.1, 0.1, 0.1}},
+		{"a node takes all its pods", clusterOf(nodePods{nil, webPods(3)}), scenario.Rates{"node": rateOf(n)}, 2, []float64{0.9, 0.1, 0.1, 0.3}},
 		{
-			"two zones of two nodes", twoZones, scenario.Rates{"node": u(n), "zone": u(z)}, 3,
+			"two zones of two nodes", twoZones, scenario.Rates{"node": rateOf(n), "zone": rateOf(z)}, 3,
 			// Below 3: two or more down.
 			[]float64{none * none, both * both, 1 - none*none - 2*none*one, 4 * (1 - 0.9*0.99)},
 		},
-		{"two zones, nodes do not fail", twoZones, scenario.Rates{zone: u(z)}, 3, []float64{0.99 * 0.99, z * z, 1 - 0.99*0.99, 4 * z}},
+		{"two zones, nodes do not fail", twoZones, scenario.Rates{zone: rateOf(z)}, 3, []float64{0.99 * 0.99, z * z, 1 - 0.99*0.99, 4 * z}},
 		{
-			"all in one zone", world(place{in(zone, "a"), web(1)}, place{in(zone, "a"), web(1)}), scenario.Rates{"node": u(n), "zone": u(z)}, 1,
+			"all in one zone", clusterOf(nodePods{labelsOf(zone, "a"), webPods(1)}, nodePods{labelsOf(zone, "a"), webPods(1)}), scenario.Rates{"node": rateOf(n), "zone": rateOf(z)}, 1,
 			[]float64{none, both, both, 2 * (1 - 0.9*0.99)},
 		},
 		{
-			"a node without a zone", world(place{in(zone, "a"), web(1)}, place{nil, web(2)}), scenario.Rates{"node": u(n), "zone": u(z)}, 2,
+			"a node without a zone", clusterOf(nodePods{labelsOf(zone, "a"), webPods(1)}, nodePods{nil, webPods(2)}), scenario.Rates{"node": rateOf(n), "zone": rateOf(z)}, 2,
 			[]float64{0.99 * 0.9 * 0.9, (1 - 0.99*0.9) * 0.1, 0.1, 1 - 0.99*0.9 + 2*0.1},
 		},
 		{
-			"a zone and its region are one", world(place{in(zone, "a", region, "r"), web(2)}), scenario.Rates{"node": u(n), "zone": u(z), "region": u(0.2)}, 1,
+			"a zone and its region are one", clusterOf(nodePods{labelsOf(zone, "a", region, "r"), webPods(2)}), scenario.Rates{"node": rateOf(n), "zone": rateOf(z), "region": rateOf(0.2)}, 1,
 			[]float64{0.9 * 0.99 * 0.8, 1 - 0.9*0.99*0.8, 1 - 0.9*0.99*0.8, 2 * (1 - 0.9*0.99*0.8)},
 		},
-		{"more wanted than there are", world(place{nil, web(1)}), scenario.Rates{"node": u(n)}, 5, []float64{0.9, 0.1, 1, 0.1}},
-		{"never fails", world(place{nil, web(2)}), scenario.Rates{"node": u(0)}, 2, []float64{1, 0, 0, 0}},
+		{"more wanted than there are", clusterOf(nodePods{nil, webPods(1)}), scenario.Rates{"node": rateOf(n)}, 5, []float64{0.9, 0.1, 1, 0.1}},
+		{"never fails", clusterOf(nodePods{nil, webPods(2)}), scenario.Rates{"node": rateOf(0)}, 2, []float64{1, 0, 0, 0}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			opts := risk.Options{Quorum: map[cluster.Ref]int{owner("web"): test.quorum}}
 			test.state.PodDisruptionBudgets = []*policyv1.PodDisruptionBudget{budget("web", "web", int32(test.quorum))}
 			w := analyze(t, test.state, test.rates, opts).Workloads[0]
-			if diff := cmp.Diff(test.want, figures(w), near); diff != "" {
+			if diff := cmp.Diff(test.want, probabilitiesOf(w), approximately); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)
 			}
 			if w.Method != risk.Exact || w.AllUp.Low != nil || w.AllUp.High != nil {
@@ -162,20 +162,20 @@ func TestByHand(t *testing.T) {
 
 func TestEqualNodesAreBinomial(t *testing.T) {
 	const n, share = 25, 0.07
-	var places []place
+	var places []nodePods
 	for range n {
-		places = append(places, place{nil, web(1)})
+		places = append(places, nodePods{nil, webPods(1)})
 	}
-	state := world(places...)
+	state := clusterOf(places...)
 	binomial := distuv.Binomial{N: n, P: share}
 	for quorum := 1; quorum <= n; quorum++ {
-		w := analyze(t, state, scenario.Rates{"node": u(share)}, risk.Options{Quorum: map[cluster.Ref]int{owner("web"): quorum}}).Workloads[0]
+		w := analyze(t, state, scenario.Rates{"node": rateOf(share)}, risk.Options{Quorum: map[cluster.Ref]int{owner("web"): quorum}}).Workloads[0]
 		var below float64
 		for down := n - quorum + 1; down <= n; down++ {
 			below += binomial.Prob(float64(down))
 		}
 		want := []float64{binomial.Prob(0), binomial.Prob(n), below, binomial.Mean()}
-		if diff := cmp.Diff(want, figures(w), cmpopts.EquateApprox(1e-9, 0)); diff != "" {
+		if diff := cmp.Diff(want, probabilitiesOf(w), cmpopts.EquateApprox(1e-9, 0)); diff != "" {
 			t.Errorf("quorum %d (-want +got)\n%s", quorum, diff)
 		}
 	}
@@ -217,26 +217,26 @@ func enumerate(pods []int, components []component) []float64 {
 	return dist
 }
 
-// random returns a small world: zones in regions, unless they cross, with some labels missing. It has at most 12 components.
-func random(r *rand.Rand, cross bool) (state *cluster.State, rates scenario.Rates, pods []int, components []component) {
+// randomWorld returns a small world: zones in regions, unless they cross, with some labels missing. It has at most 12 components.
+func randomWorld(r *rand.Rand, cross bool) (state *cluster.State, rates scenario.Rates, pods []int, components []component) {
 	shares := []float64{0.05 + 0.3*r.Float64(), 0.05 + 0.3*r.Float64(), 0.05 + 0.3*r.Float64()}
-	rates = scenario.Rates{"region": u(shares[0]), "zone": u(shares[1]), "node": u(shares[2])}
+	rates = scenario.Rates{"region": rateOf(shares[0]), "zone": rateOf(shares[1]), "node": rateOf(shares[2])}
 	of := map[string][]int{}
-	var places []place
+	var places []nodePods
 	for node := range 3 + r.IntN(5) {
 		z := r.IntN(3)
 		parent := z % 2
 		if cross {
 			parent = r.IntN(2)
 		}
-		labels := in(zone, fmt.Sprint(z), region, fmt.Sprint(parent))
+		labels := labelsOf(zone, fmt.Sprint(z), region, fmt.Sprint(parent))
 		if node > 0 && r.IntN(6) == 0 {
 			delete(labels, zone)
 		}
 		for key, value := range labels {
 			of[key+value] = append(of[key+value], node)
 		}
-		places = append(places, place{labels, web(r.IntN(3))})
+		places = append(places, nodePods{labels, webPods(r.IntN(3))})
 		pods = append(pods, places[node].pods["web"])
 		components = append(components, component{shares[2], []int{node}})
 	}
@@ -249,10 +249,10 @@ func random(r *rand.Rand, cross bool) (state *cluster.State, rates scenario.Rate
 	}
 	places[0].pods["web"]++
 	pods[0]++
-	return world(places...), rates, pods, components
+	return clusterOf(places...), rates, pods, components
 }
 
-func tail(dist []float64, from int) (sum float64) {
+func tailSum(dist []float64, from int) (sum float64) {
 	for _, p := range dist[max(0, min(from, len(dist))):] {
 		sum += p
 	}
@@ -262,7 +262,7 @@ func tail(dist []float64, from int) (sum float64) {
 func TestExactAgainstAllSubsets(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	for i := range 200 {
-		state, rates, pods, components := random(r, false)
+		state, rates, pods, components := randomWorld(r, false)
 		dist := enumerate(pods, components)
 		total := len(dist) - 1
 		var mean float64
@@ -274,8 +274,8 @@ func TestExactAgainstAllSubsets(t *testing.T) {
 			if w.Method != risk.Exact {
 				t.Fatalf("world %d: method %s", i, w.Method)
 			}
-			want := []float64{dist[0], dist[total], tail(dist, total-quorum+1), mean}
-			if diff := cmp.Diff(want, figures(w), near); diff != "" {
+			want := []float64{dist[0], dist[total], tailSum(dist, total-quorum+1), mean}
+			if diff := cmp.Diff(want, probabilitiesOf(w), approximately); diff != "" {
 				t.Fatalf("world %d, quorum %d of %d (-want +got)\n%s", i, quorum, total, diff)
 			}
 		}
@@ -287,7 +287,7 @@ func TestTrialsWhereDomainsCross(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 2))
 	checked, hits := 0, 0
 	for i := range 60 {
-		state, rates, pods, components := random(r, true)
+		state, rates, pods, components := randomWorld(r, true)
 		w := analyze(t, state, rates, risk.Options{Seed: uint64(i), Trials: 5000}).Workloads[0]
 		if w.Method == risk.Exact {
 			continue // they happen to nest
@@ -297,7 +297,7 @@ func TestTrialsWhereDomainsCross(t *testing.T) {
 		for down, p := range dist {
 			mean += float64(down) * p
 		}
-		if diff := cmp.Diff(mean, w.ExpectedDown, near); diff != "" {
+		if diff := cmp.Diff(mean, w.ExpectedDown, approximately); diff != "" {
 			t.Errorf("world %d: expected down (-want +got)\n%s", i, diff)
 		}
 		for p, want := range map[risk.Probability]float64{w.AllUp: dist[0], w.AllDown: dist[len(dist)-1]} {
@@ -313,10 +313,10 @@ func TestTrialsWhereDomainsCross(t *testing.T) {
 }
 
 func TestIntervalsHoldTheExactValue(t *testing.T) {
-	state := world(
-		place{in(zone, "a"), web(2)}, place{in(zone, "a"), web(1)}, place{in(zone, "b"), web(1)}, place{in(zone, "c"), web(1)},
+	state := clusterOf(
+		nodePods{labelsOf(zone, "a"), webPods(2)}, nodePods{labelsOf(zone, "a"), webPods(1)}, nodePods{labelsOf(zone, "b"), webPods(1)}, nodePods{labelsOf(zone, "c"), webPods(1)},
 	)
-	rates := scenario.Rates{"node": u(0.05), "zone": u(0.02)}
+	rates := scenario.Rates{"node": rateOf(0.05), "zone": rateOf(0.02)}
 	opts := risk.Options{Quorum: map[cluster.Ref]int{owner("web"): 3}}
 	exact := analyze(t, state, rates, opts).Workloads[0]
 	opts.TrialsOnly, opts.Trials = true, 2000
@@ -345,7 +345,7 @@ func TestIntervalsHoldTheExactValue(t *testing.T) {
 }
 
 func TestOneZoneIsItsOwnLimit(t *testing.T) {
-	state := world(place{in(zone, "a"), web(1)}, place{in(zone, "a"), web(1)}, place{in(zone, "a"), web(1)})
+	state := clusterOf(nodePods{labelsOf(zone, "a"), webPods(1)}, nodePods{labelsOf(zone, "a"), webPods(1)}, nodePods{labelsOf(zone, "a"), webPods(1)})
 	w := analyze(t, state, scenario.Rates{"node": {Rate: "5%/year", Recovery: "4h"}, "zone": {Rate: "0.1%/year", Recovery: "1h"}}, risk.Options{}).Workloads[0]
 	zoneDown := 0.001 / 8760 / (1 + 0.001/8760)
 	if w.AllDown.Value < zoneDown || w.AllDown.Value > zoneDown*(1+1e-6) {
@@ -357,18 +357,18 @@ func TestOneZoneIsItsOwnLimit(t *testing.T) {
 }
 
 func TestPodsThatAreDownAlready(t *testing.T) {
-	state := world(place{nil, web(1)}, place{nil, web(1)})
-	pending, lost, ended := pod("web", "pending"), cluster.Bind(pod("web", "lost"), "gone", cluster.Epoch.Time), pod("web", "ended")
+	state := clusterOf(nodePods{nil, webPods(1)}, nodePods{nil, webPods(1)})
+	pending, lost, ended := pod("web", "pending"), cluster.BindPod(pod("web", "lost"), "gone", cluster.Epoch.Time), pod("web", "ended")
 	ended.Status.Phase = v1.PodSucceeded
-	unready := cluster.Bind(pod("web", "unready"), "node-0", cluster.Epoch.Time)
+	unready := cluster.BindPod(pod("web", "unready"), "node-0", cluster.Epoch.Time)
 	unready.Status.Conditions = nil
 	state = state.With(pending, lost, ended, unready)
-	analysis := analyze(t, state, scenario.Rates{"node": u(0.1)}, risk.Options{Quorum: map[cluster.Ref]int{owner("web"): 2}})
+	analysis := analyze(t, state, scenario.Rates{"node": rateOf(0.1)}, risk.Options{Quorum: map[cluster.Ref]int{owner("web"): 2}})
 	want := risk.Workload{
 		Ref: owner("web"), Replicas: 5, Down: 3, Method: risk.Exact, Quorum: 2, ExpectedDown: 3.2,
-		AllDown: exactly(0.01), BelowQuorum: ptr.To(exactly(0.19)),
+		AllDown: exactProbability(0.01), BelowQuorum: ptr.To(exactProbability(0.19)),
 	}
-	if diff := cmp.Diff([]risk.Workload{want}, analysis.Workloads, near); diff != "" {
+	if diff := cmp.Diff([]risk.Workload{want}, analysis.Workloads, approximately); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 	if said := strings.Join(analysis.Assumptions, "\n"); !strings.Contains(said, "stay down: 3.") {
@@ -378,7 +378,7 @@ func TestPodsThatAreDownAlready(t *testing.T) {
 
 // A Deployment's pod that is being deleted has been replaced; a StatefulSet's has not.
 func TestTerminatingPods(t *testing.T) {
-	state := world(place{nil, map[string]int{"web": 2, "db": 2}})
+	state := clusterOf(nodePods{nil, map[string]int{"web": 2, "db": 2}})
 	for i, p := range state.Pods {
 		if p.Labels["app"] == "web" {
 			p.OwnerReferences[0].Kind, p.OwnerReferences[0].UID = "ReplicaSet", "rs"
@@ -393,7 +393,7 @@ func TestTerminatingPods(t *testing.T) {
 		OwnerReferences: []metav1.OwnerReference{{Kind: "Deployment", Name: "web", Controller: &yes}},
 	}}}
 	got := map[string][2]int{}
-	for _, w := range analyze(t, state, scenario.Rates{"node": u(0.1)}, risk.Options{}).Workloads {
+	for _, w := range analyze(t, state, scenario.Rates{"node": rateOf(0.1)}, risk.Options{}).Workloads {
 		got[w.Ref.String()] = [2]int{w.Replicas, w.Down}
 	}
 	if diff := cmp.Diff(map[string][2]int{"deployment/web": {1, 0}, "statefulset/db": {2, 1}}, got); diff != "" {
@@ -402,37 +402,37 @@ func TestTerminatingPods(t *testing.T) {
 }
 
 func TestBudgetOverTwoWorkloads(t *testing.T) {
-	state := world(place{nil, map[string]int{"web": 1, "db": 1}}, place{nil, web(1)})
+	state := clusterOf(nodePods{nil, map[string]int{"web": 1, "db": 1}}, nodePods{nil, webPods(1)})
 	state.PodDisruptionBudgets = []*policyv1.PodDisruptionBudget{budget("all", "", 2), budget("none", "other", 1), budget("db", "db", 1)}
 	state.PodDisruptionBudgets = append(state.PodDisruptionBudgets, &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: "elsewhere", Name: "all"}})
-	analysis := analyze(t, state, scenario.Rates{"node": u(0.1)}, risk.Options{})
+	analysis := analyze(t, state, scenario.Rates{"node": rateOf(0.1)}, risk.Options{})
 	// Two of the three pods are down as soon as the first node is.
-	all := risk.Budget{Name: "all", Pods: 3, DesiredHealthy: 2, Method: risk.Exact, Below: exactly(0.1)}
-	db := risk.Budget{Name: "db", Pods: 1, DesiredHealthy: 1, Method: risk.Exact, Below: exactly(0.1)}
+	all := risk.Budget{Name: "all", Pods: 3, DesiredHealthy: 2, Method: risk.Exact, Below: exactProbability(0.1)}
+	db := risk.Budget{Name: "db", Pods: 1, DesiredHealthy: 1, Method: risk.Exact, Below: exactProbability(0.1)}
 	got := map[string][]risk.Budget{}
 	for _, w := range analysis.Workloads {
 		got[w.Name] = w.Budgets
 	}
-	if diff := cmp.Diff(map[string][]risk.Budget{"web": {all}, "db": {all, db}}, got, near); diff != "" {
+	if diff := cmp.Diff(map[string][]risk.Budget{"web": {all}, "db": {all, db}}, got, approximately); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 }
 
 // Budgets that select as many pods as a workload has, but not only its own, and a budget that selects some of its pods.
 func TestBudgetOverParts(t *testing.T) {
-	state := world(place{nil, map[string]int{"web": 1, "db": 1}}, place{nil, web(1)})
+	state := clusterOf(nodePods{nil, map[string]int{"web": 1, "db": 1}}, nodePods{nil, webPods(1)})
 	state.Pods[0].Labels["part"], state.Pods[1].Labels["part"], state.Pods[2].Labels["one"] = "yes", "yes", "yes"
 	mixed, one := budget("mixed", "", 1), budget("one", "", 1)
 	mixed.Spec.Selector.MatchLabels = map[string]string{"part": "yes"}
 	one.Spec.Selector.MatchLabels = map[string]string{"one": "yes"}
 	state.PodDisruptionBudgets = []*policyv1.PodDisruptionBudget{mixed, one}
-	w := analyze(t, state, scenario.Rates{"node": u(0.1)}, risk.Options{}).Workloads[0]
-	tenth := exactly(0.1)
+	w := analyze(t, state, scenario.Rates{"node": rateOf(0.1)}, risk.Options{}).Workloads[0]
+	tenth := exactProbability(0.1)
 	want := []risk.Budget{
 		{Name: "mixed", Pods: 2, DesiredHealthy: 1, Method: risk.Exact, Below: tenth}, // both on the first node
 		{Name: "one", Pods: 1, DesiredHealthy: 1, Method: risk.Exact, Below: tenth},
 	}
-	if diff := cmp.Diff(want, w.Budgets, near); diff != "" {
+	if diff := cmp.Diff(want, w.Budgets, approximately); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 	if want := 0.01; math.Abs(w.AllDown.Value-want) > 1e-9 {
@@ -441,21 +441,21 @@ func TestBudgetOverParts(t *testing.T) {
 }
 
 func TestQuorumOfAWorkloadWithoutPods(t *testing.T) {
-	w := analyze(t, world(place{}), scenario.Rates{"node": u(0.1)}, risk.Options{Quorum: map[cluster.Ref]int{owner("web"): 2}}).Workloads
+	w := analyze(t, clusterOf(nodePods{}), scenario.Rates{"node": rateOf(0.1)}, risk.Options{Quorum: map[cluster.Ref]int{owner("web"): 2}}).Workloads
 	if len(w) != 1 || w[0].Replicas != 0 || w[0].BelowQuorum.Value != 1 {
 		t.Errorf("got %+v, want web below its quorum for certain", w)
 	}
 }
 
 func TestLevelsAndAssumptions(t *testing.T) {
-	state := world(place{in(zone, "a", "rack", "1"), web(1)}, place{in(zone, "b", "rack", "1"), web(1)}, place{in(zone, "b", "rack", "2"), web(1)}, place{})
+	state := clusterOf(nodePods{labelsOf(zone, "a", "rack", "1"), webPods(1)}, nodePods{labelsOf(zone, "b", "rack", "1"), webPods(1)}, nodePods{labelsOf(zone, "b", "rack", "2"), webPods(1)}, nodePods{})
 	rates := scenario.Rates{"rack": {Rate: "1/year", Recovery: "1d"}, "zone": {Rate: "10%/year", Recovery: "1h"}}
 	analysis := analyze(t, state, rates, risk.Options{Trials: 1000, Seed: 7})
 	want := []risk.Level{
 		{TopologyKey: zone, Domains: 2, Unlabelled: 1, FailuresPerYear: 0.1, RecoveryHours: 1, Unavailability: 0.1 / (8760 + 0.1)},
 		{TopologyKey: "rack", Domains: 2, Unlabelled: 1, FailuresPerYear: 1, RecoveryHours: 24, Unavailability: 24.0 / (8760 + 24)},
 	}
-	if diff := cmp.Diff(want, analysis.Levels, near); diff != "" {
+	if diff := cmp.Diff(want, analysis.Levels, approximately); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 	said := strings.Join(analysis.Assumptions, "\n")
@@ -474,7 +474,7 @@ func TestLevelsAndAssumptions(t *testing.T) {
 }
 
 func TestErrors(t *testing.T) {
-	_, err := risk.Analyze(context.Background(), world(place{}), scenario.Rates{"rack": u(0.1)},
+	_, err := risk.Analyze(context.Background(), clusterOf(nodePods{}), scenario.Rates{"rack": rateOf(0.1)},
 		risk.Options{Trials: -1, Quorum: map[cluster.Ref]int{owner("web"): -2}})
 	want := strings.Join([]string{
 		`rates: Invalid value: "rack": no node has this label, so nothing can fail at this level; drop it, or give a label of the nodes`,
@@ -484,13 +484,13 @@ func TestErrors(t *testing.T) {
 	if err == nil || err.Error() != want {
 		t.Errorf("got  %v\nwant %s", err, want)
 	}
-	if _, err := risk.Analyze(context.Background(), world(place{}), nil, risk.Options{}); err == nil {
+	if _, err := risk.Analyze(context.Background(), clusterOf(nodePods{}), nil, risk.Options{}); err == nil {
 		t.Error("no rates: no error")
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	for _, trials := range []bool{false, true} {
-		_, err := risk.Analyze(ctx, world(place{nil, web(1)}), scenario.Rates{"node": u(0.1)}, risk.Options{TrialsOnly: trials})
+		_, err := risk.Analyze(ctx, clusterOf(nodePods{nil, webPods(1)}), scenario.Rates{"node": rateOf(0.1)}, risk.Options{TrialsOnly: trials})
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("trials only %t: error %v, want %v", trials, err, context.Canceled)
 		}
@@ -498,7 +498,7 @@ func TestErrors(t *testing.T) {
 }
 
 func TestSameOnAnyNumberOfCores(t *testing.T) {
-	state, rates, _, _ := random(rand.New(rand.NewPCG(3, 3)), true)
+	state, rates, _, _ := randomWorld(rand.New(rand.NewPCG(3, 3)), true)
 	state.PodDisruptionBudgets = []*policyv1.PodDisruptionBudget{budget("web", "web", 2)}
 	var want *risk.Analysis
 	for _, procs := range []int{1, 8} {
@@ -513,13 +513,13 @@ func TestSameOnAnyNumberOfCores(t *testing.T) {
 	}
 }
 
-// large returns 500 workloads of 100 pods on 5,000 nodes in 100 racks, 9 zones and 3 regions, each workload with a budget.
-func large(cross bool) (*cluster.State, scenario.Rates, risk.Options) {
+// largeCluster returns 500 workloads of 100 pods on 5,000 nodes in 100 racks, 9 zones and 3 regions, each workload with a budget.
+func largeCluster(cross bool) (*cluster.State, scenario.Rates, risk.Options) {
 	const nodes, workloads, replicas = 5000, 500, 100
 	state := &cluster.State{Now: cluster.Epoch}
 	for i := range nodes {
 		rack := i % 900
-		labels := in(region, fmt.Sprint(rack%3), zone, fmt.Sprint(rack%9), "rack", fmt.Sprint(rack))
+		labels := labelsOf(region, fmt.Sprint(rack%3), zone, fmt.Sprint(rack%9), "rack", fmt.Sprint(rack))
 		if cross {
 			labels["rack"] = fmt.Sprint(i % 8)
 		}
@@ -530,7 +530,7 @@ func large(cross bool) (*cluster.State, scenario.Rates, risk.Options) {
 	for i := range workloads {
 		name := fmt.Sprint("web-", i)
 		for j := range replicas {
-			state.Pods = append(state.Pods, cluster.Bind(pod(name, fmt.Sprint(name, "-", j)), fmt.Sprint("node-", r.IntN(nodes)), cluster.Epoch.Time))
+			state.Pods = append(state.Pods, cluster.BindPod(pod(name, fmt.Sprint(name, "-", j)), fmt.Sprint("node-", r.IntN(nodes)), cluster.Epoch.Time))
 		}
 		state.PodDisruptionBudgets = append(state.PodDisruptionBudgets, budget(name, name, replicas-5))
 		opts.Quorum[owner(name)] = replicas/2 + 1
@@ -540,7 +540,7 @@ func large(cross bool) (*cluster.State, scenario.Rates, risk.Options) {
 }
 
 func BenchmarkExact(b *testing.B) {
-	state, rates, opts := large(false)
+	state, rates, opts := largeCluster(false)
 	for b.Loop() {
 		if w := analyze(b, state, rates, opts).Workloads[0]; w.Method != risk.Exact || math.IsNaN(w.BelowQuorum.Value) {
 			b.Fatalf("%+v", w)
@@ -549,7 +549,7 @@ func BenchmarkExact(b *testing.B) {
 }
 
 func BenchmarkTrials(b *testing.B) {
-	state, rates, opts := large(true)
+	state, rates, opts := largeCluster(true)
 	for b.Loop() {
 		if w := analyze(b, state, rates, opts).Workloads[0]; w.Method != risk.Trials {
 			b.Fatalf("%+v", w)
@@ -559,25 +559,25 @@ func BenchmarkTrials(b *testing.B) {
 
 // BenchmarkDaemonSet analyzes one workload with a pod on each of 5,000 nodes.
 func BenchmarkDaemonSet(b *testing.B) {
-	var places []place
+	var places []nodePods
 	for range 5000 {
-		places = append(places, place{nil, web(1)})
+		places = append(places, nodePods{nil, webPods(1)})
 	}
-	state := world(places...)
+	state := clusterOf(places...)
 	for b.Loop() {
-		analyze(b, state, scenario.Rates{"node": u(2e-5)}, risk.Options{})
+		analyze(b, state, scenario.Rates{"node": rateOf(2e-5)}, risk.Options{})
 	}
 }
 
 // Two workloads with the same name and labels are in two namespaces: the budget of shop covers only the one in shop.
 func TestBudgetOfANamespace(t *testing.T) {
-	state := world(place{nil, web(1)}, place{nil, web(1)})
+	state := clusterOf(nodePods{nil, webPods(1)}, nodePods{nil, webPods(1)})
 	state.Pods[1].Namespace = "shop"
 	pdb := budget("web", "web", 1)
 	pdb.Namespace = "shop"
 	state.PodDisruptionBudgets = []*policyv1.PodDisruptionBudget{pdb}
 	got := map[string]int{}
-	for _, w := range analyze(t, state, scenario.Rates{"node": u(0.1)}, risk.Options{}).Workloads {
+	for _, w := range analyze(t, state, scenario.Rates{"node": rateOf(0.1)}, risk.Options{}).Workloads {
 		for _, b := range w.Budgets {
 			got[w.Namespace+" "+b.Name] = b.Pods
 		}

@@ -24,12 +24,12 @@ func (a *Answer) Claims() []claim.Claim {
 		}
 		newly[cluster.Ref{Kind: kind, Namespace: pod.Namespace, Name: name}]++
 	}
-	end := claim.SinceBefore(newly)
-	c := claim.Claim{Says: fmt.Sprintf("%s of %s %s replaced, with %s", words.Count(a.Replaced, "node"), a.Pool, words.Pick(a.Replaced, "is", "are"), claim.Words(end))}
+	end := claim.NewlyPendingSinceBefore(newly)
+	c := claim.Claim{Says: fmt.Sprintf("%s of %s %s replaced, with %s", words.Count(a.Replaced, "node"), a.Pool, words.Pick(a.Replaced, "is", "are"), claim.DescribeNewlyPending(end))}
 	if len(a.Steps) == 0 {
 		return nil
 	}
-	c.Steps = []scenario.Step{claim.Before()}
+	c.Steps = []scenario.Step{claim.BeforeStep()}
 	for _, step := range a.Steps {
 		if step.Drain != nil {
 			ends := !slices.ContainsFunc(a.Blocked, func(b Blocked) bool { return slices.Contains(step.Drain.Names, b.Node) })

@@ -37,17 +37,17 @@ type BudgetPatch struct {
 	step scenario.Step
 }
 
-// most is the number of rolls that are tried, each with further patches: a budget that allows one eviction may need more after other pods
+// maxPlanRounds is the number of rolls that are tried, each with further patches: a budget that allows one eviction may need more after other pods
 // are Pending.
-const most = 6
+const maxPlanRounds = 6
 
 // RunPlanned finds the steps with which the drain of each node ends, does them first, and then rolls the pool. To find them, it rolls the
 // pool with KeepGoing and patches the budgets that block drains, until none does or no patch helps. Each patch is one after which the
 // budget allows an eviction.
 func RunPlanned(ctx context.Context, w *world.Cluster, result *simulation.Result, opts Options) (*Answer, error) {
 	plan := &Plan{}
-	for _, node := range stateOf(result).Nodes {
-		if !cluster.Answers(node) {
+	for _, node := range lastState(result).Nodes {
+		if !cluster.KubeletResponds(node) {
 			plan.Remove = append(plan.Remove, node.Name)
 		}
 	}
@@ -56,13 +56,13 @@ func RunPlanned(ctx context.Context, w *world.Cluster, result *simulation.Result
 	}
 	looks := opts
 	looks.KeepGoing = true
-	for range most {
-		looks.First = plan.all()
+	for range maxPlanRounds {
+		looks.First = plan.allSteps()
 		answer, err := Run(ctx, w, result, looks)
 		if err != nil {
 			return nil, err
 		}
-		more, err := plan.patch(ctx, w, result, answer.Blocked)
+		more, err := plan.addPatches(ctx, w, result, answer.Blocked)
 		if err != nil {
 			return nil, err
 		}
@@ -70,7 +70,7 @@ func RunPlanned(ctx context.Context, w *world.Cluster, result *simulation.Result
 			break
 		}
 	}
-	opts.First = plan.all()
+	opts.First = plan.allSteps()
 	answer, err := Run(ctx, w, result, opts)
 	if err != nil {
 		return nil, err
@@ -79,15 +79,15 @@ func RunPlanned(ctx context.Context, w *world.Cluster, result *simulation.Result
 	return answer, nil
 }
 
-func stateOf(result *simulation.Result) *cluster.State {
+func lastState(result *simulation.Result) *cluster.State {
 	if n := len(result.Steps); n > 0 {
 		return result.Steps[n-1].State
 	}
 	return result.Initial
 }
 
-// all returns the steps of the plan.
-func (p *Plan) all() []scenario.Step {
+// allSteps returns the steps of the plan.
+func (p *Plan) allSteps() []scenario.Step {
 	all := slices.Clone(p.steps)
 	for i := range p.Patches {
 		all = append(all, p.Patches[i].step)
@@ -95,9 +95,9 @@ func (p *Plan) all() []scenario.Step {
 	return all
 }
 
-// patch adds a patch for each budget that blocks a drain, or widens the patch that the budget has. It reports whether it added or widened
+// addPatches adds a patch for each budget that blocks a drain, or widens the patch that the budget has. It reports whether it added or widened
 // any.
-func (p *Plan) patch(ctx context.Context, w *world.Cluster, result *simulation.Result, blocked []Blocked) (bool, error) {
+func (p *Plan) addPatches(ctx context.Context, w *world.Cluster, result *simulation.Result, blocked []Blocked) (bool, error) {
 	worst := map[cluster.Ref]*policyv1.PodDisruptionBudget{}
 	var order []cluster.Ref
 	for i := range blocked {
@@ -106,7 +106,7 @@ func (p *Plan) patch(ctx context.Context, w *world.Cluster, result *simulation.R
 			if worst[of] == nil {
 				order = append(order, of)
 			}
-			if worst[of] == nil || lacks(pdb) > lacks(worst[of]) {
+			if worst[of] == nil || missingHealthy(pdb) > missingHealthy(worst[of]) {
 				worst[of] = pdb
 			}
 		}
@@ -114,7 +114,7 @@ func (p *Plan) patch(ctx context.Context, w *world.Cluster, result *simulation.R
 	slices.SortFunc(order, cluster.Ref.Compare)
 	more := false
 	for _, of := range order {
-		found, err := p.find(ctx, w, result, worst[of])
+		found, err := p.addFirstPatch(ctx, w, result, worst[of])
 		if err != nil {
 			return false, err
 		}
@@ -123,18 +123,18 @@ func (p *Plan) patch(ctx context.Context, w *world.Cluster, result *simulation.R
 	return more, nil
 }
 
-// lacks returns the number of healthy pods that are missing for an eviction.
-func lacks(pdb *policyv1.PodDisruptionBudget) int32 {
+// missingHealthy returns the number of healthy pods that are missing for an eviction.
+func missingHealthy(pdb *policyv1.PodDisruptionBudget) int32 {
 	return pdb.Status.DesiredHealthy - pdb.Status.CurrentHealthy + 1
 }
 
-// find adds the first patch with which the budget allows evictions in a run. It tries in order: one pod may be missing; as many more pods
+// addFirstPatch adds the first patch with which the budget allows evictions in a run. It tries in order: one pod may be missing; as many more pods
 // may be missing as are missing where the roll stops; and, for a budget whose expected pods are unknown, one pod fewer than there are is
 // enough.
-func (p *Plan) find(ctx context.Context, w *world.Cluster, result *simulation.Result, pdb *policyv1.PodDisruptionBudget) (bool, error) {
+func (p *Plan) addFirstPatch(ctx context.Context, w *world.Cluster, result *simulation.Result, pdb *policyv1.PodDisruptionBudget) (bool, error) {
 	name := pdb.Namespace + "/" + pdb.Name
 	at := slices.IndexFunc(p.Patches, func(b BudgetPatch) bool { return b.Name == name })
-	lack, healthy := lacks(pdb), pdb.Status.CurrentHealthy
+	lack, healthy := missingHealthy(pdb), pdb.Status.CurrentHealthy
 	missing := func(n int32) string { return fmt.Sprintf(`{"spec":{"maxUnavailable":%d,"minAvailable":null}}`, n) }
 	var tries []string
 	if pdb.Spec.MaxUnavailable == nil || at < 0 {
@@ -150,7 +150,7 @@ func (p *Plan) find(ctx context.Context, w *world.Cluster, result *simulation.Re
 	if healthy > 0 {
 		tries = append(tries, fmt.Sprintf(`{"spec":{"maxUnavailable":null,"minAvailable":%d}}`, healthy-1))
 	}
-	course, err := simulation.GoOn(w, result, simulation.Options{})
+	course, err := simulation.Continue(w, result, simulation.Options{})
 	if err != nil {
 		return false, err
 	}
@@ -183,7 +183,7 @@ func (p *Plan) find(ctx context.Context, w *world.Cluster, result *simulation.Re
 			}
 			return true, nil
 		}
-		if err := course.Back(did); err != nil {
+		if err := course.Rewind(did); err != nil {
 			return false, err
 		}
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/faultline/faultline/pkg/simulation"
 )
 
-// planned does the steps of the plan and rolls the pool.
-func planned(t *testing.T, result *simulation.Result, opts roll.Options) *roll.Answer {
+// rollPlanned does the steps of the plan and rolls the pool.
+func rollPlanned(t *testing.T, result *simulation.Result, opts roll.Options) *roll.Answer {
 	t.Helper()
 	opts.Pool, opts.Drain.Timeout, opts.New.After = "pool=general", "15m", "2m"
 	w, err := simulation.NewCluster(result.Scenario)
@@ -33,7 +33,7 @@ func TestRunPlanned(t *testing.T) {
 		"maxUnavailable: 0":  {`{"spec":{"maxUnavailable":1,"minAvailable":null}}`},
 		"minAvailable: 2":    nil,
 	} {
-		a := planned(t, run(t, "", claims, budget(spec)), roll.Options{Surge: 1})
+		a := rollPlanned(t, runScenario(t, "", claimTemplates, budgetYAML(spec)), roll.Options{Surge: 1})
 		var got []string
 		for _, p := range a.Plan.Patches {
 			got = append(got, string(p.Patch))

@@ -115,7 +115,7 @@ func (a *Answer) Longest() time.Duration {
 	if len(a.Waited) == 0 {
 		return 0
 	}
-	return seconds(a.Waited[0].Seconds)
+	return toDuration(a.Waited[0].Seconds)
 }
 
 // Moves is the number of pods that moved a certain number of times.
@@ -230,10 +230,10 @@ type Sample struct {
 
 // Run replaces the nodes of the pool after the last step of the result, in a world of its scenario. It is an error if the pool has no node.
 func Run(ctx context.Context, w *world.Cluster, result *simulation.Result, opts Options) (*Answer, error) {
-	r := &roll{opts: opts, ask: result.Scenario, answer: &Answer{Pool: opts.Pool, Surge: opts.Surge, MaxUnavailable: opts.MaxUnavailable, Order: opts.Order, KeepsGoing: opts.KeepGoing}}
-	course, err := simulation.GoOn(w, result, simulation.Options{Moved: func(state *cluster.State) {
+	r := &rollRun{opts: opts, scenario: result.Scenario, answer: &Answer{Pool: opts.Pool, Surge: opts.Surge, MaxUnavailable: opts.MaxUnavailable, Order: opts.Order, KeepsGoing: opts.KeepGoing}}
+	course, err := simulation.Continue(w, result, simulation.Options{Moved: func(state *cluster.State) {
 		if r.tracker != nil {
-			r.follow(state)
+			r.observe(state)
 		}
 	}})
 	if err != nil {
@@ -245,12 +245,12 @@ func Run(ctx context.Context, w *world.Cluster, result *simulation.Result, opts 
 		}
 	}
 	r.course, r.tracker = course, newTracker(course.State())
-	nodes, err := r.nodes()
+	nodes, err := r.selectNodes()
 	if err != nil {
 		return nil, err
 	}
-	if err = r.all(ctx, nodes); err == nil {
-		err = r.conclude(ctx)
+	if err = r.replaceAll(ctx, nodes); err == nil {
+		err = r.fillAnswer(ctx)
 	}
 	if err != nil {
 		return nil, err
@@ -258,24 +258,24 @@ func Run(ctx context.Context, w *world.Cluster, result *simulation.Result, opts 
 	return r.answer, nil
 }
 
-// roll is the state of a roll between two turns.
-type roll struct {
+// rollRun is the state of a roll between two turns.
+type rollRun struct {
 	*tracker
-	opts   Options
-	ask    *scenario.Scenario
-	course *simulation.Course
-	answer *Answer
-	done   int // the number of nodes whose turn is over
-	spare  int // the number of new nodes that have not replaced a node yet
+	opts       Options
+	scenario   *scenario.Scenario
+	course     *simulation.Course
+	answer     *Answer
+	doneNodes  int // the number of nodes whose turn is over
+	spareNodes int // the number of new nodes that have not replaced a node yet
 }
 
-// conclude fills the answer with what the whole roll did.
-func (r *roll) conclude(ctx context.Context) error {
+// fillAnswer fills the answer with what the whole roll did.
+func (r *rollRun) fillAnswer(ctx context.Context) error {
 	a, end := r.answer, r.course.State()
 	a.Steps, a.End, a.Seconds = r.course.Did, end, end.Now.Sub(r.start.Now.Time).Seconds()
-	before := r.start.Crews()
+	before := r.start.PodsByWorkload()
 	newly := cluster.NewlyPending(before, end)
-	r.finish(a, end, newly)
+	r.fillTrackedNumbers(a, end, newly)
 	for _, s := range cluster.Shortfalls(before, end) {
 		if s.Lost > 0 {
 			a.Lost = append(a.Lost, Lost{s.Workload(), s.Lost})
@@ -296,11 +296,11 @@ func (r *roll) conclude(ctx context.Context) error {
 	}
 	var found []*metric.Metrics
 	for _, state := range states {
-		m, err := metric.Of(ctx, nil, r.ask, state, metric.Options{})
+		m, err := metric.Measure(ctx, nil, r.scenario, state, metric.Options{})
 		if err != nil {
 			return err
 		}
-		lost, err := blast.Lost(state, blast.Options{LevelKeys: r.ask.LevelKeys, Simultaneous: 1})
+		lost, err := blast.Lost(state, blast.Options{LevelKeys: r.scenario.LevelKeys, Simultaneous: 1})
 		if err != nil {
 			return err
 		}
@@ -313,16 +313,16 @@ func (r *roll) conclude(ctx context.Context) error {
 	}
 	for i := range found[0].Levels {
 		key := found[0].Levels[i].TopologyKey
-		level := Level{TopologyKey: key, Start: *spreadOf(found[0], key), End: *spreadOf(found[1], key)}
+		level := Level{TopologyKey: key, Start: *newSpread(found[0], key), End: *newSpread(found[1], key)}
 		if len(found) > 2 {
-			level.Worst = spreadOf(found[2], key)
+			level.Worst = newSpread(found[2], key)
 		}
 		a.Levels = append(a.Levels, level)
 	}
 	return nil
 }
 
-func spreadOf(m *metric.Metrics, key string) *Spread {
+func newSpread(m *metric.Metrics, key string) *Spread {
 	level := m.Level(key)
 	if level == nil {
 		return &Spread{}
@@ -330,11 +330,11 @@ func spreadOf(m *metric.Metrics, key string) *Spread {
 	return &Spread{level.Radius, level.Skew}
 }
 
-// price returns what the nodes cost an hour; nil if any node has no price.
-func (r *roll) price(nodes []*v1.Node) *float64 {
+// pricePerHour returns what the nodes cost an hour; nil if any node has no price.
+func (r *rollRun) pricePerHour(nodes []*v1.Node) *float64 {
 	sum := 0.0
 	for _, node := range nodes {
-		one, priced, _ := r.ask.Autoscaler.Price(node) // fillAnswer reports the error
+		one, priced, _ := r.scenario.Autoscaler.Price(node) // fillAnswer reports the error
 		if !priced {
 			return nil
 		}
@@ -343,7 +343,7 @@ func (r *roll) price(nodes []*v1.Node) *float64 {
 	return &sum
 }
 
-func seconds(n float64) time.Duration { return time.Duration(n * float64(time.Second)) }
+func toDuration(n float64) time.Duration { return time.Duration(n * float64(time.Second)) }
 
 // NeverPending returns the smallest surge of the answers with which all nodes are replaced and no pod is Pending for a second, or -1 if
 // there is none.

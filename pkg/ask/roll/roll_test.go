@@ -15,8 +15,8 @@ import (
 	"github.com/faultline/faultline/pkg/simulation"
 )
 
-// A database with one pod on each of three nodes. If a pod claims a volume, the volume is in the zone of the pod's node.
-const database = `apiVersion: faultline/v1alpha1
+// A databaseYAML with one pod on each of three nodes. If a pod claims a volume, the volume is in the zone of the pod's node.
+const databaseYAML = `apiVersion: faultline/v1alpha1
 kind: Scenario
 FIELDS
 cluster:
@@ -44,20 +44,20 @@ workloads:
   BUDGET
 `
 
-const claims = `volumeClaimTemplates: [{metadata: {name: data}, spec: {accessModes: [ReadWriteOnce], storageClassName: zonal, resources: {requests: {storage: 1Gi}}}}]`
+const claimTemplates = `volumeClaimTemplates: [{metadata: {name: data}, spec: {accessModes: [ReadWriteOnce], storageClassName: zonal, resources: {requests: {storage: 1Gi}}}}]`
 
-func budget(spec string) string {
+func budgetYAML(spec string) string {
 	return fmt.Sprintf(`- {apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: db}, spec: {%s, selector: {matchLabels: {app: db}}}}`, spec)
 }
 
-// run runs the scenario that precedes the roll.
-func run(t *testing.T, fields, claims, budget string) *simulation.Result {
+// runScenario runs the scenario that precedes the roll.
+func runScenario(t *testing.T, fields, claims, budget string) *simulation.Result {
 	t.Helper()
-	text := strings.NewReplacer("FIELDS", fields, "CLAIMS", claims, "BUDGET", budget).Replace(database)
+	text := strings.NewReplacer("FIELDS", fields, "CLAIMS", claims, "BUDGET", budget).Replace(databaseYAML)
 	return runtest.Run(t, text)
 }
 
-func answer(t *testing.T, result *simulation.Result, opts roll.Options) *roll.Answer {
+func rollPool(t *testing.T, result *simulation.Result, opts roll.Options) *roll.Answer {
 	t.Helper()
 	opts.Pool = "pool=general"
 	answers, err := roll.Compare(t.Context(), result, []roll.Options{opts}, func(int, int) {})
@@ -92,10 +92,10 @@ func TestRun(t *testing.T) {
 	}{
 		// Each new node exists before a pod leaves. The StatefulSet creates the next pod of the name after the old pod is gone, a second later,
 		// and the new node takes it in the same second.
-		{"surge", "", "", budget("maxUnavailable: 1"), roll.Options{Surge: 1, New: after},
+		{"surge", "", "", budgetYAML("maxUnavailable: 1"), roll.Options{Surge: 1, New: after},
 			"3 of 3 in 3 turns; 3 evicted, moves [{1 3}]; 0 Pending at most, 0 s at the longest; 1 not ready in turn 1"},
 		// A volume binds each pod to its zone. The new node is in the zone of the old one.
-		{"volumes", "", claims, "", roll.Options{Surge: 1, New: after},
+		{"volumes", "", claimTemplates, "", roll.Options{Surge: 1, New: after},
 			"3 of 3 in 3 turns; 3 evicted, moves [{1 3}]; 0 Pending at most, 0 s at the longest; 1 not ready in turn 1"},
 		// Without a surge, the pod waits for the new node, since a rule keeps it off the other nodes. It waits for one second, after which
 		// nothing moves any more and the drain has ended, and then for two minutes.
@@ -106,9 +106,9 @@ func TestRun(t *testing.T) {
 			"3 of 3 in 2 turns; 3 evicted, moves [{1 3}]; 1 Pending at most, 121 s at the longest; 2 not ready in turn 1"},
 		// The budget allows one of the two evictions. The next pod of that name comes a second later and waits for a node, so the second eviction
 		// is not allowed, and the drain times out after 15 minutes.
-		{"two at once, one allowed", "", "", budget("maxUnavailable: 1"), roll.Options{MaxUnavailable: 2, New: after, Drain: scenario.Drain{Timeout: "15m"}},
+		{"two at once, one allowed", "", "", budgetYAML("maxUnavailable: 1"), roll.Options{MaxUnavailable: 2, New: after, Drain: scenario.Drain{Timeout: "15m"}},
 			"0 of 3 in 1 turns; 1 evicted, moves [{1 1}]; 1 Pending at most, 899 s at the longest; 1 not ready in turn 1; b-worker-1 is node 2, and db-1 stays: " + fmt.Sprintf(refuses, 2)},
-		{"at its limit", "", "", budget("minAvailable: 3"), roll.Options{Surge: 1, New: after, Drain: scenario.Drain{Timeout: "15m"}},
+		{"at its limit", "", "", budgetYAML("minAvailable: 3"), roll.Options{Surge: 1, New: after, Drain: scenario.Drain{Timeout: "15m"}},
 			"0 of 3 in 1 turns; 0 evicted, moves []; 0 Pending at most, 0 s at the longest; a-worker-1 is node 1, and db-0 stays: " + fmt.Sprintf(refuses, 3)},
 		// Each pod takes its 20 minutes to end.
 		{"slow", "terminationSeconds: 3600", "", "", roll.Options{Surge: 1, New: after, Drain: scenario.Drain{Timeout: "15m"}},
@@ -117,20 +117,20 @@ func TestRun(t *testing.T) {
 			"3 of 3 in 3 turns; 3 evicted, moves [{1 3}]; 0 Pending at most, 0 s at the longest; 1 not ready in turn 1"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			result := run(t, test.fields, test.claims, test.budget)
-			a := answer(t, result, test.opts)
+			result := runScenario(t, test.fields, test.claims, test.budget)
+			a := rollPool(t, result, test.opts)
 			if diff := cmp.Diff(test.want, summary(a)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
-			runtest.Again(t, result, a.Steps, a.End)
+			runtest.CheckSteps(t, result, a.Steps, a.End)
 		})
 	}
 }
 
 // A node whose drain does not end stays, and its new node replaces a node of the next turn. By hand: db-0 cannot be evicted at any time.
 func TestKeepGoing(t *testing.T) {
-	result := run(t, "", "", `- {apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: first}, spec: {maxUnavailable: 0, selector: {matchLabels: {apps.kubernetes.io/pod-index: "0"}}}}`)
-	a := answer(t, result, roll.Options{Surge: 1, KeepGoing: true, New: scenario.AddNodes{After: "2m"}, Drain: scenario.Drain{Timeout: "15m"}})
+	result := runScenario(t, "", "", `- {apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: first}, spec: {maxUnavailable: 0, selector: {matchLabels: {apps.kubernetes.io/pod-index: "0"}}}}`)
+	a := rollPool(t, result, roll.Options{Surge: 1, KeepGoing: true, New: scenario.AddNodes{After: "2m"}, Drain: scenario.Drain{Timeout: "15m"}})
 	if a.Replaced != 2 || len(a.Blocked) != 1 || a.Blocked[0].Node != "a-worker-1" {
 		t.Errorf("%s", summary(a))
 	}
@@ -144,12 +144,12 @@ func TestKeepGoing(t *testing.T) {
 	if first, last := a.Turns[0], a.Turns[2]; first.Total != 4 || *first.Price != 2 || last.Total != 3 || *last.Price != 1.5 {
 		t.Errorf("%d nodes at %v an hour after the first turn, and %d at %v after the last; want 4 at 2, and 3 at 1.5", first.Total, *first.Price, last.Total, *last.Price)
 	}
-	runtest.Again(t, result, a.Steps, a.End)
+	runtest.CheckSteps(t, result, a.Steps, a.End)
 }
 
 // The new nodes have another size and a label. By hand: zone, name and price are those of the old nodes.
 func TestNewNodes(t *testing.T) {
-	a := answer(t, run(t, "", "", ""), roll.Options{Surge: 1, New: scenario.AddNodes{Labels: map[string]string{"version": "2"}, CPU: "8", Memory: "32Gi"}})
+	a := rollPool(t, runScenario(t, "", "", ""), roll.Options{Surge: 1, New: scenario.AddNodes{Labels: map[string]string{"version": "2"}, CPU: "8", Memory: "32Gi"}})
 	node := a.End.Node("c-worker-1-new-1")
 	if node == nil || node.Status.Allocatable.Cpu().String() != "8" || node.Labels["version"] != "2" || node.Labels["topology.kubernetes.io/zone"] != "c" || node.Labels["pool"] != "general" {
 		t.Errorf("the last new node is %+v", node)
@@ -161,7 +161,7 @@ func TestNewNodes(t *testing.T) {
 
 // The answers are the same on any number of cores and in each run. By hand, the smallest surge without a Pending pod is 1.
 func TestCompare(t *testing.T) {
-	result := run(t, "", "", "")
+	result := runScenario(t, "", "", "")
 	after := scenario.AddNodes{After: "2m"}
 	ways := []roll.Options{
 		{Pool: "pool=general", MaxUnavailable: 1, New: after}, {Pool: "pool=general", Surge: 2, New: after, Order: roll.ByZone},
@@ -192,7 +192,7 @@ func TestCompare(t *testing.T) {
 
 // By hand, the order is by zones before names, or the node with the fewest pods when a turn begins comes first.
 func TestOrder(t *testing.T) {
-	text := strings.NewReplacer("FIELDS", "", "CLAIMS", "", "BUDGET", "").Replace(database)
+	text := strings.NewReplacer("FIELDS", "", "CLAIMS", "", "BUDGET", "").Replace(databaseYAML)
 	text = strings.Replace(text, "zones: [{name: a}, {name: b}, {name: c}]\n    nodeGroups: [{name: worker, count: 1,", "zones: [{name: b}, {name: a}]\n    nodeGroups: [{name: worker, count: 2,", 1)
 	result := runtest.Run(t, text)
 	state := result.Steps[0].State
@@ -209,7 +209,7 @@ func TestOrder(t *testing.T) {
 		}
 	}
 	for order, first := range map[roll.Order]string{roll.ByZone: "a-worker-1", roll.FewestPods: empty} {
-		if a := answer(t, result, roll.Options{Surge: 1, Order: order}); a.Turns[0].Old[0] != first {
+		if a := rollPool(t, result, roll.Options{Surge: 1, Order: order}); a.Turns[0].Old[0] != first {
 			t.Errorf("by %s the first is %s, want %s", order, a.Turns[0].Old[0], first)
 		}
 	}

@@ -16,8 +16,8 @@ import (
 	"github.com/faultline/faultline/pkg/world"
 )
 
-// nodes returns the names of the nodes to replace, in the order of their turns.
-func (r *roll) nodes() ([]string, error) {
+// selectNodes returns the names of the nodes to replace, in the order of their turns.
+func (r *rollRun) selectNodes() ([]string, error) {
 	names, err := world.SelectNodes(r.start, field.NewPath("pool"), scenario.Nodes{Selector: r.opts.Pool})
 	if err != nil {
 		return nil, err
@@ -36,15 +36,15 @@ func (r *roll) nodes() ([]string, error) {
 	return names, nil
 }
 
-// all replaces the nodes, turn by turn.
-func (r *roll) all(ctx context.Context, nodes []string) error {
+// replaceAll replaces the nodes, turn by turn.
+func (r *rollRun) replaceAll(ctx context.Context, nodes []string) error {
 	r.answer.Nodes = len(nodes)
-	r.answer.Start = Sample{Total: len(r.start.Nodes), Price: r.price(r.start.Nodes)}
+	r.answer.Start = Sample{Total: len(r.start.Nodes), Price: r.pricePerHour(r.start.Nodes)}
 	for len(nodes) > 0 && (r.opts.KeepGoing || r.answer.Done()) {
 		there := r.course.State().NodesByName()
 		left := slices.DeleteFunc(nodes, func(name string) bool { return there[name] == nil }) // the autoscaler may have removed nodes
 		r.answer.Replaced += len(nodes) - len(left)
-		r.done += len(nodes) - len(left)
+		r.doneNodes += len(nodes) - len(left)
 		if nodes = left; len(nodes) == 0 {
 			break
 		}
@@ -52,39 +52,39 @@ func (r *roll) all(ctx context.Context, nodes []string) error {
 			r.fewestFirst(nodes)
 		}
 		n := min(r.opts.Surge+r.opts.MaxUnavailable, len(nodes))
-		if err := r.replace(ctx, nodes[:n]); err != nil {
+		if err := r.replaceTogether(ctx, nodes[:n]); err != nil {
 			return err
 		}
 		nodes = nodes[n:]
 		if r.opts.Progress != nil {
-			r.opts.Progress(r.done, r.answer.Nodes)
+			r.opts.Progress(r.doneNodes, r.answer.Nodes)
 		}
 	}
 	return nil
 }
 
 // fewestFirst sorts the nodes by the number of their pods. Nodes with equal numbers keep their order.
-func (r *roll) fewestFirst(nodes []string) {
+func (r *rollRun) fewestFirst(nodes []string) {
 	pods := map[string]int{}
 	for _, pod := range r.course.State().Pods {
-		if cluster.Active(pod) {
+		if cluster.IsActive(pod) {
 			pods[pod.Spec.NodeName]++
 		}
 	}
 	slices.SortStableFunc(nodes, func(a, b string) int { return cmp.Compare(pods[a], pods[b]) })
 }
 
-// replace does one turn: it adds new nodes up to the surge, drains the old nodes, removes them, and adds the remaining new nodes.
-func (r *roll) replace(ctx context.Context, old []string) error {
-	r.begin(old)
+// replaceTogether does one turn: it adds new nodes up to the surge, drains the old nodes, removes them, and adds the remaining new nodes.
+func (r *rollRun) replaceTogether(ctx context.Context, old []string) error {
+	r.beginTurn(old)
 	began, turn := r.course.State().Now, Turn{Old: slices.Clone(old)}
-	before := min(max(0, r.opts.Surge-r.spare), len(old))
-	if err := r.add(ctx, old[:before], &turn); err != nil {
+	before := min(max(0, r.opts.Surge-r.spareNodes), len(old))
+	if err := r.addNodes(ctx, old[:before], &turn); err != nil {
 		return err
 	}
 	drain := r.opts.Drain
 	drain.Nodes, drain.Together = scenario.Nodes{Names: turn.Old}, len(old) > 1
-	step, err := r.do(ctx, "drain", scenario.Step{Drain: &drain})
+	step, err := r.doStep(ctx, "drain", scenario.Step{Drain: &drain})
 	if err != nil {
 		return err
 	}
@@ -93,46 +93,46 @@ func (r *roll) replace(ctx context.Context, old []string) error {
 		drained := &step.Drained[i]
 		turn.Evicted += len(drained.Evicted)
 		for _, delayed := range drained.Delayed {
-			r.delay(delayed)
+			r.recordDelay(delayed)
 		}
 		if drained.Ends {
 			gone = append(gone, drained.Node)
 			continue
 		}
 		stay = append(stay, drained.Node)
-		r.answer.Blocked = append(r.answer.Blocked, *r.blocked(drained, r.done+i+1))
+		r.answer.Blocked = append(r.answer.Blocked, *r.newBlocked(drained, r.doneNodes+i+1))
 	}
 	if len(gone) > 0 && (r.opts.KeepGoing || stay == nil) {
-		after := max(0, len(gone)-before-r.spare)
-		if err := r.exchange(ctx, gone, gone[len(gone)-after:], &turn); err != nil {
+		after := max(0, len(gone)-before-r.spareNodes)
+		if err := r.removeAndAdd(ctx, gone, gone[len(gone)-after:], &turn); err != nil {
 			return err
 		}
-		r.spare += before + after - len(gone)
+		r.spareNodes += before + after - len(gone)
 	} else if stay != nil && r.opts.KeepGoing {
-		r.spare += before
+		r.spareNodes += before
 	}
 	if len(stay) > 0 && r.opts.KeepGoing {
-		if _, err = r.do(ctx, "uncordon", scenario.Step{Uncordon: &scenario.NodesInTurn{Nodes: scenario.Nodes{Names: stay}}}); err != nil {
+		if _, err = r.doStep(ctx, "uncordon", scenario.Step{Uncordon: &scenario.NodesInTurn{Nodes: scenario.Nodes{Names: stay}}}); err != nil {
 			return err
 		}
 	}
-	r.done += len(old)
+	r.doneNodes += len(old)
 	end := r.course.State()
-	turn.Seconds, turn.Sample = end.Now.Sub(began.Time).Seconds(), r.most
-	turn.Total, turn.Price = len(end.Nodes), r.price(end.Nodes)
+	turn.Seconds, turn.Sample = end.Now.Sub(began.Time).Seconds(), r.turnSample
+	turn.Total, turn.Price = len(end.Nodes), r.pricePerHour(end.Nodes)
 	r.answer.Evicted += turn.Evicted
 	r.answer.Turns = append(r.answer.Turns, turn)
 	return nil
 }
 
-// exchange removes the nodes gone, and then adds a node for each node of anew. A cluster cannot be without nodes, so if gone are all its
+// removeAndAdd removes the nodes gone, and then adds a node for each node of anew. A cluster cannot be without nodes, so if gone are all its
 // nodes, it adds the new nodes first.
-func (r *roll) exchange(ctx context.Context, gone, anew []string, turn *Turn) error {
+func (r *rollRun) removeAndAdd(ctx context.Context, gone, anew []string, turn *Turn) error {
 	remove := func() error {
-		_, err := r.do(ctx, "remove", scenario.Step{RemoveNodes: &scenario.RemoveNodes{Nodes: scenario.Nodes{Names: gone}}})
+		_, err := r.doStep(ctx, "remove", scenario.Step{RemoveNodes: &scenario.RemoveNodes{Nodes: scenario.Nodes{Names: gone}}})
 		return err
 	}
-	add := func() error { return r.add(ctx, anew, turn) }
+	add := func() error { return r.addNodes(ctx, anew, turn) }
 	order := []func() error{remove, add}
 	if len(gone) == len(r.course.State().Nodes) {
 		order = []func() error{add, remove}
@@ -146,14 +146,14 @@ func (r *roll) exchange(ctx context.Context, gone, anew []string, turn *Turn) er
 	return nil
 }
 
-// do does a step of the current turn.
-func (r *roll) do(ctx context.Context, what string, step scenario.Step) (*simulation.Step, error) {
+// doStep does a step of the current turn.
+func (r *rollRun) doStep(ctx context.Context, what string, step scenario.Step) (*simulation.Step, error) {
 	step.Name = fmt.Sprintf("turn %d: %s", r.turn, what)
 	return r.course.Do(ctx, step)
 }
 
-// add adds a node for each old node. All new nodes start at the same time.
-func (r *roll) add(ctx context.Context, old []string, turn *Turn) error {
+// addNodes adds a node for each old node. All new nodes start at the same time.
+func (r *rollRun) addNodes(ctx context.Context, old []string, turn *Turn) error {
 	for i, name := range old {
 		add := r.opts.New
 		add.Count, add.InPlaceOf = 1, name
@@ -164,7 +164,7 @@ func (r *roll) add(ctx context.Context, old []string, turn *Turn) error {
 			add.After = ""
 		}
 		before := r.course.State().NodesByName()
-		step, err := r.do(ctx, "add in place of "+name, scenario.Step{AddNodes: &add})
+		step, err := r.doStep(ctx, "add in place of "+name, scenario.Step{AddNodes: &add})
 		if err != nil {
 			return err
 		}
@@ -181,9 +181,9 @@ func (r *roll) add(ctx context.Context, old []string, turn *Turn) error {
 	return nil
 }
 
-// blocked describes why the node's drain does not end.
-func (r *roll) blocked(drained *world.DrainedNode, number int) *Blocked {
-	stop := &Blocked{Turn: r.turn, Node: drained.Node, Number: number, Stays: drained.Stays()}
+// newBlocked describes why the node's drain does not end.
+func (r *rollRun) newBlocked(drained *world.DrainedNode, number int) *Blocked {
+	stop := &Blocked{Turn: r.turn, Node: drained.Node, Number: number, Stays: drained.BlockingPods()}
 	state := r.course.State()
 	guards := state.Budgets()
 	refused := map[types.NamespacedName]bool{}

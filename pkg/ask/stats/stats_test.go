@@ -16,7 +16,7 @@ import (
 	"github.com/faultline/faultline/pkg/ask/stats"
 )
 
-var near = cmpopts.EquateApprox(1e-12, 0)
+var approximately = cmpopts.EquateApprox(1e-12, 0)
 
 func TestConvolve(t *testing.T) {
 	for _, test := range []struct {
@@ -28,10 +28,10 @@ func TestConvolve(t *testing.T) {
 		{"a coin and none-or-two", []float64{0.5, 0.5}, []float64{0.75, 0, 0.25}, []float64{0.375, 0.375, 0.125, 0.125}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, stats.Convolve(test.a, test.b), near); diff != "" {
+			if diff := cmp.Diff(test.want, stats.Convolve(test.a, test.b), approximately); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)
 			}
-			if diff := cmp.Diff(test.want, stats.Convolve(test.b, test.a), near); diff != "" {
+			if diff := cmp.Diff(test.want, stats.Convolve(test.b, test.a), approximately); diff != "" {
 				t.Errorf("the other way round (-want +got)\n%s", diff)
 			}
 		})
@@ -70,17 +70,17 @@ func TestWilson(t *testing.T) {
 	}
 }
 
-func uniform() func(*rand.Rand) float64 { return (*rand.Rand).Float64 }
+func uniformTrial() func(*rand.Rand) float64 { return (*rand.Rand).Float64 }
 
 func TestTrialsAreTheSameOnAnyNumberOfWorkers(t *testing.T) {
 	const n = 3*256 + 7
-	want, err := stats.Trials(context.Background(), n, 1, 1, uniform)
+	want, err := stats.Trials(context.Background(), n, 1, 1, uniformTrial)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, procs := range []int{1, 8} {
 		before := runtime.GOMAXPROCS(procs)
-		got, err := stats.Trials(context.Background(), n, 1, 0, uniform)
+		got, err := stats.Trials(context.Background(), n, 1, 0, uniformTrial)
 		runtime.GOMAXPROCS(before)
 		if err != nil {
 			t.Fatal(err)
@@ -89,7 +89,7 @@ func TestTrialsAreTheSameOnAnyNumberOfWorkers(t *testing.T) {
 			t.Errorf("other results at GOMAXPROCS %d", procs)
 		}
 	}
-	other, err := stats.Trials(context.Background(), n, 2, 1, uniform)
+	other, err := stats.Trials(context.Background(), n, 2, 1, uniformTrial)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +102,7 @@ func TestTrialsAreTheSameOnAnyNumberOfWorkers(t *testing.T) {
 func TestTrialsAreIndependent(t *testing.T) {
 	const n, buckets = 100_000, 10
 	for seed := range uint64(5) {
-		draws, err := stats.Trials(context.Background(), n, seed, 2, uniform)
+		draws, err := stats.Trials(context.Background(), n, seed, 2, uniformTrial)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -125,10 +125,10 @@ func TestTrialsAreIndependent(t *testing.T) {
 func TestTrialsEndWithTheContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if results, err := stats.Trials(ctx, 1000, 1, 2, uniform); !errors.Is(err, context.Canceled) || results != nil {
+	if results, err := stats.Trials(ctx, 1000, 1, 2, uniformTrial); !errors.Is(err, context.Canceled) || results != nil {
 		t.Errorf("got %d results and error %v, want none and %v", len(results), err, context.Canceled)
 	}
-	if results, err := stats.Trials(context.Background(), 0, 1, 2, uniform); err != nil || len(results) != 0 {
+	if results, err := stats.Trials(context.Background(), 0, 1, 2, uniformTrial); err != nil || len(results) != 0 {
 		t.Errorf("no trials: got %v, %v", results, err)
 	}
 }

@@ -8,21 +8,21 @@ import (
 	"github.com/faultline/faultline/pkg/parallel"
 )
 
-// block is the number of trials that a worker takes at a time: enough that the cost of taking them is negligible.
-const block = 256
+// trialsPerBlock is the number of trials that a worker takes at a time: enough that the cost of taking them is negligible.
+const trialsPerBlock = 256
 
 // Trials runs n independent trials and returns their results in order. It calls newTrial once per worker, so that trials can share scratch
 // space; a trial must not read what an earlier one left there. If workers is below 1, there is one per core. Each trial has its own
 // generator, seeded from the seed and the number of the trial. The only error is the context's.
 func Trials[T any](ctx context.Context, n int, seed uint64, workers int, newTrial func() func(*rand.Rand) T) ([]T, error) {
-	opts := parallel.Options{Workers: workers, Block: block}
+	opts := parallel.Options{Workers: workers, Block: trialsPerBlock}
 	results := make([]T, n)
 	type worker struct {
 		trial  func(*rand.Rand) T
 		source rand.PCG
 		rand   *rand.Rand
 	}
-	all := make([]worker, opts.Count(n))
+	all := make([]worker, opts.WorkerCount(n))
 	for i := range all {
 		w := &all[i]
 		w.trial, w.rand = newTrial(), rand.New(&w.source)

@@ -30,71 +30,71 @@ type Gate struct {
 	Objects []cluster.Ref `json:"objects"`
 }
 
-// touches has the gates that change placement, admission or defaults, with a test for the objects that each concerns.
-var touches = []struct {
+// gateEffects has the gates that change placement, admission or defaults, with a test for the objects that each concerns.
+var gateEffects = []struct {
 	gates  []string
 	effect string
 	by     func(cluster.Object) bool
 }{
-	{[]string{"StorageCapacityScoring"}, "a volume to be provisioned prefers nodes by the storage that is left", is[*storagev1.CSIStorageCapacity](nil)},
-	{[]string{"VolumeLimitScaling"}, "a pod goes to no node that lacks the CSI driver of its volume", is(func(d *storagev1.CSIDriver) bool { return ptr.Deref(d.Spec.PreventPodSchedulingIfMissing, false) })},
-	{[]string{"MutableCSINodeAllocatableCount"}, "limits of volumes can change", is(func(d *storagev1.CSIDriver) bool { return d.Spec.NodeAllocatableUpdatePeriodSeconds != nil })},
-	{[]string{"NodeDeclaredFeatures"}, "a pod that needs a feature goes only to nodes that declare it", is(func(n *v1.Node) bool { return len(n.Status.DeclaredFeatures) > 0 })},
-	{[]string{"DRAExtendedResource"}, "devices of the class stand for an extended resource", is(func(c *resourcev1.DeviceClass) bool { return c.Spec.ExtendedResourceName != nil })},
-	{[]string{"DRADeviceTaints"}, "pods avoid devices with taints", is(func(s *resourcev1.ResourceSlice) bool {
+	{[]string{"StorageCapacityScoring"}, "a volume to be provisioned prefers nodes by the storage that is left", typedWith[*storagev1.CSIStorageCapacity](nil)},
+	{[]string{"VolumeLimitScaling"}, "a pod goes to no node that lacks the CSI driver of its volume", typedWith(func(d *storagev1.CSIDriver) bool { return ptr.Deref(d.Spec.PreventPodSchedulingIfMissing, false) })},
+	{[]string{"MutableCSINodeAllocatableCount"}, "limits of volumes can change", typedWith(func(d *storagev1.CSIDriver) bool { return d.Spec.NodeAllocatableUpdatePeriodSeconds != nil })},
+	{[]string{"NodeDeclaredFeatures"}, "a pod that needs a feature goes only to nodes that declare it", typedWith(func(n *v1.Node) bool { return len(n.Status.DeclaredFeatures) > 0 })},
+	{[]string{"DRAExtendedResource"}, "devices of the class stand for an extended resource", typedWith(func(c *resourcev1.DeviceClass) bool { return c.Spec.ExtendedResourceName != nil })},
+	{[]string{"DRADeviceTaints"}, "pods avoid devices with taints", typedWith(func(s *resourcev1.ResourceSlice) bool {
 		return slices.ContainsFunc(s.Spec.Devices, func(d resourcev1.Device) bool { return len(d.Taints) > 0 })
 	})},
-	{[]string{"DRADeviceTaintRules"}, "the rule taints devices", is[*resourcev1.DeviceTaintRule](nil)},
-	{[]string{"DRAPartitionableDevices"}, "devices share counters", is(func(s *resourcev1.ResourceSlice) bool { return len(s.Spec.SharedCounters) > 0 })},
-	{[]string{"DRAConsumableCapacity"}, "several claims share a device", is(func(s *resourcev1.ResourceSlice) bool {
+	{[]string{"DRADeviceTaintRules"}, "the rule taints devices", typedWith[*resourcev1.DeviceTaintRule](nil)},
+	{[]string{"DRAPartitionableDevices"}, "devices share counters", typedWith(func(s *resourcev1.ResourceSlice) bool { return len(s.Spec.SharedCounters) > 0 })},
+	{[]string{"DRAConsumableCapacity"}, "several claims share a device", typedWith(func(s *resourcev1.ResourceSlice) bool {
 		return slices.ContainsFunc(s.Spec.Devices, func(d resourcev1.Device) bool { return ptr.Deref(d.AllowMultipleAllocations, false) })
 	})},
-	{[]string{"DRADeviceBindingConditions"}, "pods wait until devices are ready", is(func(s *resourcev1.ResourceSlice) bool {
+	{[]string{"DRADeviceBindingConditions"}, "pods wait until devices are ready", typedWith(func(s *resourcev1.ResourceSlice) bool {
 		return slices.ContainsFunc(s.Spec.Devices, func(d resourcev1.Device) bool { return len(d.BindingConditions) > 0 })
 	})},
 	{[]string{"InPlacePodLevelResourcesVerticalScaling", "PodLevelResourcesFixDefaulting"}, "resources of a whole pod can change, and their defaults are corrected",
-		ofPods(func(p *v1.PodSpec) bool { return p.Resources != nil })},
-	{[]string{"ImageVolume"}, "pods can have images as volumes", ofPods(func(p *v1.PodSpec) bool {
+		podSpecWith(func(p *v1.PodSpec) bool { return p.Resources != nil })},
+	{[]string{"ImageVolume"}, "pods can have images as volumes", podSpecWith(func(p *v1.PodSpec) bool {
 		return slices.ContainsFunc(p.Volumes, func(v v1.Volume) bool { return v.Image != nil })
 	})},
-	{[]string{"HostnameOverride"}, "pods can have another host name", ofPods(func(p *v1.PodSpec) bool { return p.HostnameOverride != nil })},
-	{[]string{"ContainerRestartRules"}, "containers can have rules for their restart", ofPods(func(p *v1.PodSpec) bool {
+	{[]string{"HostnameOverride"}, "pods can have another host name", podSpecWith(func(p *v1.PodSpec) bool { return p.HostnameOverride != nil })},
+	{[]string{"ContainerRestartRules"}, "containers can have rules for their restart", podSpecWith(func(p *v1.PodSpec) bool {
 		return slices.ContainsFunc(slices.Concat(p.InitContainers, p.Containers), func(c v1.Container) bool { return len(c.RestartPolicyRules) > 0 })
 	})},
-	{[]string{"PodTopologyLabelsAdmission"}, "pods bound to the node get its zone and region as labels", is(func(n *v1.Node) bool {
+	{[]string{"PodTopologyLabelsAdmission"}, "pods bound to the node get its zone and region as labels", typedWith(func(n *v1.Node) bool {
 		return n.Labels[v1.LabelTopologyZone] != "" || n.Labels[v1.LabelTopologyRegion] != ""
 	})},
 	{[]string{"MutatingAdmissionPolicy"}, "the policy has an effect", func(obj cluster.Object) bool { return cluster.KindOf(obj) == "MutatingAdmissionPolicy" }},
-	{[]string{"MaxUnavailableStatefulSet"}, "a rollout stops as many pods at once as maxUnavailable allows", is(func(s *appsv1.StatefulSet) bool {
+	{[]string{"MaxUnavailableStatefulSet"}, "a rollout stops as many pods at once as maxUnavailable allows", typedWith(func(s *appsv1.StatefulSet) bool {
 		return s.Spec.UpdateStrategy.RollingUpdate != nil && s.Spec.UpdateStrategy.RollingUpdate.MaxUnavailable != nil
 	})},
-	{[]string{"HPAScaleToZero"}, "minReplicas can be 0", is(func(h *autoscalingv2.HorizontalPodAutoscaler) bool { return ptr.Deref(h.Spec.MinReplicas, 1) == 0 })},
-	{[]string{"HPAConfigurableTolerance"}, "the tolerance for scaling is the object's own", is(func(h *autoscalingv2.HorizontalPodAutoscaler) bool {
+	{[]string{"HPAScaleToZero"}, "minReplicas can be 0", typedWith(func(h *autoscalingv2.HorizontalPodAutoscaler) bool { return ptr.Deref(h.Spec.MinReplicas, 1) == 0 })},
+	{[]string{"HPAConfigurableTolerance"}, "the tolerance for scaling is the object's own", typedWith(func(h *autoscalingv2.HorizontalPodAutoscaler) bool {
 		b := h.Spec.Behavior
 		return b != nil && (b.ScaleUp != nil && b.ScaleUp.Tolerance != nil || b.ScaleDown != nil && b.ScaleDown.Tolerance != nil)
 	})},
 	{[]string{"MutablePodResourcesForSuspendedJobs", "MutableSchedulingDirectivesForSuspendedJobs"}, "resources and placement of the suspended Job can change",
-		is(func(j *batchv1.Job) bool { return ptr.Deref(j.Spec.Suspend, false) })},
+		typedWith(func(j *batchv1.Job) bool { return ptr.Deref(j.Spec.Suspend, false) })},
 }
 
-// is returns a test for objects of a type that have a property; nil means all objects of the type.
-func is[T cluster.Object](has func(T) bool) func(cluster.Object) bool {
+// typedWith returns a test for objects of a type that have a property; nil means all objects of the type.
+func typedWith[T cluster.Object](has func(T) bool) func(cluster.Object) bool {
 	return func(obj cluster.Object) bool {
 		typed, is := obj.(T)
 		return is && (has == nil || has(typed))
 	}
 }
 
-// ofPods returns a test, by the pod's spec, for pods and for objects with a template of pods.
-func ofPods(has func(*v1.PodSpec) bool) func(cluster.Object) bool {
+// podSpecWith returns a test, by the pod's spec, for pods and for objects with a template of pods.
+func podSpecWith(has func(*v1.PodSpec) bool) func(cluster.Object) bool {
 	return func(obj cluster.Object) bool {
 		spec, _ := cluster.PodSpec(obj)
 		return spec != nil && has(spec)
 	}
 }
 
-// flipped returns the gates that differ between the releases and concern one of the objects.
-func flipped(from, to sched.Release, objects []cluster.Object) ([]Gate, error) {
+// flippedGates returns the gates that differ between the releases and concern one of the objects.
+func flippedGates(from, to sched.Release, objects []cluster.Object) ([]Gate, error) {
 	before, err := from.Gates()
 	if err != nil {
 		return nil, err
@@ -104,7 +104,7 @@ func flipped(from, to sched.Release, objects []cluster.Object) ([]Gate, error) {
 		return nil, err
 	}
 	var gates []Gate
-	for _, t := range touches {
+	for _, t := range gateEffects {
 		for _, name := range t.gates {
 			if before[name] == after[name] {
 				continue
@@ -123,8 +123,8 @@ func flipped(from, to sched.Release, objects []cluster.Object) ([]Gate, error) {
 	return gates, nil
 }
 
-// unserved finds objects of Kubernetes' own groups whose API version this release does not know.
-func (a *Answer) unserved(s *scenario.Scenario) {
+// findUnserved finds objects of Kubernetes' own groups whose API version this release does not know.
+func (a *Answer) findUnserved(s *scenario.Scenario) {
 	for _, ignored := range s.Ignored {
 		version, err := schema.ParseGroupVersion(ignored.APIVersion)
 		if err == nil && legacyscheme.Scheme.IsGroupRegistered(version.Group) && !legacyscheme.Scheme.IsVersionRegistered(version) {

@@ -75,11 +75,11 @@ type Unserved struct {
 // Side is the scenario as one of the releases reads it.
 type Side struct {
 	*scenario.Scenario
-	// placed has the node or the message of each pod that was placed again, alone, in the state that the question is about.
-	placed map[cluster.Ref]outcome
+	// outcomes has the node or the message of each pod that was placed again, alone, in the state that the question is about.
+	outcomes map[cluster.Ref]podOutcome
 }
 
-type outcome struct{ node, message string }
+type podOutcome struct{ node, message string }
 
 // Place places each pod of the state again, alone, while all others stay. It uses the side's release, and the pod as the side's scenario
 // has it. Pods of a cluster do not move by themselves, so only this question has an answer for each pod.
@@ -90,21 +90,21 @@ func (s *Side) Place(ctx context.Context, state *cluster.State, progress func(do
 		done++
 		return true
 	}
-	s.placed = map[cluster.Ref]outcome{}
-	err := s.each(ctx, state, nil, all, func(pod cluster.Ref, result *placement.Result) {
+	s.outcomes = map[cluster.Ref]podOutcome{}
+	err := s.placeEachAlone(ctx, state, nil, all, func(pod cluster.Ref, result *placement.Result) {
 		switch {
 		case len(result.Placed) > 0:
-			s.placed[pod] = outcome{node: result.Placed[0].Node}
+			s.outcomes[pod] = podOutcome{node: result.Placed[0].Node}
 		case len(result.Pending) > 0:
-			s.placed[pod] = outcome{message: result.Pending[0].Message}
+			s.outcomes[pod] = podOutcome{message: result.Pending[0].Message}
 		}
 	})
 	progress(len(state.Pods), len(state.Pods))
 	return err
 }
 
-// stays reports whether no scheduler would place the pod again: it has ended, or only its kubelet creates it.
-func stays(pod *v1.Pod) bool {
+// isNeverPlaced reports whether no scheduler would place the pod again: it has ended, or only its kubelet creates it.
+func isNeverPlaced(pod *v1.Pod) bool {
 	_, mirror := pod.Annotations[v1.MirrorPodAnnotationKey]
 	return mirror || pod.Status.Phase == v1.PodSucceeded || pod.Status.Phase == v1.PodFailed
 }
@@ -112,12 +112,12 @@ func stays(pod *v1.Pod) bool {
 // Compare returns what changes from one side to the other. Place must have been called for both sides, with the same state.
 func Compare(from, to *Side, state *cluster.State) (*Answer, error) {
 	older, newer := from.Config.Release(), to.Config.Release()
-	a := &Answer{From: older.Minor(), To: newer.Minor(), Changes: []Change{}, NotSimulated: differences(older.Minor(), newer.Minor())}
+	a := &Answer{From: older.Minor(), To: newer.Minor(), Changes: []Change{}, NotSimulated: differencesBetween(older.Minor(), newer.Minor())}
 	owner := state.Owners()
 	for _, pod := range state.Pods {
 		ref := cluster.RefTo(pod)
-		before, asked := from.placed[ref]
-		after, both := to.placed[ref]
+		before, asked := from.outcomes[ref]
+		after, both := to.outcomes[ref]
 		if !asked || !both {
 			continue
 		}
@@ -130,15 +130,15 @@ func Compare(from, to *Side, state *cluster.State) (*Answer, error) {
 		}
 	}
 	a.compareObjects(from.Objects(), to.Objects())
-	a.unserved(to.Scenario)
-	gates, err := flipped(older, newer, slices.Concat(from.Objects(), to.Objects()))
+	a.findUnserved(to.Scenario)
+	gates, err := flippedGates(older, newer, slices.Concat(from.Objects(), to.Objects()))
 	a.Gates = gates
 	return a, err
 }
 
 // Refusal returns the answer if the later release refuses the input. The error has one line for each problem.
 func Refusal(from, to string, problems error) *Answer {
-	a := &Answer{From: from, To: to, Changes: []Change{}, NotSimulated: differences(from, to)}
+	a := &Answer{From: from, To: to, Changes: []Change{}, NotSimulated: differencesBetween(from, to)}
 	for line := range strings.Lines(problems.Error()) {
 		a.Problems = append(a.Problems, strings.TrimSpace(line))
 	}
@@ -147,12 +147,12 @@ func Refusal(from, to string, problems error) *Answer {
 
 // compareObjects finds the objects that only one of the releases accepts, and the objects that they complete differently.
 func (a *Answer) compareObjects(from, to []cluster.Object) {
-	older, newer := byRef(from), byRef(to)
+	older, newer := objectsByRef(from), objectsByRef(to)
 	for _, ref := range slices.SortedFunc(maps.Keys(older), cluster.Ref.Compare) {
 		other, found := newer[ref]
 		if !found {
 			a.Refused = append(a.Refused, ref)
-		} else if fields := differing(older[ref], other); len(fields) > 0 {
+		} else if fields := differingFields(older[ref], other); len(fields) > 0 {
 			a.Completed = append(a.Completed, Completed{ref, fields})
 		}
 	}
@@ -163,12 +163,12 @@ func (a *Answer) compareObjects(from, to []cluster.Object) {
 	}
 }
 
-func byRef(objects []cluster.Object) map[cluster.Ref]cluster.Object {
-	return list.By(objects, cluster.RefTo)
+func objectsByRef(objects []cluster.Object) map[cluster.Ref]cluster.Object {
+	return list.IndexBy(objects, cluster.RefTo)
 }
 
-// differing returns the paths of the fields in which the objects differ.
-func differing(a, b cluster.Object) []string {
+// differingFields returns the paths of the fields in which the objects differ.
+func differingFields(a, b cluster.Object) []string {
 	if reflect.DeepEqual(a, b) {
 		return nil
 	}
@@ -193,11 +193,11 @@ func differing(a, b cluster.Object) []string {
 			walk(below, left[key], right[key])
 		}
 	}
-	walk("", plain(a), plain(b))
+	walk("", toJSONValue(a), toJSONValue(b))
 	return fields
 }
 
-func plain(obj cluster.Object) any {
+func toJSONValue(obj cluster.Object) any {
 	var read any
 	if data, err := json.Marshal(obj); err == nil { // objects were read from JSON, so they can be written as JSON
 		_ = json.Unmarshal(data, &read)

@@ -14,8 +14,8 @@ import (
 	"github.com/faultline/faultline/pkg/simulation"
 )
 
-// upgrading returns the answer for one of the project's scenarios about a difference between releases.
-func upgrading(t *testing.T, name, from, to string) *Answer {
+// compareReleases returns the answer for one of the project's scenarios about a difference between releases.
+func compareReleases(t *testing.T, name, from, to string) *Answer {
 	t.Helper()
 	path := "../../../scenarios/versions/" + name + ".yaml"
 	var state *cluster.State
@@ -40,7 +40,7 @@ func upgrading(t *testing.T, name, from, to string) *Answer {
 	}
 	answer, err := Compare(sides[0], sides[1], state)
 	if err == nil {
-		err = answer.Why(t.Context(), sides[0], sides[1], state)
+		err = answer.AddReasons(t.Context(), sides[0], sides[1], state)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -65,7 +65,7 @@ func TestCompare(t *testing.T) {
 		{"image-volume", "1.34", "1.35", nil, []string{"Pod default/new [spec.volumes]"}, []string{"ImageVolume", "PodTopologyLabelsAdmission"}},
 		{"mutating-policy", "1.35", "1.36", nil, nil, []string{"MutatingAdmissionPolicy"}},
 	} {
-		a := upgrading(t, c.scenario, c.from, c.to)
+		a := compareReleases(t, c.scenario, c.from, c.to)
 		var change *Change
 		if i := slices.IndexFunc(a.Changes, func(c Change) bool { return c.Name == "new" }); i >= 0 {
 			change = &a.Changes[i]
@@ -94,13 +94,13 @@ func TestCompare(t *testing.T) {
 
 // The answer says what has changed in the plugin if the upgrade meets that change.
 func TestReasons(t *testing.T) {
-	want := []Reason{{Plugin: "NodeResourcesBalancedAllocation", Pods: 1, Since: "1.36", Text: rulesOfPlugins[0].Text}}
-	if diff := cmp.Diff(want, upgrading(t, "balance", "1.35", "1.37").Reasons); diff != "" {
+	want := []Reason{{Plugin: "NodeResourcesBalancedAllocation", Pods: 1, Since: "1.36", Text: pluginChanges[0].Text}}
+	if diff := cmp.Diff(want, compareReleases(t, "balance", "1.35", "1.37").Reasons); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	a := &Answer{From: "1.36", To: "1.37"}
-	a.count("NodeResourcesBalancedAllocation")
-	a.count("NodeResourcesBalancedAllocation")
+	a.countReason("NodeResourcesBalancedAllocation")
+	a.countReason("NodeResourcesBalancedAllocation")
 	if diff := cmp.Diff([]Reason{{Plugin: "NodeResourcesBalancedAllocation", Pods: 2}}, a.Reasons); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

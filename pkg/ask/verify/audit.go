@@ -100,27 +100,27 @@ func (e *auditEvent) facts() []fact {
 		if json.Unmarshal(e.RequestObject, &binding) == nil {
 			f.node = binding.Target.Name
 		}
-		f.what, f.at = wasScheduled, e.RequestReceivedTimestamp.Time
+		f.kind, f.at = podScheduled, e.RequestReceivedTimestamp.Time
 		f.uid = "" // objectRef has the binding's UID, not the pod's
 		if binding.UID != "" {
 			f.uid = binding.UID
 		}
 	case e.Verb == "create" && e.ObjectRef.Subresource == "":
-		f.what = wasMade
+		f.kind = podCreated
 		if len(pod.Spec.Containers) > 0 {
 			f.object = &pod
 		}
 	case e.Verb == "create" && e.ObjectRef.Subresource == "eviction":
-		f.what = wasAsked
+		f.kind = podDeletionRequested
 	case e.Verb == "delete":
-		f.what = wasAsked
+		f.kind = podDeletionRequested
 		f.preempted = strings.HasSuffix(e.UserAgent, "/scheduler") || strings.HasPrefix(e.UserAgent, "kube-scheduler/") || e.User.Username == "system:kube-scheduler"
 		var options metav1.DeleteOptions
 		_ = json.Unmarshal(e.RequestObject, &options) // the log may lack the request, depending on the audit level
 		now := options.GracePeriodSeconds != nil && *options.GracePeriodSeconds == 0 ||
 			pod.DeletionGracePeriodSeconds != nil && *pod.DeletionGracePeriodSeconds == 0
 		if now || strings.HasPrefix(e.User.Username, "system:node:") {
-			f.what = wasGone // a kubelet deletes a pod after the pod has ended
+			f.kind = podGone // a kubelet deletes a pod after the pod has ended
 		}
 	default:
 		return nil
@@ -131,20 +131,20 @@ func (e *auditEvent) facts() []fact {
 // nodeFacts returns what the request did to a node. If the log has neither the node nor the request, the fact only says that the node was
 // changed.
 func (e *auditEvent) nodeFacts() []fact {
-	f := fact{audit: true, exact: true, at: e.StageTimestamp.Time, late: e.StageTimestamp.Sub(e.RequestReceivedTimestamp.Time), node: e.ObjectRef.Name}
+	f := fact{audit: true, exact: true, at: e.StageTimestamp.Time, maxDelay: e.StageTimestamp.Sub(e.RequestReceivedTimestamp.Time), node: e.ObjectRef.Name}
 	var node v1.Node
 	if json.Unmarshal(e.ResponseObject, &node) == nil && node.Kind == "Node" && node.Name != "" {
 		f.node = node.Name
 	}
 	switch e.Verb {
 	case "delete":
-		f.what = nodeRemoved
+		f.kind = nodeRemoved
 		return []fact{f}
 	case "create":
-		f.what = nodeAdded
+		f.kind = nodeAdded
 	case "patch", "update":
-		if f.what = nodePatched; strings.HasSuffix(e.UserAgent, "/node-controller") || strings.HasSuffix(e.User.Username, ":node-controller") {
-			f.what = nodeLooked
+		if f.kind = nodePatched; strings.HasSuffix(e.UserAgent, "/node-controller") || strings.HasSuffix(e.User.Username, ":node-controller") {
+			f.kind = nodePatchedByController
 		}
 	default:
 		return nil
@@ -154,8 +154,8 @@ func (e *auditEvent) nodeFacts() []fact {
 	}
 	facts := []fact{f}
 	if node.Kind == "Node" {
-		f.what, f.cordoned, f.taints = nodeTainted, &node.Spec.Unschedulable, node.Spec.Taints
-		if facts[0].what == nodeAdded {
+		f.kind, f.cordoned, f.taints = nodeTaintsSet, &node.Spec.Unschedulable, node.Spec.Taints
+		if facts[0].kind == nodeAdded {
 			return append(facts, f)
 		}
 		return []fact{f}
@@ -172,11 +172,11 @@ func (e *auditEvent) nodeFacts() []fact {
 	// A patch replaces the taints, which are one list. A field that the patch does not name stays as it was.
 	facts = nil
 	if taints := []v1.Taint(nil); len(request.Spec.Taints) > 0 && json.Unmarshal(request.Spec.Taints, &taints) == nil {
-		f.what, f.taints = nodeTainted, taints
+		f.kind, f.taints = nodeTaintsSet, taints
 		facts = append(facts, f)
 	}
 	if cordoned := false; len(request.Spec.Unschedulable) > 0 && json.Unmarshal(request.Spec.Unschedulable, &cordoned) == nil {
-		f.what, f.cordoned = nodeScheduled, &cordoned
+		f.kind, f.cordoned = nodeCordonChanged, &cordoned
 		facts = append(facts, f)
 	}
 	return facts

@@ -14,9 +14,9 @@ import (
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
-// large returns the dump of a cluster of 120 nodes to which workloads with many rules came: 1,485 pods exist, and the pods of every fifth
+// generateLargeCluster returns the dump of a cluster of 120 nodes to which workloads with many rules came: 1,485 pods exist, and the pods of every fifth
 // workload are gone. The facts say when and where all pods were placed.
-func large(tb testing.TB) (*cluster.State, []fact) {
+func generateLargeCluster(tb testing.TB) (*cluster.State, []fact) {
 	tb.Helper()
 	r := rand.New(rand.NewPCG(11, 0))
 	raw := func(format string, args ...any) runtime.RawExtension {
@@ -54,13 +54,13 @@ func large(tb testing.TB) (*cluster.State, []fact) {
 		}
 		file.Steps = append(file.Steps, step)
 	}
-	run := runOf(tb, file)
+	run := runFile(tb, file)
 	state := run.Steps[len(run.Steps)-1].State
 	var facts []fact
 	for _, step := range run.Steps {
 		for _, placed := range step.Placed {
 			at := cluster.Epoch.Add(time.Duration(len(facts)) * 50 * time.Millisecond)
-			facts = append(facts, fact{what: wasScheduled, at: at, exact: true, pod: cluster.NameOf(placed.Pod), uid: placed.Pod.UID, node: placed.Node, version: fmt.Sprint(len(facts) + 1)})
+			facts = append(facts, fact{kind: podScheduled, at: at, exact: true, pod: cluster.NameOf(placed.Pod), uid: placed.Pod.UID, node: placed.Node, version: fmt.Sprint(len(facts) + 1)})
 		}
 	}
 	var left []cluster.Object
@@ -78,7 +78,7 @@ func BenchmarkDump(b *testing.B)    { benchmarkLarge(b, false) }
 func BenchmarkHistory(b *testing.B) { benchmarkLarge(b, true) }
 
 func benchmarkLarge(b *testing.B, history bool) {
-	state, facts := large(b)
+	state, facts := generateLargeCluster(b)
 	s := dump(b, state)
 	var opts Options
 	if history {

@@ -16,8 +16,8 @@ import (
 	"github.com/faultline/faultline/pkg/simulation"
 )
 
-// node returns a node of 4 CPUs in YAML. meta is added to its metadata, and more to its fields.
-func node(name, meta, more string) string {
+// nodeYAML returns a node of 4 CPUs in YAML. meta is added to its metadata, and more to its fields.
+func nodeYAML(name, meta, more string) string {
 	return fmt.Sprintf(`---
 apiVersion: v1
 kind: Node
@@ -28,8 +28,8 @@ metadata: {name: %s%s, labels: {kubernetes.io/hostname: %[1]s, disk: %[1]s}}
 
 const fourCPUs = `status: {allocatable: {cpu: "4", memory: 8Gi, pods: "110"}}`
 
-// runs returns a pod in YAML that requests one CPU and got its node in that second. meta is added to its metadata, and more to its spec.
-func runs(name, on string, second int, meta, more string) string {
+// podYAML returns a pod in YAML that requests one CPU and got its node in that second. meta is added to its metadata, and more to its spec.
+func podYAML(name, on string, second int, meta, more string) string {
 	return fmt.Sprintf(`---
 apiVersion: v1
 kind: Pod
@@ -42,73 +42,73 @@ status: {phase: Running, conditions: [{type: PodScheduled, status: "True", lastT
 // Two nodes of 4 CPUs and pods of 1 CPU: NodeResourcesFit gives an empty node more points than one with a pod; two empty ones are equal.
 // Each world has one pod, or two, on a node that is not the best.
 func TestCauses(t *testing.T) {
-	equal := node("n1", "", fourCPUs) + node("n2", "", fourCPUs)
+	equal := nodeYAML("n1", "", fourCPUs) + nodeYAML("n2", "", fourCPUs)
 	replica := `, ownerReferences: [{apiVersion: apps/v1, kind: ReplicaSet, name: web, uid: rs, controller: true}]`
 	for name, c := range map[string]struct {
 		world string
 		want  []string
 	}{
-		"the second on an empty node is as it should be": {equal + runs("a", "n1", 1, "", "") + runs("b", "n2", 2, "", ""), nil},
-		"a moved pod": {equal + runs("a", "n1", 1, "", "") + runs("b", "n1", 2, "", ""), []string{
+		"the second on an empty node is as it should be": {equal + podYAML("a", "n1", 1, "", "") + podYAML("b", "n2", 2, "", ""), nil},
+		"a moved pod": {equal + podYAML("a", "n1", 1, "", "") + podYAML("b", "n1", 2, "", ""), []string{
 			"b on n1, best n2, rank 2: deleted pods: the better nodes are ahead only by scores that depend on the pods which ran: others, deleted since, could have been there",
 		}},
 		// The second of the two pods belongs to n2.
-		"two of one second on one node": {equal + runs("a", "n1", 1, "", "") + runs("b", "n1", 1, "", ""), []string{
+		"two of one second on one node": {equal + podYAML("a", "n1", 1, "", "") + podYAML("b", "n1", 1, "", ""), []string{
 			"b on n1, best n2, rank 2: same second: before the others of its second it is among the best: the order within a second is not known",
 		}},
 		// The scheduler cannot distinguish the pods, so swapping them changes nothing.
-		"alike ones of one second on one node": {equal + runs("a", "n1", 1, replica, "") + runs("b", "n1", 1, replica, ""), []string{
+		"alike ones of one second on one node": {equal + podYAML("a", "n1", 1, replica, "") + podYAML("b", "n1", 1, replica, ""), []string{
 			"b on n1, best n2, rank 2: deleted pods: the better nodes are ahead only by scores that depend on the pods which ran: others, deleted since, could have been there",
 		}},
 		// Each of c and d belongs to the empty n2 if it is the first of its second. c is on n2, so c was first, and then both nodes were equal
 		// for d.
-		"one second in the other order": {equal + runs("a", "n1", 1, "", "") + runs("d", "n1", 3, "", "") + runs("c", "n2", 3, "", ""), nil},
-		"a taint": {node("n1", "", "spec: {taints: [{key: dedicated, effect: NoSchedule}]}\n"+fourCPUs) + node("n2", "", fourCPUs) + runs("a", "n1", 1, "", ""), []string{
+		"one second in the other order": {equal + podYAML("a", "n1", 1, "", "") + podYAML("d", "n1", 3, "", "") + podYAML("c", "n2", 3, "", ""), nil},
+		"a taint": {nodeYAML("n1", "", "spec: {taints: [{key: dedicated, effect: NoSchedule}]}\n"+fourCPUs) + nodeYAML("n2", "", fourCPUs) + podYAML("a", "n1", 1, "", ""), []string{
 			"a on n1, best n2, TaintToleration: later change: without the taints of n1 it is among the best: they could have come later",
 		}},
-		"a taint that is known to be later": {node("n1", "", `spec: {unschedulable: true, taints: [{key: node.kubernetes.io/unschedulable, effect: NoSchedule, timeAdded: "2025-03-01T11:00:00Z"}]}`+"\n"+
-			fourCPUs) + node("n2", "", fourCPUs) + runs("a", "n1", 1, "", ""), nil},
-		"a node that is known to be later": {equal + node("n3", `, creationTimestamp: "2025-03-01T11:00:00Z"`, fourCPUs) +
-			runs("a", "n1", 1, "", "") + runs("b", "n2", 2, "", "") + runs("c", "n1", 3, "", ""), nil},
-		"a label": {equal + runs("a", "n1", 1, "", ", nodeSelector: {disk: ssd}"), []string{
+		"a taint that is known to be later": {nodeYAML("n1", "", `spec: {unschedulable: true, taints: [{key: node.kubernetes.io/unschedulable, effect: NoSchedule, timeAdded: "2025-03-01T11:00:00Z"}]}`+"\n"+
+			fourCPUs) + nodeYAML("n2", "", fourCPUs) + podYAML("a", "n1", 1, "", ""), nil},
+		"a node that is known to be later": {equal + nodeYAML("n3", `, creationTimestamp: "2025-03-01T11:00:00Z"`, fourCPUs) +
+			podYAML("a", "n1", 1, "", "") + podYAML("b", "n2", 2, "", "") + podYAML("c", "n1", 3, "", ""), nil},
+		"a label": {equal + podYAML("a", "n1", 1, "", ", nodeSelector: {disk: ssd}"), []string{
 			"a on n1, best , NodeAffinity: later change: without the pod's node selector and required node affinity n1 is among the best: its labels could have been others then",
 		}},
-		"an image": {node("n1", "", fourCPUs) + node("n2", "", strings.Replace(fourCPUs, "{alloc", "{images: [{names: [\"web:1\"], sizeBytes: 900000000}], alloc", 1)) +
-			runs("a", "n1", 1, "", ""), []string{
+		"an image": {nodeYAML("n1", "", fourCPUs) + nodeYAML("n2", "", strings.Replace(fourCPUs, "{alloc", "{images: [{names: [\"web:1\"], sizeBytes: 900000000}], alloc", 1)) +
+			podYAML("a", "n1", 1, "", ""), []string{
 			"a on n1, best n2, rank 2: later change: without ImageLocality it is among the best: the images on the nodes are those of now",
 		}},
 		// n1 has 16 CPUs: with a pod, a larger part of them is free than on n2 with a pod. Only spreading sends b to n2.
-		"a ReplicaSet": {node("n1", "", strings.Replace(fourCPUs, `"4", memory: 8Gi`, `"16", memory: 32Gi`, 1)) + node("n2", "", fourCPUs) +
-			runs("a", "n1", 1, replica, "") + runs("b", "n2", 2, replica, ""), []string{
+		"a ReplicaSet": {nodeYAML("n1", "", strings.Replace(fourCPUs, `"4", memory: 8Gi`, `"16", memory: 32Gi`, 1)) + nodeYAML("n2", "", fourCPUs) +
+			podYAML("a", "n1", 1, replica, "") + podYAML("b", "n2", 2, replica, ""), []string{
 			"b on n2, best n1, rank 2: missing object: with replicaset/web, which is not in the dump and by which pods are spread, it is among the best",
 		}},
-		"a volume": {equal + runs("a", "n1", 1, "", ", volumes: [{name: data, persistentVolumeClaim: {claimName: data}}]") + `---
+		"a volume": {equal + podYAML("a", "n1", 1, "", ", volumes: [{name: data, persistentVolumeClaim: {claimName: data}}]") + `---
 apiVersion: v1
 kind: PersistentVolumeClaim
 metadata: {name: data, namespace: default, annotations: {pv.kubernetes.io/bind-completed: "yes"}}
 spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}, volumeName: pv-1, storageClassName: fast}
 status: {phase: Bound}
 `, nil}, // the volume is assumed to be where the pod is
-		"a volume that may be on the smaller node": {node("n1", "", fourCPUs) + node("n2", "", strings.Replace(fourCPUs, `"4", memory: 8Gi`, `"16", memory: 32Gi`, 1)) +
-			runs("a", "n1", 1, "", ", volumes: [{name: data, persistentVolumeClaim: {claimName: data}}]"), []string{
+		"a volume that may be on the smaller node": {nodeYAML("n1", "", fourCPUs) + nodeYAML("n2", "", strings.Replace(fourCPUs, `"4", memory: 8Gi`, `"16", memory: 32Gi`, 1)) +
+			podYAML("a", "n1", 1, "", ", volumes: [{name: data, persistentVolumeClaim: {claimName: data}}]"), []string{
 			"a on n1, best n2, rank 2: missing object: without its volumes it fits there, and the dump lacks persistentvolumeclaim/data: " +
 				"a volume can be one that no better node reaches",
 		}},
-		"a volume, and no room": {equal + strings.ReplaceAll(runs("a", "n1", 1, "", ", volumes: [{name: data, persistentVolumeClaim: {claimName: data}}]"), `cpu: "1"`, `cpu: "5"`), []string{
+		"a volume, and no room": {equal + strings.ReplaceAll(podYAML("a", "n1", 1, "", ", volumes: [{name: data, persistentVolumeClaim: {claimName: data}}]"), `cpu: "1"`, `cpu: "5"`), []string{
 			"a on n1, best , NodeResourcesFit: unexplained: none of the checks explains it",
 		}},
-		"company that is gone": {equal + runs("a", "n1", 1, "",
+		"company that is gone": {equal + podYAML("a", "n1", 1, "",
 			", affinity: {podAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: disk, labelSelector: {matchLabels: {app: cache}}}]}}"), []string{
 			"a on n1, best , InterPodAffinity: deleted pods: only the pods that are known keep it from being among the best: others, deleted since, could have been there",
 		}},
-		"a wish": {equal + runs("a", "n1", 1, "",
+		"a wish": {equal + podYAML("a", "n1", 1, "",
 			", affinity: {nodeAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [{weight: 1, preference: {matchExpressions: [{key: disk, operator: In, values: [n2]}]}}]}}"), []string{
 			"a on n1, best n2, rank 2: may not have been usable: without the better nodes it is among the best: nothing says that it was not so",
 		}},
-		"too large": {equal + strings.ReplaceAll(runs("a", "n1", 1, "", ""), `cpu: "1"`, `cpu: "5"`), []string{
+		"too large": {equal + strings.ReplaceAll(podYAML("a", "n1", 1, "", ""), `cpu: "1"`, `cpu: "5"`), []string{
 			"a on n1, best , NodeResourcesFit: unexplained: none of the checks explains it",
 		}},
-		"a pod that is being deleted now": {equal + runs("a", "n1", 1, `, deletionTimestamp: "2025-03-01T11:00:30Z", deletionGracePeriodSeconds: 30`, "") + runs("b", "n2", 2, "", ""), nil},
+		"a pod that is being deleted now": {equal + podYAML("a", "n1", 1, `, deletionTimestamp: "2025-03-01T11:00:30Z", deletionGracePeriodSeconds: 30`, "") + podYAML("b", "n2", 2, "", ""), nil},
 	} {
 		var got []string
 		// A stand-in for a controller that the dump lacks would hide that the controller is missing.
@@ -133,10 +133,10 @@ status: {phase: Bound}
 
 // Static pods, pods that have ended and pods of another scheduler are counted; the static pods and the other scheduler's still take room.
 func TestSkipped(t *testing.T) {
-	result := verified(t, readDump(t, node("n1", "", fourCPUs)+node("n2", "", fourCPUs)+
-		runs("static", "n1", 1, `, annotations: {kubernetes.io/config.mirror: x}`, "")+
-		strings.Replace(runs("ended", "n2", 2, "", ""), "phase: Running", "phase: Succeeded", 1)+
-		runs("a", "n2", 3, "", "")+runs("theirs", "n1", 4, "", ", schedulerName: volcano")+runs("b", "n2", 5, "", "")))
+	result := verified(t, readDump(t, nodeYAML("n1", "", fourCPUs)+nodeYAML("n2", "", fourCPUs)+
+		podYAML("static", "n1", 1, `, annotations: {kubernetes.io/config.mirror: x}`, "")+
+		strings.Replace(podYAML("ended", "n2", 2, "", ""), "phase: Running", "phase: Succeeded", 1)+
+		podYAML("a", "n2", 3, "", "")+podYAML("theirs", "n1", 4, "", ", schedulerName: volcano")+podYAML("b", "n2", 5, "", "")))
 	want := []string{"they are static: their node's kubelet starts them: [default/static]", "they have ended: [default/ended]",
 		`they are for scheduler "volcano", which the configuration lacks: [default/theirs]`}
 	var got []string
@@ -146,14 +146,14 @@ func TestSkipped(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("skipped (-want +got):\n%s", diff)
 	}
-	if len(told(result)) > 0 || len(result.Placements) != 2 {
-		t.Errorf("%d placements, divergences %v", len(result.Placements), told(result))
+	if len(verdictLines(result)) > 0 || len(result.Placements) != 2 {
+		t.Errorf("%d placements, divergences %v", len(result.Placements), verdictLines(result))
 	}
 }
 
 func TestNothingToVerify(t *testing.T) {
-	ended := strings.Replace(runs("ended", "n1", 1, "", ""), "phase: Running", "phase: Succeeded", 1)
-	if _, err := Run(t.Context(), readDump(t, node("n1", "", fourCPUs)+ended), Options{}); !errors.Is(err, ErrNothing) {
+	ended := strings.Replace(podYAML("ended", "n1", 1, "", ""), "phase: Running", "phase: Succeeded", 1)
+	if _, err := Run(t.Context(), readDump(t, nodeYAML("n1", "", fourCPUs)+ended), Options{}); !errors.Is(err, ErrNothing) {
 		t.Errorf("%v, want %v", err, ErrNothing)
 	}
 }
@@ -167,7 +167,7 @@ func TestSampling(t *testing.T) {
 		if i == 50 || i == 51 {
 			size = strings.Replace(fourCPUs, `"4", memory: 8Gi`, `"64", memory: 128Gi`, 1)
 		}
-		world.WriteString(node(fmt.Sprintf("n%d", i), "", size))
+		world.WriteString(nodeYAML(fmt.Sprintf("n%d", i), "", size))
 	}
 	for i := range 12 {
 		fmt.Fprintf(&world, `---
@@ -187,7 +187,7 @@ spec: {containers: [{name: c, image: c, resources: {requests: {cpu: 100m}}}]}
 	}
 	file := &scenario.File{Cluster: []scenario.Source{{Objects: objects[:120]}}, Workloads: []scenario.Source{{Objects: objects[120:]}}}
 	sampled := 0
-	eachState(runOf(t, file), func(_ *simulation.Step, dumped *cluster.State) {
+	eachState(runFile(t, file), func(_ *simulation.Step, dumped *cluster.State) {
 		for _, p := range verified(t, dump(t, dumped)).Placements {
 			if d := p.Divergence; d != nil {
 				sampled++

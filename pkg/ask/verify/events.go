@@ -92,14 +92,14 @@ func jsonProblem(err error) string {
 }
 
 var (
-	assigned = regexp.MustCompile(`^Successfully assigned \S+ to (\S+)$`)
-	creates  = regexp.MustCompile(`(?i)(?:created pod:|create pod) (\S+)`)
-	deletes  = regexp.MustCompile(`(?i)(?:deleted pod:|delete pod) (\S+)`)
-	scaled   = regexp.MustCompile(`(?i)scaled (?:up|down) replica set (\S+) `)
+	assignedPattern = regexp.MustCompile(`^Successfully assigned \S+ to (\S+)$`)
+	createdPattern  = regexp.MustCompile(`(?i)(?:created pod:|create pod) (\S+)`)
+	deletedPattern  = regexp.MustCompile(`(?i)(?:deleted pod:|delete pod) (\S+)`)
+	scaledPattern   = regexp.MustCompile(`(?i)scaled (?:up|down) replica set (\S+) `)
 	// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/scheduler/framework/preemption/executor.go
-	preempted = regexp.MustCompile(`^Preempted by pod (\S+) on node \S+$`)
+	preemptedPattern = regexp.MustCompile(`^Preempted by pod (\S+) on node \S+$`)
 
-	marked = regexp.MustCompile(`^Marking for deletion Pod (\S+)/(\S+)$`)
+	markedPattern = regexp.MustCompile(`^Marking for deletion Pod (\S+)/(\S+)$`)
 )
 
 const (
@@ -115,15 +115,15 @@ func (e *event) nodeFacts(f fact) []fact {
 	f.node, f.pod = f.pod.Name, types.NamespacedName{}
 	switch e.Reason {
 	case "NodeNotReady":
-		f.what = nodeNotReady
+		f.kind = nodeNotReady
 	case "NodeReady":
-		f.what = nodeReady
+		f.kind = nodeReady
 	case "NodeNotSchedulable", "NodeSchedulable":
-		f.what, f.cordoned, f.late = nodeScheduled, new(e.Reason == "NodeNotSchedulable"), kubeletPeriod
+		f.kind, f.cordoned, f.maxDelay = nodeCordonChanged, new(e.Reason == "NodeNotSchedulable"), kubeletPeriod
 	case "RegisteredNode":
-		f.what, f.late = nodeAdded, monitorPeriod
+		f.kind, f.maxDelay = nodeAdded, monitorPeriod
 	case "RemovingNode":
-		f.what, f.late = nodeRemoved, monitorPeriod
+		f.kind, f.maxDelay = nodeRemoved, monitorPeriod
 	default:
 		return nil
 	}
@@ -131,7 +131,7 @@ func (e *event) nodeFacts(f fact) []fact {
 		return []fact{f}
 	}
 	last := f
-	last.at, last.exact = e.last(), false
+	last.at, last.exact = e.lastRecorded(), false
 	return []fact{f, last}
 }
 
@@ -148,69 +148,69 @@ func (e *event) facts() []fact {
 	if words == "" {
 		words = e.Note
 	}
-	at, exact := e.at()
+	at, exact := e.firstRecorded()
 	f := fact{at: at, exact: exact, pod: types.NamespacedName{Namespace: about.Namespace, Name: about.Name}}
-	ofPod := func(what what) []fact {
-		f.what, f.uid, f.version = what, about.UID, about.ResourceVersion
+	ofPod := func(what factKind) []fact {
+		f.kind, f.uid, f.version = what, about.UID, about.ResourceVersion
 		return []fact{f}
 	}
-	ofOwner := func(what what, name string) []fact {
-		f.what, f.owner, f.pod.Name = what, about, name
+	ofOwner := func(what factKind, name string) []fact {
+		f.kind, f.owner, f.pod.Name = what, about, name
 		count := max(e.Count, e.DeprecatedCount)
 		if count <= 1 {
 			return []fact{f}
 		}
 		last := f
-		last.at, last.exact = e.last(), false
+		last.at, last.exact = e.lastRecorded(), false
 		if !strings.HasPrefix(words, "(combined from similar events)") {
 			return []fact{f, last} // an equal message, so both pods have the same name
 		}
 		// Kubernetes combines similar events into one with the message of the last.
-		last.count, last.first = count, at
+		last.podCount, last.firstAt = count, at
 		return []fact{last}
 	}
 	switch match := []string(nil); {
 	case about.Kind == "Pod" && e.Reason == "Scheduled":
-		if match = assigned.FindStringSubmatch(words); match != nil {
+		if match = assignedPattern.FindStringSubmatch(words); match != nil {
 			f.node = match[1]
-			return ofPod(wasScheduled)
+			return ofPod(podScheduled)
 		}
 	case about.Kind == "Pod" && e.Reason == "FailedScheduling":
-		return ofPod(wasRefused)
+		return ofPod(podRefused)
 	case about.Kind == "Pod" && e.Reason == "Preempted",
 		about.Kind == "Pod" && e.Reason == "Killing" && strings.HasPrefix(words, "Stopping container"),
-		about.Kind == "Pod" && e.Reason == "TaintManagerEviction" && marked.MatchString(words):
+		about.Kind == "Pod" && e.Reason == "TaintManagerEviction" && markedPattern.MatchString(words):
 		f.byTaint, f.preempted = e.Reason == "TaintManagerEviction", e.Reason == "Preempted"
-		if match = preempted.FindStringSubmatch(words); f.preempted && match != nil {
-			f.by = types.UID(match[1])
+		if match = preemptedPattern.FindStringSubmatch(words); f.preempted && match != nil {
+			f.preemptor = types.UID(match[1])
 		}
-		return ofPod(wasAsked)
+		return ofPod(podDeletionRequested)
 	case about.Kind == "Node":
 		return e.nodeFacts(f)
 	case e.Reason == "SuccessfulCreate":
-		if match = creates.FindStringSubmatch(words); match != nil {
-			return ofOwner(wasMade, match[1])
+		if match = createdPattern.FindStringSubmatch(words); match != nil {
+			return ofOwner(podCreated, match[1])
 		}
 	case e.Reason == "SuccessfulDelete":
-		if match = deletes.FindStringSubmatch(words); match != nil {
-			return ofOwner(wasAsked, match[1])
+		if match = deletedPattern.FindStringSubmatch(words); match != nil {
+			return ofOwner(podDeletionRequested, match[1])
 		}
 	case about.Kind == "Job" && e.Reason == "Completed":
-		f.what, f.owner = jobCompleted, about
+		f.kind, f.owner = jobCompleted, about
 		return []fact{f}
 	case about.Kind == "Deployment" && e.Reason == "ScalingReplicaSet":
-		if match = scaled.FindStringSubmatch(words); match != nil {
-			f.what, f.owner, f.pod.Name = scaledSet, about, match[1]
+		if match = scaledPattern.FindStringSubmatch(words); match != nil {
+			f.kind, f.owner, f.pod.Name = replicaSetScaled, about, match[1]
 			return []fact{f}
 		}
 	}
 	return nil
 }
 
-// at returns when the event was first recorded, and whether that time is more precise than a second. The name of an event ends in its first
+// firstRecorded returns when the event was first recorded, and whether that time is more precise than a second. The name of an event ends in its first
 // time, as hexadecimal nanoseconds; see GenerateEventName in
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/staging/src/k8s.io/client-go/tools/record/util/util.go.
-func (e *event) at() (at time.Time, exact bool) {
+func (e *event) firstRecorded() (at time.Time, exact bool) {
 	for _, t := range []time.Time{e.FirstTimestamp.Time, e.DeprecatedFirst.Time, e.CreationTimestamp.Time} {
 		if at.IsZero() {
 			at = t
@@ -229,13 +229,13 @@ func (e *event) at() (at time.Time, exact bool) {
 	return at, false
 }
 
-// last returns the second in which the last of the combined events was recorded.
-func (e *event) last() time.Time {
+// lastRecorded returns the second in which the last of the combined events was recorded.
+func (e *event) lastRecorded() time.Time {
 	for _, t := range []time.Time{e.LastTimestamp.Time, e.DeprecatedLast.Time} {
 		if !t.IsZero() {
 			return t
 		}
 	}
-	at, _ := e.at()
+	at, _ := e.firstRecorded()
 	return at
 }

@@ -20,98 +20,98 @@ const (
 	maxAmounts = 8
 	// maxFitted is the number of placements that may be examined to infer what is unknown about pods that are gone.
 	maxFitted = 15_000
-	// maxSweeps is how often each group is fitted while the others stay fixed.
-	maxSweeps = 4
+	// maxRounds is how often each group is fitted while the others stay fixed.
+	maxRounds = 4
 	// maxFirstPlacements is the number of placements on which each form is tried first. maxBestForms is the number of forms that are then
 	// tried on all placements.
-	maxFirst, maxBest = 48, 6
+	maxFirstPlacements, maxBestForms = 48, 6
 )
 
 // unknownPods are the pods of one workload that are gone and for which no source records the end, or the spec.
 type unknownPods struct {
 	workload types.NamespacedName
-	lives    []*life // sorted by the time of scheduling
+	lives    []*podLife // sorted by the time of scheduling
 	// endless are the pods without a known end. They existed at least until existedUntil.
-	endless map[*life]bool
-	seen    time.Time
+	endless      map[*podLife]bool
+	existedUntil time.Time
 	// forms are the pods' possible specs. If the spec is known, there is one form, without requests.
-	forms []form
+	forms []podForm
 	// form is the index of the assumed form. end is the index of the first placement without the endless pods. start is the index of the first
 	// placement after the first of the pods came.
 	form, end, start int
 }
 
-type form struct {
+type podForm struct {
 	requests v1.ResourceList
-	pods     map[*life]*v1.Pod
+	pods     map[*podLife]*v1.Pod
 }
 
-// fit infers the forms and the ends of the unknown pods: those with which the most placements are among the best. There are few unknowns
+// unknownFitter infers the forms and the ends of the unknown pods: those with which the most placements are among the best. There are few unknowns
 // and many placements, and the report shows each unknown.
-type fit struct {
+type unknownFitter struct {
 	*replay
 	groups []*unknownPods
-	// seen are the indices in past.lives of the pods whose placements are examined.
-	seen []int
-	memo map[string]bool
-	err  error
+	// lifeIndices are the indices in past.lives of the pods whose placements are examined.
+	lifeIndices []int
+	agreements  map[string]bool
+	err         error
 }
 
-func (r *replay) fit() error {
-	f := &fit{replay: r, memo: map[string]bool{}}
+func (r *replay) fitUnknownPods() error {
+	f := &unknownFitter{replay: r, agreements: map[string]bool{}}
 	for i, l := range r.past.lives {
-		if g := r.unknown[l]; g != nil {
+		if g := r.unknownByLife[l]; g != nil {
 			if len(g.lives) == 0 {
-				g.start = len(f.seen)
+				g.start = len(f.lifeIndices)
 				f.groups = append(f.groups, g)
 			}
 			g.lives = append(g.lives, l)
 		}
-		if l.pod != nil && (!l.given || !l.present) {
-			f.seen = append(f.seen, i)
+		if l.pod != nil && (!l.skipped || !l.inDump) {
+			f.lifeIndices = append(f.lifeIndices, i)
 		}
 	}
 	if len(f.groups) == 0 {
 		return nil
 	}
 	for _, g := range f.groups {
-		g.end = len(f.seen)
+		g.end = len(f.lifeIndices)
 	}
-	best := f.cost()
-	for range maxSweeps {
+	best := f.countDisagreements()
+	for range maxRounds {
 		before := best
 		for _, g := range f.groups {
-			best = f.improve(g)
+			best = f.improveGroup(g)
 		}
 		if f.err != nil || best == before {
 			break
 		}
 	}
-	f.settle()
+	f.applyResult()
 	for _, g := range f.groups {
-		r.Assumed = append(r.Assumed, f.assumed(g))
+		r.Assumed = append(r.Assumed, f.newAssumed(g))
 	}
 	return f.err
 }
 
-// assumed describes the form and the end that were inferred for the group.
-func (f *fit) assumed(g *unknownPods) Assumed {
+// newAssumed describes the form and the end that were inferred for the group.
+func (f *unknownFitter) newAssumed(g *unknownPods) Assumed {
 	a := Assumed{Namespace: g.workload.Namespace, Workload: g.workload.Name, Pods: len(g.lives), Endless: len(g.endless)}
 	if requests := g.forms[g.form].requests; requests != nil {
 		a.CPU, a.Memory = requests.Cpu().String(), requests.Memory().String()
 	}
-	if len(g.endless) > 0 && g.end < len(f.seen) {
-		if at := f.past.lives[f.seen[g.end]].at; !at.IsZero() {
+	if len(g.endless) > 0 && g.end < len(f.lifeIndices) {
+		if at := f.past.lives[f.lifeIndices[g.end]].at; !at.IsZero() {
 			a.Until = at.UTC().Format(time.RFC3339)
 		}
 	}
 	return a
 }
 
-// cost returns the number of placements that are not among the best.
-func (f *fit) cost() int {
+// countDisagreements returns the number of placements that are not among the best.
+func (f *unknownFitter) countDisagreements() int {
 	n := 0
-	for i := range f.seen {
+	for i := range f.lifeIndices {
 		if !f.agrees(i) {
 			n++
 		}
@@ -119,11 +119,11 @@ func (f *fit) cost() int {
 	return n
 }
 
-// improve sets the form and the end of the group that leave the fewest placements not among the best, while the other groups stay fixed. It
+// improveGroup sets the form and the end of the group that leave the fewest placements not among the best, while the other groups stay fixed. It
 // tries the forms on the first placements after the group came, and the best of them on all.
-func (f *fit) improve(g *unknownPods) int {
-	if len(g.forms) == 1 && !f.gains(g) {
-		return f.cost()
+func (f *unknownFitter) improveGroup(g *unknownPods) int {
+	if len(g.forms) == 1 && !f.canGainByEnd(g) {
+		return f.countDisagreements()
 	}
 	form, end := g.form, g.end
 	order := []int{form}
@@ -133,31 +133,31 @@ func (f *fit) improve(g *unknownPods) int {
 		}
 	}
 	if len(order) > 1 {
-		order = append(order[:1], f.best(g, order)...)
+		order = append(order[:1], f.bestForms(g, order)...)
 	}
-	least := len(f.seen)
+	least := len(f.lifeIndices)
 	for i, candidate := range order {
-		if f.spent() || i > 0 && candidate == order[0] {
+		if f.isBudgetSpent() || i > 0 && candidate == order[0] {
 			continue
 		}
-		if cost, ends := f.try(g, candidate, len(f.seen), least); ends != nil && (cost < least || i == 0) {
-			least, form, end = cost, candidate, f.longest(ends)
+		if cost, ends := f.tryForm(g, candidate, len(f.lifeIndices), least); ends != nil && (cost < least || i == 0) {
+			least, form, end = cost, candidate, f.longestGap(ends)
 		}
 	}
 	g.form, g.end = form, end
-	return f.cost()
+	return f.countDisagreements()
 }
 
-// gains reports whether a longer or shorter life of the group's endless pods would put any more placement among the best.
-func (f *fit) gains(g *unknownPods) bool {
+// canGainByEnd reports whether a longer or shorter life of the group's endless pods would put any more placement among the best.
+func (f *unknownFitter) canGainByEnd(g *unknownPods) bool {
 	end := g.end
 	defer func() { g.end = end }()
-	for i := g.start; i < len(f.seen); i++ {
+	for i := g.start; i < len(f.lifeIndices); i++ {
 		g.end = end
 		if f.agrees(i) {
 			continue
 		}
-		if g.end = len(f.seen); i < end {
+		if g.end = len(f.lifeIndices); i < end {
 			g.end = i
 		}
 		if f.agrees(i) {
@@ -167,15 +167,15 @@ func (f *fit) gains(g *unknownPods) bool {
 	return false
 }
 
-// best returns the at most maxBest forms that leave the fewest of the first placements not among the best.
-func (f *fit) best(g *unknownPods, order []int) []int {
-	first := min(g.start+maxFirst, len(f.seen))
+// bestForms returns the at most maxBest forms that leave the fewest of the first placements not among the best.
+func (f *unknownFitter) bestForms(g *unknownPods, order []int) []int {
+	first := min(g.start+maxFirstPlacements, len(f.lifeIndices))
 	least, best := first-g.start, []int(nil)
 	for _, candidate := range order {
-		if f.spent() {
+		if f.isBudgetSpent() {
 			break
 		}
-		switch cost, ends := f.try(g, candidate, first, least); {
+		switch cost, ends := f.tryForm(g, candidate, first, least); {
 		case ends == nil || cost > least:
 		case cost < least:
 			least, best = cost, []int{candidate}
@@ -183,14 +183,14 @@ func (f *fit) best(g *unknownPods, order []int) []int {
 			best = append(best, candidate)
 		}
 	}
-	return best[:min(len(best), maxBest)]
+	return best[:min(len(best), maxBestForms)]
 }
 
-func (f *fit) spent() bool { return f.err != nil || len(f.memo) >= maxFitted }
+func (f *unknownFitter) isBudgetSpent() bool { return f.err != nil || len(f.agreements) >= maxFitted }
 
-// try counts the placements from g.start to the index to that are not among the best with that form. It also returns the placements before
+// tryForm counts the placements from g.start to the index to that are not among the best with that form. It also returns the placements before
 // which the endless pods may have gone for that count; nil if the count would be above most.
-func (f *fit) try(g *unknownPods, form, to, most int) (int, []int) {
+func (f *unknownFitter) tryForm(g *unknownPods, form, to, most int) (int, []int) {
 	g.form = form
 	without := make([]int, to+1) // without[i] counts the placements from the ith on, after the endless pods are gone
 	if len(g.endless) > 0 {
@@ -202,8 +202,8 @@ func (f *fit) try(g *unknownPods, form, to, most int) (int, []int) {
 			}
 		}
 	}
-	g.end = len(f.seen)
-	earliest := f.earliest(g)
+	g.end = len(f.lifeIndices)
+	earliest := f.earliestEnd(g)
 	with, least, ends := 0, most+1, []int(nil)
 	for i := g.start; with <= least; i++ {
 		if i == to || len(g.endless) > 0 && i >= earliest {
@@ -224,48 +224,48 @@ func (f *fit) try(g *unknownPods, form, to, most int) (int, []int) {
 	return least, ends
 }
 
-// longest returns the placement before which the most time passed. If the end is equally likely at any time, it is most likely in that gap.
-func (f *fit) longest(ends []int) int {
+// longestGap returns the placement before which the most time passed. If the end is equally likely at any time, it is most likely in that gap.
+func (f *unknownFitter) longestGap(ends []int) int {
 	at := func(i int) time.Time {
-		return f.past.lives[f.seen[min(max(i, 0), len(f.seen)-1)]].at
+		return f.past.lives[f.lifeIndices[min(max(i, 0), len(f.lifeIndices)-1)]].at
 	}
 	return slices.MaxFunc(ends, func(a, b int) int { return cmp.Compare(at(a).Sub(at(a-1)), at(b).Sub(at(b-1))) })
 }
 
-// earliest returns the first placement before which the endless pods of the group may be gone: all of them had come by then.
-func (f *fit) earliest(g *unknownPods) int {
+// earliestEnd returns the first placement before which the endless pods of the group may be gone: all of them had come by then.
+func (f *unknownFitter) earliestEnd(g *unknownPods) int {
 	last := g.lives[len(g.lives)-1].at
-	if g.seen.After(last) {
-		last = g.seen
+	if g.existedUntil.After(last) {
+		last = g.existedUntil
 	}
 	i := g.start
-	for i < len(f.seen) && !f.past.lives[f.seen[i]].at.After(last) {
+	for i < len(f.lifeIndices) && !f.past.lives[f.lifeIndices[i]].at.After(last) {
 		i++
 	}
 	return i
 }
 
 // agrees reports whether the node of the ith placement is among the best with the assumed forms and ends.
-func (f *fit) agrees(i int) bool {
+func (f *unknownFitter) agrees(i int) bool {
 	if f.err != nil {
 		return false
 	}
-	l := f.past.lives[f.seen[i]]
-	ends := max(l.after, 0)
+	l := f.past.lives[f.lifeIndices[i]]
+	ends := max(l.endsBefore, 0)
 	for ends < len(f.ends) && !f.ends[ends].at.After(l.at) {
 		ends++
 	}
-	var bound []*life
+	var bound []*podLife
 	standing := map[*unknownPods]int{}
-	for _, other := range f.past.lives[:f.seen[i]] {
-		if other.ends < ends {
+	for _, other := range f.past.lives[:f.lifeIndices[i]] {
+		if other.endsUntilGone < ends {
 			continue
 		}
-		if g := f.unknown[other]; g != nil {
+		if g := f.unknownByLife[other]; g != nil {
 			if i >= g.end && g.endless[other] {
 				continue
 			}
-			g.take(other)
+			g.applyForm(other)
 			standing[g]++
 		}
 		bound = append(bound, other)
@@ -277,49 +277,49 @@ func (f *fit) agrees(i int) bool {
 			fmt.Fprint(&key, " ", n, ":", g.form, ":", standing[g])
 		}
 	}
-	if agrees, known := f.memo[key.String()]; known {
+	if agrees, known := f.agreements[key.String()]; known {
 		return agrees
 	}
-	f.timeline.bound = nil // the cached pods may have other forms
-	state, err := f.cluster(when{l.moment(), ends}, bound, l.pod)
-	var seen *look
+	f.timeline.lastPods = nil // the cached pods may have other forms
+	state, err := f.clusterAt(clusterMoment{l.moment(), ends}, bound, l.pod)
+	var seen *ranking
 	if err == nil {
-		seen, err = f.look(state, l.pod)
+		seen, err = f.rankNodes(state, l.pod)
 	}
 	if err != nil {
 		f.err = err
 		return false
 	}
-	f.memo[key.String()] = seen.has(l.node)
-	return f.memo[key.String()]
+	f.agreements[key.String()] = seen.isBest(l.node)
+	return f.agreements[key.String()]
 }
 
-// take gives the pod the assumed form.
-func (g *unknownPods) take(l *life) {
+// applyForm gives the pod the assumed form.
+func (g *unknownPods) applyForm(l *podLife) {
 	l.running = g.forms[g.form].pods[l]
 	l.ending = l.running
 }
 
-// settle gives the unknown pods the inferred forms and ends, so that the replay can use them.
-func (f *fit) settle() {
+// applyResult gives the unknown pods the inferred forms and ends, so that the replay can use them.
+func (f *unknownFitter) applyResult() {
 	for _, g := range f.groups {
 		for _, l := range g.lives {
-			g.take(l)
-			if g.endless[l] && g.end < len(f.seen) {
-				at := f.past.lives[f.seen[g.end]].at.Add(-1)
-				l.gone = &end{life: l, gone: true, at: at, lo: at, hi: at}
+			g.applyForm(l)
+			if g.endless[l] && g.end < len(f.lifeIndices) {
+				at := f.past.lives[f.lifeIndices[g.end]].at.Add(-1)
+				l.gone = &podEnd{life: l, gone: true, at: at, lo: at, hi: at}
 			}
 		}
 	}
 }
 
-// requests returns possible requests of unknown pods: each combination of the dump's frequent amounts of CPU and of memory, the smallest
+// possibleRequests returns possible requests of unknown pods: each combination of the dump's frequent amounts of CPU and of memory, the smallest
 // first.
-func requests(state *cluster.State) []v1.ResourceList {
+func possibleRequests(state *cluster.State) []v1.ResourceList {
 	count := map[v1.ResourceName]map[int64]int{v1.ResourceCPU: {}, v1.ResourceMemory: {}}
 	seen := map[types.UID]bool{}
 	for _, pod := range state.Pods {
-		of := alike(pod)
+		of := alikeUID(pod)
 		if seen[of] {
 			continue
 		}

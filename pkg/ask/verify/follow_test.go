@@ -14,8 +14,8 @@ import (
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
-// happens returns a line of a recording, that many milliseconds after eight o'clock.
-func happens(ms int, event, resource string) string {
+// recordedLine returns a line of a recording, that many milliseconds after eight o'clock.
+func recordedLine(ms int, event, resource string) string {
 	at := time.Date(2026, 3, 2, 8, 0, 0, ms*int(time.Millisecond), time.UTC)
 	return fmt.Sprintf(`{"time":%q,"event":%q,"resource":%s}`, at.Format(time.RFC3339Nano), event, resource)
 }
@@ -41,7 +41,7 @@ func followedBy(t *testing.T, lines ...string) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := Follow(s, "recording")
+	f := NewFollower(s, "recording")
 	var said []string
 	judge := func() {
 		placements, err := f.Judge(context.Background())
@@ -49,14 +49,14 @@ func followedBy(t *testing.T, lines ...string) []string {
 			t.Fatal(err)
 		}
 		for i := range placements {
-			said = append(said, placements[i].Say())
+			said = append(said, placements[i].Line())
 		}
 	}
 	for _, e := range events {
 		if f.Due(e.Time) {
 			judge()
 		}
-		if err := f.Take("r", e); err != nil {
+		if err := f.Observe("r", e); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -68,11 +68,11 @@ func followedBy(t *testing.T, lines ...string) []string {
 // gone, a is emptier, and the third pod belongs there.
 func TestFollow(t *testing.T) {
 	got := followedBy(t,
-		happens(0, "Add", recordedNode("a", "")), happens(0, "Add", recordedNode("b", "")),
-		happens(10, "Add", recordedPod("one", "", "1")), happens(20, "Update", recordedPod("one", "a", "1")),
-		happens(3000, "Add", recordedPod("two", "", "1")), happens(3010, "Update", recordedPod("two", "b", "1")),
-		happens(6000, "Delete", recordedPod("one", "a", "1")),
-		happens(9000, "Add", recordedPod("three", "", "1")), happens(9010, "Update", recordedPod("three", "a", "1")),
+		recordedLine(0, "Add", recordedNode("a", "")), recordedLine(0, "Add", recordedNode("b", "")),
+		recordedLine(10, "Add", recordedPod("one", "", "1")), recordedLine(20, "Update", recordedPod("one", "a", "1")),
+		recordedLine(3000, "Add", recordedPod("two", "", "1")), recordedLine(3010, "Update", recordedPod("two", "b", "1")),
+		recordedLine(6000, "Delete", recordedPod("one", "a", "1")),
+		recordedLine(9000, "Add", recordedPod("three", "", "1")), recordedLine(9010, "Update", recordedPod("three", "a", "1")),
 	)
 	want := []string{
 		"08:00:00 shop/one to a: among equals, one of 2 best nodes",
@@ -87,8 +87,8 @@ func TestFollow(t *testing.T) {
 // The scheduler would have chosen the emptier b. Everything is recorded, so nothing can explain a.
 func TestFollowContradiction(t *testing.T) {
 	got := followedBy(t,
-		happens(0, "Add", recordedNode("a", "")), happens(0, "Add", recordedNode("b", "")), happens(0, "Add", recordedPod("old", "a", "2")),
-		happens(10, "Add", recordedPod("one", "", "1")), happens(20, "Update", recordedPod("one", "a", "1")),
+		recordedLine(0, "Add", recordedNode("a", "")), recordedLine(0, "Add", recordedNode("b", "")), recordedLine(0, "Add", recordedPod("old", "a", "2")),
+		recordedLine(10, "Add", recordedPod("one", "", "1")), recordedLine(20, "Update", recordedPod("one", "a", "1")),
 	)
 	if len(got) != 1 || !strings.HasPrefix(got[0], "08:00:00 shop/one to a: contradiction (") {
 		t.Errorf("%q, want a contradiction", got)
@@ -99,11 +99,11 @@ func TestFollowContradiction(t *testing.T) {
 // recorded first: early then belongs to a. b is tainted when the last pod comes, so only a is left for it.
 func TestFollowOrderAndTaints(t *testing.T) {
 	got := followedBy(t,
-		happens(0, "Add", recordedNode("a", "")), happens(0, "Add", recordedNode("b", "")), happens(0, "Add", recordedPod("old", "a", "1")),
-		happens(10, "Add", recordedPod("late", "", "2")), happens(11, "Add", recordedPod("early", "", "500m")),
-		happens(20, "Update", recordedPod("early", "a", "500m")), happens(30, "Update", recordedPod("late", "b", "2")),
-		happens(5000, "Update", recordedNode("b", `{"key":"x","effect":"NoSchedule"}`)),
-		happens(5100, "Add", recordedPod("last", "", "100m")), happens(5200, "Update", recordedPod("last", "a", "100m")),
+		recordedLine(0, "Add", recordedNode("a", "")), recordedLine(0, "Add", recordedNode("b", "")), recordedLine(0, "Add", recordedPod("old", "a", "1")),
+		recordedLine(10, "Add", recordedPod("late", "", "2")), recordedLine(11, "Add", recordedPod("early", "", "500m")),
+		recordedLine(20, "Update", recordedPod("early", "a", "500m")), recordedLine(30, "Update", recordedPod("late", "b", "2")),
+		recordedLine(5000, "Update", recordedNode("b", `{"key":"x","effect":"NoSchedule"}`)),
+		recordedLine(5100, "Add", recordedPod("last", "", "100m")), recordedLine(5200, "Update", recordedPod("last", "a", "100m")),
 	)
 	want := []string{
 		"08:00:00 shop/late to b: expected, the best node",

@@ -23,13 +23,13 @@ type Sources struct {
 
 // History has what the sources besides the dump say about a cluster's past.
 type History struct {
-	with    []string
-	facts   []fact
-	files   []ofFile
-	earlier *cluster.State // from earlier dumps, or nil
+	sourceNames []string
+	facts       []fact
+	files       []fileFacts
+	earlier     *cluster.State // from earlier dumps, or nil
 }
 
-type ofFile struct {
+type fileFacts struct {
 	name  string
 	facts []fact
 }
@@ -48,10 +48,10 @@ func ReadHistory(sources Sources) (*History, error) {
 				errs = append(errs, err)
 				continue
 			}
-			h.files = append(h.files, ofFile{file, found})
+			h.files = append(h.files, fileFacts{file, found})
 			h.facts = append(h.facts, found...)
-			if !slices.Contains(h.with, with) {
-				h.with = append(h.with, with)
+			if !slices.Contains(h.sourceNames, with) {
+				h.sourceNames = append(h.sourceNames, with)
 			}
 		}
 	}
@@ -89,7 +89,7 @@ func (h *History) readEarlier(file string) ([]fact, error) {
 	}
 	before := h.earlier
 	if before == nil {
-		before = &cluster.State{Now: unknown}
+		before = &cluster.State{Now: unknownTime}
 	}
 	state, _, err := admission.Admit(before, objs...)
 	if err != nil {
@@ -104,11 +104,11 @@ func (h *History) readEarlier(file string) ([]fact, error) {
 	}
 	for _, obj := range objs {
 		given, ok := obj.(*v1.Pod)
-		if !ok || given.Spec.NodeName == "" || cluster.Terminal(given) {
+		if !ok || given.Spec.NodeName == "" || cluster.IsTerminal(given) {
 			continue
 		}
 		pod := pods[cluster.NameOf(given)]
-		facts = append(facts, fact{what: wasScheduled, at: scheduledAt(pod), pod: cluster.NameOf(pod), uid: pod.UID, node: pod.Spec.NodeName, object: pod, seen: made})
+		facts = append(facts, fact{kind: podScheduled, at: scheduledAt(pod), pod: cluster.NameOf(pod), uid: pod.UID, node: pod.Spec.NodeName, object: pod, existedAt: made})
 	}
 	return facts, nil
 }
@@ -117,11 +117,11 @@ func (h *History) sources() []string {
 	if h == nil {
 		return nil
 	}
-	return h.with
+	return h.sourceNames
 }
 
-// check returns an error for each file that is from another cluster than the state.
-func (h *History) check(state *cluster.State) error {
+// checkCluster returns an error for each file that is from another cluster than the state.
+func (h *History) checkCluster(state *cluster.State) error {
 	known := map[string]bool{}
 	for _, node := range state.Nodes {
 		known["node/"+node.Name] = true
@@ -141,12 +141,12 @@ func (h *History) check(state *cluster.State) error {
 }
 
 // covers reports whether the history begins before the oldest of the dump's pods, so that no pod can have come and gone unrecorded since.
-func (h *History) covers(lives []*life) bool {
+func (h *History) covers(lives []*podLife) bool {
 	var first time.Time
 	for _, f := range h.facts {
-		if f.what == wasScheduled && f.seen.IsZero() && (first.IsZero() || f.at.Before(first)) {
+		if f.kind == podScheduled && f.existedAt.IsZero() && (first.IsZero() || f.at.Before(first)) {
 			first = f.at
 		}
 	}
-	return !first.IsZero() && !slices.ContainsFunc(lives, func(l *life) bool { return l.present && l.hi.Before(first) })
+	return !first.IsZero() && !slices.ContainsFunc(lives, func(l *podLife) bool { return l.inDump && l.hi.Before(first) })
 }

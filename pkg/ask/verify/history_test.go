@@ -37,8 +37,8 @@ func gunzip(t *testing.T, file string) []byte {
 	return data
 }
 
-// recorded returns a recorded history: the dump, and the paths of its other files.
-func recorded(t *testing.T, history string, others ...string) (s *scenario.Scenario, paths []string) {
+// loadRecorded returns a recorded history: the dump, and the paths of its other files.
+func loadRecorded(t *testing.T, history string, others ...string) (s *scenario.Scenario, paths []string) {
 	t.Helper()
 	file := func(name string) []byte { return gunzip(t, filepath.Join("testdata", history, name+".gz")) }
 	s, err := loader.FromFiles(bytes.NewReader(file("dump.json")), []string{"-"}, nil, loader.Options{Dump: true})
@@ -58,7 +58,7 @@ func recorded(t *testing.T, history string, others ...string) (s *scenario.Scena
 // A real control plane v1.37.1 created, scaled, restarted and deleted 40 workloads on 60 nodes, one after another. The dump alone leaves
 // nearly half of the placements open; the recorded Events explain all of them.
 func TestRecordedHistory(t *testing.T) {
-	s, events := recorded(t, "history", "events.json")
+	s, events := loadRecorded(t, "history", "events.json")
 	alone, err := Run(t.Context(), s, Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -74,7 +74,7 @@ func TestRecordedHistory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, line := range told(result) {
+	for _, line := range verdictLines(result) {
 		t.Error(line)
 	}
 	var assumed []string
@@ -93,7 +93,7 @@ func TestRecordedHistory(t *testing.T) {
 // A real control plane v1.37.1 did 200 operations on 49 workloads and 40 nodes: among them 7 drains, 8 taints, 5 cordons and 7 failures of
 // nodes. Its audit log has nodes at level Metadata. With fewer sources more placements are open, but none is a contradiction.
 func TestRecordedHistoryOfNodes(t *testing.T) {
-	s, paths := recorded(t, "history-nodes", "events.json", "audit.log")
+	s, paths := loadRecorded(t, "history-nodes", "events.json", "audit.log")
 	events, audit := paths[:1], paths[1:]
 	for name, c := range map[string]struct {
 		Sources
@@ -123,7 +123,7 @@ func TestRecordedHistoryOfNodes(t *testing.T) {
 // The fit does not explain arbitrary placements: it finds pods that are reported on another node than their real one, and few other pods.
 // The moved pods are among the last that came, since each leaves room on its real node.
 func TestMovedPodsOfAHistoryAreFound(t *testing.T) {
-	s, events := recorded(t, "history", "events.json")
+	s, events := loadRecorded(t, "history", "events.json")
 	data, err := os.ReadFile(events[0])
 	if err != nil {
 		t.Fatal(err)
@@ -168,13 +168,13 @@ func TestMovedPodsOfAHistoryAreFound(t *testing.T) {
 
 // A pod of which only the node is known is ordered among the pods of its half second, even where they diverge.
 func TestUnknownPodAmongDivergences(t *testing.T) {
-	s := readDump(t, node("n1", "", fourCPUs)+node("n2", "", fourCPUs)+runs("a", "n1", 2, "", "")+
-		strings.ReplaceAll(runs("large", "n1", 2, "", ""), `cpu: "1"`, `cpu: "5"`))
+	s := readDump(t, nodeYAML("n1", "", fourCPUs)+nodeYAML("n2", "", fourCPUs)+podYAML("a", "n1", 2, "", "")+
+		strings.ReplaceAll(podYAML("large", "n1", 2, "", ""), `cpu: "1"`, `cpu: "5"`))
 	at := time.Date(2025, time.March, 1, 10, 0, 2, 0, time.UTC)
 	var facts []fact
 	for i, name := range []string{"large", "gone-7d9f8b6c4-x2x4x", "a"} {
 		facts = append(facts, fact{
-			what: wasScheduled, at: at.Add(time.Duration(i) * time.Millisecond), exact: true,
+			kind: podScheduled, at: at.Add(time.Duration(i) * time.Millisecond), exact: true,
 			pod: types.NamespacedName{Namespace: "default", Name: name}, uid: types.UID(name), node: []string{"n1", "n2", "n1"}[i],
 		})
 	}
@@ -183,7 +183,7 @@ func TestUnknownPodAmongDivergences(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []string{"large on n1, best , rank 0, behind 0: unexplained"}
-	if diff := cmp.Diff(want, told(result)); diff != "" {
+	if diff := cmp.Diff(want, verdictLines(result)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	if len(result.Assumed) != 1 || result.Assumed[0].Workload != "gone" {
@@ -213,7 +213,7 @@ func TestEventFacts(t *testing.T) {
 		}
 		var got []string
 		for _, f := range facts {
-			got = append(got, fmt.Sprintf("%d %s %t %s %s %d", f.what, f.at.UTC().Format("15:04:05.999999999"), f.exact, f.pod, f.node, f.count))
+			got = append(got, fmt.Sprintf("%d %s %t %s %s %d", f.kind, f.at.UTC().Format("15:04:05.999999999"), f.exact, f.pod, f.node, f.podCount))
 		}
 		if diff := cmp.Diff(want, strings.Join(got, ", ")); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", event, diff)
@@ -225,10 +225,10 @@ func TestEventFacts(t *testing.T) {
 func TestTerminatingPods(t *testing.T) {
 	const apart = `, affinity: {podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: disk, labelSelector: {matchLabels: {app: web}}}]}}`
 	const spread = `, topologySpreadConstraints: [{maxSkew: 1, topologyKey: disk, whenUnsatisfiable: DoNotSchedule, labelSelector: {matchLabels: {app: web}}}]`
-	pair := node("n1", "", fourCPUs) + node("n2", "", fourCPUs)
+	pair := nodeYAML("n1", "", fourCPUs) + nodeYAML("n2", "", fourCPUs)
 	// a is deleted from n1 in second 3 with 30 seconds of grace, b comes in the next.
 	leaving := func(on string, rule string) string {
-		return pair + runs("a", "n1", 1, `, deletionTimestamp: "2025-03-01T10:00:33Z", deletionGracePeriodSeconds: 30`, "") + runs("b", on, 4, "", rule)
+		return pair + podYAML("a", "n1", 1, `, deletionTimestamp: "2025-03-01T10:00:33Z", deletionGracePeriodSeconds: 30`, "") + podYAML("b", on, 4, "", rule)
 	}
 	for name, c := range map[string]struct {
 		world string
@@ -238,7 +238,7 @@ func TestTerminatingPods(t *testing.T) {
 		"not beside it":                 {leaving("n1", apart), 1},
 		"spread as if it was not there": {leaving("n1", spread+", nodeSelector: {disk: n1}"), 0},
 	} {
-		if got := told(verified(t, readDump(t, c.world))); len(got) != c.want {
+		if got := verdictLines(verified(t, readDump(t, c.world))); len(got) != c.want {
 			t.Errorf("%s: %v, want %d", name, got, c.want)
 		}
 	}

@@ -17,7 +17,7 @@ func TestNodesThatWereNotUsable(t *testing.T) {
 		return strings.Replace(world, "{name: n2, ", fmt.Sprintf(entry, second, field), 1)
 	}
 	world := func(n2 string) string {
-		return node("n1", "", fourCPUs) + node("n2", "", n2+fourCPUs) + node("n3", "", fourCPUs) + runs("a", "n1", 1, "", "") + runs("c", "n3", 2, "", "") + runs("b", "n1", 10, "", "")
+		return nodeYAML("n1", "", fourCPUs) + nodeYAML("n2", "", n2+fourCPUs) + nodeYAML("n3", "", fourCPUs) + podYAML("a", "n1", 1, "", "") + podYAML("c", "n3", 2, "", "") + podYAML("b", "n1", 10, "", "")
 	}
 	event := func(second int, reason string) string {
 		return fmt.Sprintf(`{"kind": "Event", "apiVersion": "v1", "metadata": {"name": "n2.x"}, "involvedObject": {"kind": "Node", "name": "n2"},

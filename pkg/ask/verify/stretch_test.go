@@ -10,7 +10,7 @@ import (
 
 // The state before a stretch is certain, so it makes no difference where stretches begin: a stretch for each group, or one for all.
 func TestStretchesChangeNothing(t *testing.T) {
-	s, paths := recorded(t, "history", "events.json")
+	s, paths := loadRecorded(t, "history", "events.json")
 	for name, sources := range map[string]Sources{"the dump": {}, "events": {Events: paths}} {
 		history, err := ReadHistory(sources)
 		if err != nil {
@@ -18,7 +18,7 @@ func TestStretchesChangeNothing(t *testing.T) {
 		}
 		var judged [][]Placement
 		for _, stretch := range []int{1, 1_000_000} {
-			result, err := Run(t.Context(), s, Options{History: history, stretch: stretch})
+			result, err := Run(t.Context(), s, Options{History: history, stretchSize: stretch})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -34,24 +34,24 @@ func TestStretchesChangeNothing(t *testing.T) {
 // The first pod ended in the second in which b came, so it is not certain whether it ended before, and c must not be judged without b.
 // Before d it is certain.
 func TestStretchesBeginWhereEndsAreCertain(t *testing.T) {
-	pod := func(name string, second int) *life {
+	pod := func(name string, second int) *podLife {
 		at := time.Date(2025, time.March, 1, 10, 0, second, 0, time.UTC)
-		l := &life{at: at, lo: at, hi: at.Add(time.Second - 1), terminates: forever, ends: forever}
+		l := &podLife{at: at, lo: at, hi: at.Add(time.Second - 1), endsUntilTerminating: neverEnds, endsUntilGone: neverEnds}
 		l.name.Name = name
 		return l
 	}
 	first, b, c, d := pod("first", 1), pod("b", 2), pod("c", 3), pod("d", 4)
-	first.gone, first.ends = &end{life: first, gone: true, at: b.at, lo: b.lo, hi: b.hi}, 0
-	r := &replay{opts: Options{stretch: 1}, ends: []*end{first.gone}}
+	first.gone, first.endsUntilGone = &podEnd{life: first, gone: true, at: b.at, lo: b.lo, hi: b.hi}, 0
+	r := &replay{opts: Options{stretchSize: 1}, ends: []*podEnd{first.gone}}
 	type begun struct {
 		At, Ends int
 		Bound    []string
 	}
 	var got []begun
-	groups := [][]*life{{first}, {b}, {c}, {d}}
+	groups := [][]*podLife{{first}, {b}, {c}, {d}}
 	at := 0
-	for _, s := range r.stretches(groups) {
-		is := begun{At: at, Ends: s.ends}
+	for _, s := range r.divideIntoStretches(groups) {
+		is := begun{At: at, Ends: s.endCount}
 		for _, l := range s.bound {
 			is.Bound = append(is.Bound, l.name.Name)
 		}

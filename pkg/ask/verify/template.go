@@ -18,13 +18,13 @@ import (
 
 // templates reconstructs a pod that is gone from its controller's template, or from another pod of that controller.
 type templates struct {
-	states   []*cluster.State                 // the dump, then other states
-	siblings map[types.NamespacedName]*v1.Pod // a pod of each owner, for owners that no state has
-	made     map[string]*v1.Pod
+	states         []*cluster.State                 // the dump, then other states
+	siblings       map[types.NamespacedName]*v1.Pod // a pod of each owner, for owners that no state has
+	podsByTemplate map[string]*v1.Pod
 }
 
 func newTemplates(states ...*cluster.State) *templates {
-	t := &templates{siblings: map[types.NamespacedName]*v1.Pod{}, made: map[string]*v1.Pod{}}
+	t := &templates{siblings: map[types.NamespacedName]*v1.Pod{}, podsByTemplate: map[string]*v1.Pod{}}
 	for _, state := range states {
 		if state == nil {
 			continue
@@ -41,62 +41,62 @@ func newTemplates(states ...*cluster.State) *templates {
 	return t
 }
 
-// suffix matches the end of a name that a controller generated.
-var suffix = regexp.MustCompile(`-([bcdfghjklmnpqrstvwxz2456789]{5}|[0-9]+)$`)
+// generatedSuffix matches the end of a name that a controller generated.
+var generatedSuffix = regexp.MustCompile(`-([bcdfghjklmnpqrstvwxz2456789]{5}|[0-9]+)$`)
 
-// pod returns the pod of that life as its controller created it, or nil if it is unknown.
-func (t *templates) pod(l *life) *v1.Pod {
-	if l.object != nil {
-		return t.placed(l.object, l)
+// podOf returns the pod of that life as its controller created it, or nil if it is unknown.
+func (t *templates) podOf(l *podLife) *v1.Pod {
+	if l.sourcePod != nil {
+		return t.bindAs(l.sourcePod, l)
 	}
 	name := l.ownerName()
 	for _, state := range t.states {
-		if pod := t.from(state, l, name); pod != nil {
+		if pod := t.podFromState(state, l, name); pod != nil {
 			return pod
 		}
 	}
 	if sibling := t.siblings[types.NamespacedName{Namespace: l.name.Namespace, Name: name}]; sibling != nil {
-		return t.placed(sibling, l)
+		return t.bindAs(sibling, l)
 	}
 	return nil
 }
 
-func (t *templates) from(state *cluster.State, l *life, owner string) *v1.Pod {
+func (t *templates) podFromState(state *cluster.State, l *podLife, owner string) *v1.Pod {
 	is := func(o metav1.Object) bool { return o.GetNamespace() == l.name.Namespace && o.GetName() == owner }
 	if i := slices.IndexFunc(state.ReplicaSets, func(o *appsv1.ReplicaSet) bool { return is(o) }); i >= 0 {
 		o := state.ReplicaSets[i]
-		return t.make(&o.Spec.Template, o, "ReplicaSet", "", l)
+		return t.podFromTemplate(&o.Spec.Template, o, "ReplicaSet", "", l)
 	}
 	if i := slices.IndexFunc(state.ReplicationControllers, func(o *v1.ReplicationController) bool { return is(o) }); i >= 0 {
 		o := state.ReplicationControllers[i]
-		return t.make(o.Spec.Template, o, "ReplicationController", "", l)
+		return t.podFromTemplate(o.Spec.Template, o, "ReplicationController", "", l)
 	}
 	if i := slices.IndexFunc(state.StatefulSets, func(o *appsv1.StatefulSet) bool { return is(o) }); i >= 0 {
 		o := state.StatefulSets[i]
-		template, revision := t.revised(state, o, &o.Spec.Template, l)
-		return t.make(template, o, "StatefulSet", revision, l)
+		template, revision := t.templateAt(state, o, &o.Spec.Template, l)
+		return t.podFromTemplate(template, o, "StatefulSet", revision, l)
 	}
 	if i := slices.IndexFunc(state.DaemonSets, func(o *appsv1.DaemonSet) bool { return is(o) }); i >= 0 {
 		o := state.DaemonSets[i]
-		template, revision := t.revised(state, o, &o.Spec.Template, l)
-		return t.make(template, o, "DaemonSet", revision, l)
+		template, revision := t.templateAt(state, o, &o.Spec.Template, l)
+		return t.podFromTemplate(template, o, "DaemonSet", revision, l)
 	}
 	for _, o := range state.Jobs {
 		if is(o) {
-			return t.make(&o.Spec.Template, o, "Job", "", l)
+			return t.podFromTemplate(&o.Spec.Template, o, "Job", "", l)
 		}
 	}
 	for _, o := range state.CronJobs { // a Job's name is its CronJob's name and the time
-		if o.Namespace == l.name.Namespace && o.Name == suffix.ReplaceAllString(owner, "") {
-			return t.make(&o.Spec.JobTemplate.Spec.Template, o, "CronJob", "", l)
+		if o.Namespace == l.name.Namespace && o.Name == generatedSuffix.ReplaceAllString(owner, "") {
+			return t.podFromTemplate(&o.Spec.JobTemplate.Spec.Template, o, "CronJob", "", l)
 		}
 	}
 	return nil
 }
 
-// revised returns the template of a StatefulSet or DaemonSet at the time of that life, and the name of its ControllerRevision; the current
+// templateAt returns the template of a StatefulSet or DaemonSet at the time of that life, and the name of its ControllerRevision; the current
 // template and "" if there is no such revision.
-func (t *templates) revised(state *cluster.State, owner cluster.Object, now *v1.PodTemplateSpec, l *life) (*v1.PodTemplateSpec, string) {
+func (t *templates) templateAt(state *cluster.State, owner cluster.Object, now *v1.PodTemplateSpec, l *podLife) (*v1.PodTemplateSpec, string) {
 	var then *appsv1.ControllerRevision
 	for _, r := range state.ControllerRevisions {
 		if ref := metav1.GetControllerOfNoCopy(r); ref == nil || ref.UID != owner.GetUID() || r.CreationTimestamp.After(l.at) {
@@ -120,10 +120,10 @@ func (t *templates) revised(state *cluster.State, owner cluster.Object, now *v1.
 	return &patch.Spec.Template, then.Name
 }
 
-// make returns the pod that the template gives for that life. The pods of one template share all other fields.
-func (t *templates) make(template *v1.PodTemplateSpec, owner cluster.Object, kind, revision string, l *life) *v1.Pod {
+// podFromTemplate returns the pod that the template gives for that life. The pods of one template share all other fields.
+func (t *templates) podFromTemplate(template *v1.PodTemplateSpec, owner cluster.Object, kind, revision string, l *podLife) *v1.Pod {
 	key := strings.Join([]string{kind, owner.GetNamespace(), owner.GetName(), revision}, "/")
-	if t.made[key] == nil {
+	if t.podsByTemplate[key] == nil {
 		gvk := appsv1.SchemeGroupVersion.WithKind(kind)
 		pod, err := controller.GetPodFromTemplate(template, owner, metav1.NewControllerRef(owner, gvk))
 		if err != nil {
@@ -131,14 +131,14 @@ func (t *templates) make(template *v1.PodTemplateSpec, owner cluster.Object, kin
 		}
 		pod.Namespace = owner.GetNamespace()
 		legacyscheme.Scheme.Default(pod)
-		t.made[key] = pod
+		t.podsByTemplate[key] = pod
 	}
-	return t.placed(t.made[key], l)
+	return t.bindAs(t.podsByTemplate[key], l)
 }
 
-// placed returns a copy of the pod with the name, the UID and the node of that life.
-func (t *templates) placed(like *v1.Pod, l *life) *v1.Pod {
-	pod := cluster.Bind(like, l.node, l.at)
+// bindAs returns a copy of the pod with the name, the UID and the node of that life.
+func (t *templates) bindAs(like *v1.Pod, l *podLife) *v1.Pod {
+	pod := cluster.BindPod(like, l.node, l.at)
 	pod.Name, pod.GenerateName, pod.UID = l.name.Name, "", l.uid
 	pod.DeletionTimestamp, pod.DeletionGracePeriodSeconds = nil, nil
 	if pod.UID == "" {

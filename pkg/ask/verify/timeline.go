@@ -16,52 +16,52 @@ type timeline struct {
 	dump *cluster.State
 	// nodesSince is the latest time by which each of the dump's nodes existed: it was created, or its first pod was placed on it. nodeArrivals
 	// has these times in order.
-	since, came []time.Time
+	nodesSince, nodeArrivals []time.Time
 	// phases has the phases of each of the dump's nodes; nil for a node that never changed. changed has the indices of the nodes that changed.
 	phases  []phases
 	changed []int
 	// nodeLists has the list of nodes for each key. Equal nodes give the same list, so that a scheduler that holds them has nothing to update.
 	// lastNodes caches the latest list.
-	nodes map[string][]*v1.Node
-	last  nodesAt
-	bound []boundPods // the latest ones, the last call's at the end
+	nodeLists map[string][]*v1.Node
+	lastNodes nodeList
+	lastPods  []boundPods // the latest ones, the last call's at the end
 	// serviceArrivals are the times at which services were created, in order. lastServices caches the services that existed at the time of the
 	// latest call.
-	offered  []time.Time
-	services []*v1.Service
+	serviceArrivals []time.Time
+	lastServices    []*v1.Service
 	// auditFrom and auditTo are the times of the first and the last request in an audit log that has requests about nodes; zero without such a
 	// log.
-	from, to time.Time
+	auditFrom, auditTo time.Time
 }
 
-// nodesAt is the list of nodes at a moment, with the key of that list.
-type nodesAt struct {
+// nodeList is the list of nodes at a moment, with the key of that list.
+type nodeList struct {
 	moment moment
 	key    string
 	nodes  []*v1.Node
 }
 
-func newTimeline(dump *cluster.State, lives []*life, facts []fact) *timeline {
-	t := &timeline{dump: dump, since: make([]time.Time, len(dump.Nodes)), phases: make([]phases, len(dump.Nodes)), nodes: map[string][]*v1.Node{}}
-	if slices.ContainsFunc(facts, audited) {
+func newTimeline(dump *cluster.State, lives []*podLife, facts []fact) *timeline {
+	t := &timeline{dump: dump, nodesSince: make([]time.Time, len(dump.Nodes)), phases: make([]phases, len(dump.Nodes)), nodeLists: map[string][]*v1.Node{}}
+	if slices.ContainsFunc(facts, isAuditedNodeFact) {
 		for _, f := range facts {
 			if !f.audit {
 				continue
 			}
-			if t.from.IsZero() || f.at.Before(t.from) {
-				t.from = f.at
+			if t.auditFrom.IsZero() || f.at.Before(t.auditFrom) {
+				t.auditFrom = f.at
 			}
-			if f.at.After(t.to) {
-				t.to = f.at
+			if f.at.After(t.auditTo) {
+				t.auditTo = f.at
 			}
 		}
 	}
-	of, on := ofNodes(facts), livesOn(lives)
+	of, on := factsByNode(facts), livesByNode(lives)
 	for i, node := range dump.Nodes {
 		since := node.CreationTimestamp.Time
 		for _, f := range of[node.Name] {
-			if f.what == nodeAdded && f.at.Add(-f.late).Before(since) {
-				since = f.at.Add(-f.late)
+			if f.kind == nodeAdded && f.at.Add(-f.maxDelay).Before(since) {
+				since = f.at.Add(-f.maxDelay)
 			}
 		}
 		for _, l := range on[node.Name] {
@@ -69,29 +69,29 @@ func newTimeline(dump *cluster.State, lives []*life, facts []fact) *timeline {
 				since = l.lo
 			}
 		}
-		t.since[i] = since
-		if all := newPhases(node, of[node.Name], on[node.Name], !t.from.IsZero()); all != nil {
+		t.nodesSince[i] = since
+		if all := newPhases(node, of[node.Name], on[node.Name], !t.auditFrom.IsZero()); all != nil {
 			t.phases[i], t.changed = all, append(t.changed, i)
 		}
 	}
-	t.came = slices.SortedFunc(slices.Values(t.since), time.Time.Compare)
+	t.nodeArrivals = slices.SortedFunc(slices.Values(t.nodesSince), time.Time.Compare)
 	for _, s := range dump.Services {
-		t.offered = append(t.offered, s.CreationTimestamp.Time)
+		t.serviceArrivals = append(t.serviceArrivals, s.CreationTimestamp.Time)
 	}
-	slices.SortFunc(t.offered, time.Time.Compare)
+	slices.SortFunc(t.serviceArrivals, time.Time.Compare)
 	return t
 }
 
-// another returns a timeline of the same cluster for another worker.
-func (t *timeline) another() *timeline {
+// copyForWorker returns a timeline of the same cluster for another worker.
+func (t *timeline) copyForWorker() *timeline {
 	other := *t
-	other.nodes, other.last, other.bound = map[string][]*v1.Node{}, nodesAt{}, nil
+	other.nodeLists, other.lastNodes, other.lastPods = map[string][]*v1.Node{}, nodeList{}, nil
 	return &other
 }
 
-// before returns the cluster at that moment, as far as the sources show it: with exactly the bound pods on their nodes after that number of
+// stateAt returns the cluster at that moment, as far as the sources show it: with exactly the bound pods on their nodes after that number of
 // ends, and with the services that existed. Everything else is as in the dump.
-func (t *timeline) before(m moment, bound []*life, ends int) *cluster.State {
+func (t *timeline) stateAt(m moment, bound []*podLife, ends int) *cluster.State {
 	state := *t.dump
 	_, state.Nodes = t.nodesAt(m)
 	state.Services = t.servicesAt(m.at)
@@ -100,30 +100,30 @@ func (t *timeline) before(m moment, bound []*life, ends int) *cluster.State {
 }
 
 // pods returns the pods of these lives after that number of ends. Lists may share memory: pods only writes behind the end of a shorter one.
-func (t *timeline) pods(bound []*life, ends int) []*v1.Pod {
+func (t *timeline) pods(bound []*podLife, ends int) []*v1.Pod {
 	// Usually bound has the pods of one of the last calls, and perhaps some more: a search asks for the same lives after 3, 4 and 2 ends.
-	at := slices.IndexFunc(t.bound, func(last boundPods) bool {
-		return last.ends == ends && len(last.lives) <= len(bound) && slices.Equal(bound[:len(last.lives)], last.lives)
+	at := slices.IndexFunc(t.lastPods, func(last boundPods) bool {
+		return last.endCount == ends && len(last.lives) <= len(bound) && slices.Equal(bound[:len(last.lives)], last.lives)
 	})
-	last := boundPods{ends: ends, pods: make([]*v1.Pod, 0, len(bound)+64)}
+	last := boundPods{endCount: ends, pods: make([]*v1.Pod, 0, len(bound)+64)}
 	switch {
 	case at >= 0:
-		last = t.bound[at]
-		t.bound = slices.Delete(t.bound, at, at+1)
-	case len(t.bound) == maxBoundPods:
-		t.bound = t.bound[1:]
+		last = t.lastPods[at]
+		t.lastPods = slices.Delete(t.lastPods, at, at+1)
+	case len(t.lastPods) == maxBoundPods:
+		t.lastPods = t.lastPods[1:]
 	}
 	for _, l := range bound[len(last.lives):] {
 		switch {
-		case l.ends < ends:
-		case l.terminates < ends:
+		case l.endsUntilGone < ends:
+		case l.endsUntilTerminating < ends:
 			last.pods = append(last.pods, l.ending)
 		default:
 			last.pods = append(last.pods, l.running)
 		}
 	}
 	last.lives = bound
-	t.bound = append(t.bound, last)
+	t.lastPods = append(t.lastPods, last)
 	return last.pods
 }
 
@@ -132,13 +132,13 @@ const maxBoundPods = 8
 
 // boundPods caches the pods of these lives after that number of ends.
 type boundPods struct {
-	lives []*life
-	ends  int
-	pods  []*v1.Pod
+	lives    []*podLife
+	endCount int
+	pods     []*v1.Pod
 }
 
-// countBy returns how many of the sorted times are not after at.
-func countBy(at time.Time, times []time.Time) int {
+// countUntil returns how many of the sorted times are not after at.
+func countUntil(at time.Time, times []time.Time) int {
 	n, _ := slices.BinarySearchFunc(times, at, func(t, at time.Time) int {
 		if t.After(at) {
 			return 1
@@ -150,36 +150,36 @@ func countBy(at time.Time, times []time.Time) int {
 
 // servicesAt returns the services that existed at that time.
 func (t *timeline) servicesAt(at time.Time) []*v1.Service {
-	if countBy(at, t.offered) != len(t.services) {
-		t.services = slices.DeleteFunc(slices.Clone(t.dump.Services), func(s *v1.Service) bool { return s.CreationTimestamp.After(at) })
+	if countUntil(at, t.serviceArrivals) != len(t.lastServices) {
+		t.lastServices = slices.DeleteFunc(slices.Clone(t.dump.Services), func(s *v1.Service) bool { return s.CreationTimestamp.After(at) })
 	}
-	return t.services
+	return t.lastServices
 }
 
 // nodesAt returns the key and the list of the nodes at that moment.
 func (t *timeline) nodesAt(m moment) (string, []*v1.Node) {
-	if t.last.nodes != nil && t.last.moment == m {
-		return t.last.key, t.last.nodes
+	if t.lastNodes.nodes != nil && t.lastNodes.moment == m {
+		return t.lastNodes.key, t.lastNodes.nodes
 	}
 	var key strings.Builder // what differs from the dump
-	fmt.Fprint(&key, countBy(m.at, t.came))
+	fmt.Fprint(&key, countUntil(m.at, t.nodeArrivals))
 	for _, i := range t.changed {
-		if was := t.nodeAt(i, m); was != t.dump.Nodes[i] && !t.since[i].After(m.at) {
+		if was := t.nodeAt(i, m); was != t.dump.Nodes[i] && !t.nodesSince[i].After(m.at) {
 			fmt.Fprintf(&key, " %d %p", i, was)
 		}
 	}
-	if t.nodes[key.String()] == nil {
-		t.nodes[key.String()] = t.listAt(m)
+	if t.nodeLists[key.String()] == nil {
+		t.nodeLists[key.String()] = t.listNodesAt(m)
 	}
-	t.last = nodesAt{m, key.String(), t.nodes[key.String()]}
-	return t.last.key, t.last.nodes
+	t.lastNodes = nodeList{m, key.String(), t.nodeLists[key.String()]}
+	return t.lastNodes.key, t.lastNodes.nodes
 }
 
-// listAt lists the nodes at that moment.
-func (t *timeline) listAt(m moment) []*v1.Node {
+// listNodesAt lists the nodes at that moment.
+func (t *timeline) listNodesAt(m moment) []*v1.Node {
 	nodes := make([]*v1.Node, 0, len(t.dump.Nodes))
 	for i := range t.dump.Nodes {
-		if t.since[i].After(m.at) {
+		if t.nodesSince[i].After(m.at) {
 			continue
 		}
 		if was := t.nodeAt(i, m); was != nil {
@@ -197,24 +197,24 @@ func (t *timeline) nodeAt(i int, m moment) *v1.Node {
 	}
 	p := all[all.index(m)]
 	switch {
-	case m.nodes == undisturbed:
-		return p.dumped
-	case m.nodes == assumed && p.avoided != nil:
+	case m.nodes == nodesAsDumped:
+		return p.asDumped
+	case m.nodes == nodesAssumed && p.avoided != nil:
 		return p.avoided
 	}
 	return p.known
 }
 
 // moments returns the moments at which the pod may have been scheduled and whose nodes differ, the most likely first.
-func (t *timeline) moments(l *life) []moment {
+func (t *timeline) moments(l *podLife) []moment {
 	all := []moment{l.moment()}
 	if len(t.changed) == 0 {
 		return all
 	}
 	first, _ := t.nodesAt(all[0])
 	keys := []string{first}
-	for _, edge := range []edge{late, early} {
-		m := l.moment().on(edge)
+	for _, edge := range []changeSide{beforeChange, afterChange} {
+		m := l.moment().onSide(edge)
 		if key, _ := t.nodesAt(m); !slices.Contains(keys, key) {
 			keys, all = append(keys, key), append(all, m)
 		}
@@ -222,8 +222,8 @@ func (t *timeline) moments(l *life) []moment {
 	return all
 }
 
-// watched reports whether an audit log has all changes of nodes until the pod was scheduled. The nodes at the beginning of the log follow
+// hasAuditedNodes reports whether an audit log has all changes of nodes until the pod was scheduled. The nodes at the beginning of the log follow
 // from these changes and from the dump.
-func (t *timeline) watched(l *life) bool {
-	return !t.from.IsZero() && !l.lo.Before(t.from) && !l.hi.After(t.to.Add(lag))
+func (t *timeline) hasAuditedNodes(l *podLife) bool {
+	return !t.auditFrom.IsZero() && !l.lo.Before(t.auditFrom) && !l.hi.After(t.auditTo.Add(lag))
 }

@@ -45,7 +45,7 @@ type Options struct {
 	// Progress, if set, is called with the name of the current pod, the number of pods examined and their total. Calls never overlap.
 	Progress func(pod string, done, total int)
 
-	stretch int // number of placements in a stretch; 0 means [perStretch]
+	stretchSize int // number of placements in a stretch; 0 means [defaultStretchSize]
 }
 
 // Result says how well the simulation agrees with the cluster.
@@ -145,8 +145,8 @@ type Divergence struct {
 	refusal *placement.Verdict // why the node was rejected
 }
 
-// because sets the possible cause and says whether it is a contradiction.
-func (d *Divergence) because(class Class, words string) {
+// setCause sets the possible cause and says whether it is a contradiction.
+func (d *Divergence) setCause(class Class, words string) {
 	d.Class, d.Words = class, words
 	d.Contradiction = class == Configuration || class == Unexplained
 }
@@ -297,8 +297,8 @@ func (r *Result) In(namespace string) *Result {
 var ErrNothing = errors.New("no pod in the dump has a node that a configured scheduler gave it, so there is nothing to verify; " +
 	"give a dump of nodes and running pods")
 
-// unknown is the creation time of an object that has none: the object has always existed.
-var unknown = metav1.Unix(0, 0)
+// unknownTime is the creation time of an object that has none: the object has always existed.
+var unknownTime = metav1.Unix(0, 0)
 
 // Run verifies the cluster that the scenario starts with. If the context ends, Run returns the result for the pods examined by then, or nil
 // if there is none.
@@ -307,37 +307,37 @@ func Run(ctx context.Context, s *scenario.Scenario, opts Options) (*Result, erro
 	if err := sched.SetRelease(s.Config.Release()); err != nil {
 		return nil, err
 	}
-	state, notes, err := admission.Admit(&cluster.State{Now: unknown}, s.Cluster...)
+	state, notes, err := admission.Admit(&cluster.State{Now: unknownTime}, s.Cluster...)
 	if err != nil {
 		return nil, err
 	}
 	notes = append(notes, s.Config.Notes(len(state.Nodes))...)
 	r := &replay{
-		Result: &Result{Scenario: s, State: state, Notes: notes, With: opts.History.sources()}, ctx: ctx, opts: opts, examined: &examined{},
-		ownerOf: state.Owners(), owners: ownersIn(state), unknown: map[*life]*unknownPods{}, labelKeys: labelKeys(state), eyes: newEyes(),
+		Result: &Result{Scenario: s, State: state, Notes: notes, With: opts.History.sources()}, ctx: ctx, opts: opts, progressCounter: &progressCounter{},
+		ownerOf: state.Owners(), owners: selectorOwners(state), unknownByLife: map[*podLife]*unknownPods{}, labelKeys: workloadLabelKeys(state), workerCache: newWorkerCache(),
 	}
 	defer r.close()
 	history := opts.History
 	if history == nil {
 		history = &History{}
 	}
-	if err := history.check(state); err != nil {
+	if err := history.checkCluster(state); err != nil {
 		return nil, err
 	}
 	r.past = newPast(state, history.facts)
-	r.complete = history.covers(r.past.lives) || opts.Judge != nil
-	r.choose()
-	r.stand(history)
+	r.historyComplete = history.covers(r.past.lives) || opts.Judge != nil
+	r.skipExempt()
+	r.reconstructPods(history)
 	r.timeline = newTimeline(state, r.past.lives, history.facts)
-	r.ends, r.nominated = r.past.ends(), r.past.nominations()
-	if err := r.fit(); err != nil {
+	r.ends, r.nominations = r.past.completeEnds(), r.past.nominations()
+	if err := r.fitUnknownPods(); err != nil {
 		return nil, err
 	}
-	r.ends = r.past.ends()
-	if err = r.replay(); err == nil && len(r.Placements) == 0 {
+	r.ends = r.past.completeEnds()
+	if err = r.judgeAll(); err == nil && len(r.Placements) == 0 {
 		err = ErrNothing
 	} else if err == nil && opts.Judge == nil {
-		err = r.pending()
+		err = r.schedulePending()
 	}
 	switch {
 	case err == nil:
@@ -353,47 +353,47 @@ func Run(ctx context.Context, s *scenario.Scenario, opts Options) (*Result, erro
 type replay struct {
 	*Result
 	*timeline
-	*examined
-	eyes
+	*progressCounter
+	workerCache
 	ctx  context.Context
 	opts Options
-	// ownerOf finds the workload of a pod. owners are the workloads in the dump; see [cause.missingOwner].
+	// ownerOf finds the workload of a pod. owners are the workloads in the dump; see [causeSearch.makeUpOwner].
 	ownerOf func(*v1.Pod) cluster.Ref
 	owners  map[cluster.Ref]bool
 	past    *past
-	// unknown groups the pods that are gone and for which no source records the end, or the spec.
-	unknown map[*life]*unknownPods
+	// unknownByLife groups the pods that are gone and for which no source records the end, or the spec.
+	unknownByLife map[*podLife]*unknownPods
 	// labelKeys are the labels with which workloads carry their names. historyComplete means that no pod can have come and gone unrecorded.
-	labelKeys []string
-	complete  bool
-	ends      []*end // the ends of all pods, in order
-	nominated []nomination
+	labelKeys       []string
+	historyComplete bool
+	ends            []*podEnd // the ends of all pods, in order
+	nominations     []nomination
 }
 
-// eyes is what a worker keeps between placements: its schedulers and its caches.
-type eyes struct {
-	filled  map[*v1.Node]*v1.Node // each node's copy without room; see [replay.full]
-	engines map[string]*sched.Engine
-	lists   map[*sched.Engine]*podLists
+// workerCache is what a worker keeps between placements: its schedulers and its caches.
+type workerCache struct {
+	fullNodes map[*v1.Node]*v1.Node // each node's copy without room; see [replay.fillNode]
+	engines   map[string]*sched.Engine
+	lists     map[*sched.Engine]*podLists
 	// nodePlaces has the position of each node of nodePlacesOf in the scheduler's order, by the node's name.
-	place   map[string]int
-	orderOf []*v1.Node
-	// enough is the number of feasible nodes at which a search stops; see [cause.sampling].
-	enough map[sampled]int
+	nodePlaces   map[string]int
+	nodePlacesOf []*v1.Node
+	// sampleSizes is the number of feasible nodes at which a search stops; see [causeSearch.checkSampling].
+	sampleSizes map[sampleKey]int
 }
 
-func newEyes() eyes {
-	return eyes{filled: map[*v1.Node]*v1.Node{}, engines: map[string]*sched.Engine{}, lists: map[*sched.Engine]*podLists{}, enough: map[sampled]int{}}
+func newWorkerCache() workerCache {
+	return workerCache{fullNodes: map[*v1.Node]*v1.Node{}, engines: map[string]*sched.Engine{}, lists: map[*sched.Engine]*podLists{}, sampleSizes: map[sampleKey]int{}}
 }
 
-func (e *eyes) close() {
+func (e *workerCache) close() {
 	for _, engine := range e.engines {
 		engine.Close()
 	}
 }
 
 // engine returns the scheduler with that name. Its first call builds the scheduler from the changed configuration. A configuration without
-// a change samples nodes; [all] makes the scheduler examine every node, to find out whether a node is among the best of all.
+// a change samples nodes; [examineAllNodes] makes the scheduler examine every node, to find out whether a node is among the best of all.
 func (r *replay) engine(name string, change func(*sched.Config) *sched.Config) (*sched.Engine, error) {
 	if engine := r.engines[name]; engine != nil {
 		return engine, nil
@@ -405,19 +405,21 @@ func (r *replay) engine(name string, change func(*sched.Config) *sched.Config) (
 	return engine, err
 }
 
-func all(config *sched.Config) *sched.Config { return config.WithPercentageOfNodesToScore(100) }
+func examineAllNodes(config *sched.Config) *sched.Config {
+	return config.WithPercentageOfNodesToScore(100)
+}
 
-// pending schedules the dump's pods without a node, each alone, on the cluster in the dump.
-func (r *replay) pending() error {
-	engine, err := r.engine("all", all)
+// schedulePending schedules the dump's pods without a node, each alone, on the cluster in the dump.
+func (r *replay) schedulePending() error {
+	engine, err := r.engine("all", examineAllNodes)
 	if err != nil {
 		return err
 	}
 	for _, pod := range r.State.Unscheduled() {
 		if !slices.Contains(r.Scenario.Config.SchedulerNames(), pod.Spec.SchedulerName) {
-			continue // [replay.choose] has counted it
+			continue // [replay.skipExempt] has counted it
 		}
-		r.progress(r.opts, cluster.NameOf(pod))
+		r.reportProgress(r.opts, cluster.NameOf(pod))
 		result, err := engine.Place(r.ctx, r.State, []*v1.Pod{pod})
 		if r.ctx.Err() != nil {
 			return r.ctx.Err()
@@ -447,13 +449,13 @@ func (r *replay) pending() error {
 			}
 		}
 		r.Pending = append(r.Pending, p)
-		r.examine()
+		r.countPod()
 	}
 	return nil
 }
 
-// skip appends a pod that is not scheduled again to Skipped.
-func (r *replay) skip(why string, pod *v1.Pod) {
+// appendSkipped appends a pod that is not scheduled again to Skipped.
+func (r *replay) appendSkipped(why string, pod *v1.Pod) {
 	at := slices.IndexFunc(r.Skipped, func(s Skipped) bool { return s.Why == why })
 	if at < 0 {
 		at = len(r.Skipped)

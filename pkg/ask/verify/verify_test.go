@@ -73,7 +73,7 @@ func scheduled(state *cluster.State, order []types.UID, pending map[types.UID]st
 	for _, pod := range state.Pods {
 		pod = pod.DeepCopy()
 		if at := slices.Index(order, pod.UID); at >= 0 {
-			times(pod, cluster.Epoch.Add(time.Duration(at)*time.Second))
+			setTimes(pod, cluster.Epoch.Add(time.Duration(at)*time.Second))
 		}
 		if message, is := pending[pod.UID]; is {
 			pod.Status.Conditions = []v1.PodCondition{{Type: v1.PodScheduled, Status: v1.ConditionFalse, Reason: v1.PodReasonUnschedulable, Message: message}}
@@ -83,7 +83,7 @@ func scheduled(state *cluster.State, order []types.UID, pending map[types.UID]st
 	return state.With(changed...)
 }
 
-func times(pod *v1.Pod, at time.Time) {
+func setTimes(pod *v1.Pod, at time.Time) {
 	now := metav1.NewTime(at)
 	pod.Status.StartTime = &now
 	for i := range pod.Status.Conditions {
@@ -91,8 +91,8 @@ func times(pod *v1.Pod, at time.Time) {
 	}
 }
 
-// told lists every divergence, and every Pending pod that is not Pending for the same reason.
-func told(r *Result) []string {
+// verdictLines lists every divergence, and every Pending pod that is not Pending for the same reason.
+func verdictLines(r *Result) []string {
 	var all []string
 	for _, p := range r.Placements {
 		if d := p.Divergence; d != nil {
@@ -137,10 +137,10 @@ func recordedCase(t *testing.T, name string) (steps []recordedStep, run *simulat
 			Name: step.Name, Fresh: step.Fresh, Apply: &scenario.Source{Files: []string{filepath.Join(groundtruth, name, step.File)}},
 		})
 	}
-	return c.Steps, runOf(t, file)
+	return c.Steps, runFile(t, file)
 }
 
-func runOf(t testing.TB, file *scenario.File) *simulation.Result {
+func runFile(t testing.TB, file *scenario.File) *simulation.Result {
 	t.Helper()
 	s, err := loader.New("test", file)
 	if err != nil {
@@ -162,7 +162,7 @@ func TestRecordedPlacementsAreAmongTheBest(t *testing.T) {
 		for i, step := range steps {
 			state := run.Steps[i].State
 			last := i+1 == len(steps) || steps[i+1].Fresh
-			if !step.Fresh || !last || len(step.Expect.Messages) > 1 || !ofOneController(state.Pods) {
+			if !step.Fresh || !last || len(step.Expect.Messages) > 1 || !haveOneController(state.Pods) {
 				continue // what was placed before, and what left, is not recorded
 			}
 			for _, seen := range append(step.Expect.Placements, step.Expect.PlacementsWithRandomTies...) {
@@ -170,7 +170,7 @@ func TestRecordedPlacementsAreAmongTheBest(t *testing.T) {
 					continue // all of them are Pending
 				}
 				result := verified(t, dump(t, distributed(t, state, seen.Nodes, step.Expect.Messages)))
-				for _, line := range told(result) {
+				for _, line := range verdictLines(result) {
 					t.Errorf("%s, %v: %s", step.Name, seen.Nodes, line)
 				}
 				placements, pending = placements+len(result.Placements), pending+len(result.Pending)
@@ -182,9 +182,9 @@ func TestRecordedPlacementsAreAmongTheBest(t *testing.T) {
 	}
 }
 
-func ofOneController(pods []*v1.Pod) bool {
+func haveOneController(pods []*v1.Pod) bool {
 	for _, pod := range pods {
-		if alike(pod) != alike(pods[0]) {
+		if alikeUID(pod) != alikeUID(pods[0]) {
 			return false
 		}
 	}
@@ -205,7 +205,7 @@ func distributed(t *testing.T, state *cluster.State, nodes map[string]int, messa
 		pod = pod.DeepCopy()
 		pod.Spec.NodeName = ""
 		if i < len(names) {
-			pod = cluster.Bind(pod, names[i], cluster.Epoch.Time)
+			pod = cluster.BindPod(pod, names[i], cluster.Epoch.Time)
 		} else {
 			pod.Status = v1.PodStatus{Phase: v1.PodPending, Conditions: []v1.PodCondition{
 				{Type: v1.PodScheduled, Status: v1.ConditionFalse, Message: messages[0]},
@@ -241,7 +241,7 @@ func TestOwnRunsAgree(t *testing.T) {
 			if len(step.State.Pods) == len(step.Pending) {
 				return
 			}
-			for _, line := range told(verified(t, dump(t, dumped))) {
+			for _, line := range verdictLines(verified(t, dump(t, dumped))) {
 				t.Errorf("%s: %s", step.Name, line)
 			}
 		})
@@ -282,7 +282,7 @@ func generated(t *testing.T, seed uint64) *simulation.Result {
 			"spec": {"containers": [{"name": "c", "image": "c", "resources": {"requests": {"cpu": "%[5]dm", "memory": "64Mi"}}}]%[6]s}}}}`,
 			kind, i, replicas, matching, 100*(1+r.IntN(10)), rule))}}})
 	}
-	return runOf(t, file)
+	return runFile(t, file)
 }
 
 // A dump of any simulated run without deletions agrees completely.
@@ -294,7 +294,7 @@ func TestDumpsOfGeneratedWorldsAgree(t *testing.T) {
 				return
 			}
 			result := verified(t, dump(t, dumped))
-			for _, line := range told(result) {
+			for _, line := range verdictLines(result) {
 				t.Errorf("world %d, step %s: %s", seed, step.Name, line)
 			}
 			placements, pending = placements+len(result.Placements), pending+len(result.Pending)

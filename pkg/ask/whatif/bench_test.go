@@ -10,8 +10,8 @@ import (
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
-// large is a sweep of 200 points on 1,000 nodes, where 2,000 pods run before the varying pods are placed.
-const large = `{"cluster": [{"synthetic": {"zones": [{"count": 5}], "nodeGroups": [{"total": 1000, "cpu": 8, "memory": "32Gi"}]}}],
+// largeSweep is a sweep of 200 points on 1,000 nodes, where 2,000 pods run before the varying pods are placed.
+const largeSweep = `{"cluster": [{"synthetic": {"zones": [{"count": 5}], "nodeGroups": [{"total": 1000, "cpu": 8, "memory": "32Gi"}]}}],
 "workloads": [{"objects": [{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "base"},
 	"spec": {"replicas": 2000, "selector": {"matchLabels": {"app": "base"}}, "template": {"metadata": {"labels": {"app": "base"}},
 	"spec": {"containers": [{"name": "c", "image": "i", "resources": {"requests": {"cpu": 1}}}]}}}}]}],
@@ -24,7 +24,7 @@ const large = `{"cluster": [{"synthetic": {"zones": [{"count": 5}], "nodeGroups"
 func loadLarge(b *testing.B) (*scenario.Scenario, whatif.Options) {
 	b.Helper()
 	var file scenario.File
-	if err := json.Unmarshal([]byte(large), &file); err != nil {
+	if err := json.Unmarshal([]byte(largeSweep), &file); err != nil {
 		b.Fatal(err)
 	}
 	s, err := loader.New("large", &file)
@@ -46,7 +46,7 @@ func BenchmarkSweep(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				if _, err := whatif.Run(b.Context(), base, versions(s), opts); err != nil {
+				if _, err := whatif.Run(b.Context(), base, sweepVersions(s), opts); err != nil {
 					b.Fatal(err)
 				}
 			}

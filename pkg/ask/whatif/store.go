@@ -31,11 +31,11 @@ type Keys struct {
 // NewKeys returns the Keys for versions of the scenario with these options. The version is Faultline's.
 func NewKeys(s *scenario.Scenario, opts Options, version string) (*Keys, error) {
 	k := &Keys{objects: map[cluster.Object][]byte{}, configs: map[*sched.Config][]byte{}}
-	base, err := k.digest(s)
+	base, err := k.digestScenario(s)
 	if err != nil {
 		return nil, err
 	}
-	k.common, err = sum(struct {
+	k.common, err = digestJSON(struct {
 		Version, Scheduler string
 		Base               []byte
 		Step               string
@@ -47,21 +47,21 @@ func NewKeys(s *scenario.Scenario, opts Options, version string) (*Keys, error) 
 // Base returns the key of the unchanged scenario, in hexadecimal digits.
 func (k *Keys) Base() string { return hex.EncodeToString(k.common) }
 
-// Of returns the key of a point, in hexadecimal digits.
-func (k *Keys) Of(point *scenario.Point) (string, error) {
-	version, err := k.digest(point.Scenario) // the digest covers, for example, the files of another cluster
+// OfPoint returns the key of a point, in hexadecimal digits.
+func (k *Keys) OfPoint(point *scenario.Point) (string, error) {
+	version, err := k.digestScenario(point.Scenario) // the digest covers, for example, the files of another cluster
 	if err != nil {
 		return "", err
 	}
-	key, err := sum(struct {
+	key, err := digestJSON(struct {
 		Common, Version []byte
 		Change          json.RawMessage
 	}{k.common, version, point.Change})
 	return hex.EncodeToString(key), err
 }
 
-// digest returns the digest of everything that a run of the scenario depends on, except the functions that edit it.
-func (k *Keys) digest(s *scenario.Scenario) ([]byte, error) {
+// digestScenario returns the digest of everything that a run of the scenario depends on, except the functions that edit it.
+func (k *Keys) digestScenario(s *scenario.Scenario) ([]byte, error) {
 	config, found := k.configs[s.Config]
 	if !found {
 		var err error
@@ -85,36 +85,36 @@ func (k *Keys) digest(s *scenario.Scenario) ([]byte, error) {
 		Karmada            []karmadaDigest // for the workloads, then for each step
 	}{Federation: s.Federation, Ties: s.Ties, Release: s.Config.Release(), Config: config, LevelKeys: s.LevelKeys, Mode: s.Failures.Mode, Autoscaler: s.Autoscaler}
 	var err error
-	if content.Cluster, err = k.all(s.Cluster); err != nil {
+	if content.Cluster, err = k.digestObjects(s.Cluster); err != nil {
 		return nil, err
 	}
-	if content.Workloads, err = k.all(s.Workloads); err != nil {
+	if content.Workloads, err = k.digestObjects(s.Workloads); err != nil {
 		return nil, err
 	}
 	for i := range s.Members {
-		m, err := k.member(&s.Members[i])
+		m, err := k.digestMember(&s.Members[i])
 		if err != nil {
 			return nil, err
 		}
 		content.Members = append(content.Members, *m)
 	}
-	karmada, err := k.karmada(&s.Karmada)
+	karmada, err := k.digestKarmada(&s.Karmada)
 	if err != nil {
 		return nil, err
 	}
 	content.Karmada = append(content.Karmada, *karmada)
 	for _, step := range s.Steps {
-		if karmada, err = k.karmada(&step.Karmada); err != nil {
+		if karmada, err = k.digestKarmada(&step.Karmada); err != nil {
 			return nil, err
 		}
 		content.Karmada = append(content.Karmada, *karmada)
-		applied, err := k.all(step.Objects)
+		applied, err := k.digestObjects(step.Objects)
 		if err != nil {
 			return nil, err
 		}
 		content.Steps, content.Applied = append(content.Steps, step.Step), append(content.Applied, applied)
 	}
-	return sum(content)
+	return digestJSON(content)
 }
 
 // memberDigest is the digest of a member: the Cluster object in Karmada, and the objects in the cluster.
@@ -123,8 +123,8 @@ type memberDigest struct {
 	Objects [][]byte
 }
 
-func (k *Keys) member(m *scenario.Member) (*memberDigest, error) {
-	objects, err := k.all(m.Objects)
+func (k *Keys) digestMember(m *scenario.Member) (*memberDigest, error) {
+	objects, err := k.digestObjects(m.Objects)
 	return &memberDigest{m.Cluster, objects}, err
 }
 
@@ -137,10 +137,10 @@ type karmadaDigest struct {
 	Joined    *memberDigest
 }
 
-func (k *Keys) karmada(given *scenario.Karmada) (*karmadaDigest, error) {
+func (k *Keys) digestKarmada(given *scenario.Karmada) (*karmadaDigest, error) {
 	d := &karmadaDigest{Policies: given.Policies, Overrides: given.Overrides}
 	for _, t := range given.Resources {
-		made, err := k.all(t.Objects)
+		made, err := k.digestObjects(t.Objects)
 		if err != nil {
 			return nil, err
 		}
@@ -150,18 +150,18 @@ func (k *Keys) karmada(given *scenario.Karmada) (*karmadaDigest, error) {
 		return d, nil
 	}
 	var err error
-	d.Joined, err = k.member(given.Joined)
+	d.Joined, err = k.digestMember(given.Joined)
 	return d, err
 }
 
-// all returns the digests of the objects.
-func (k *Keys) all(objects []cluster.Object) ([][]byte, error) {
+// digestObjects returns the digests of the objects.
+func (k *Keys) digestObjects(objects []cluster.Object) ([][]byte, error) {
 	var digests [][]byte
 	for _, obj := range objects {
 		digest, found := k.objects[obj]
 		if !found {
 			var err error
-			if digest, err = sum(obj); err != nil {
+			if digest, err = digestJSON(obj); err != nil {
 				return nil, err
 			}
 			k.objects[obj] = digest
@@ -171,7 +171,7 @@ func (k *Keys) all(objects []cluster.Object) ([][]byte, error) {
 	return digests, nil
 }
 
-func sum(value any) ([]byte, error) {
+func digestJSON(value any) ([]byte, error) {
 	data, err := json.Marshal(value)
 	if err != nil {
 		return nil, err
@@ -193,8 +193,8 @@ func OpenStore(dir string) (*Store, error) {
 	return &Store{dir}, nil
 }
 
-// entry is the content of a file of the store.
-type entry struct {
+// storedPoint is the content of a file of the store.
+type storedPoint struct {
 	Key   string
 	Found *Found
 }
@@ -202,33 +202,33 @@ type entry struct {
 // Get returns the result of the version, or nil if the store does not have it. A truncated file, as a crash may leave it on some file
 // systems, counts as missing. A file that no Store has written is an error.
 func (s *Store) Get(key string) (*Found, error) {
-	info, err := os.Stat(s.file(key))
+	info, err := os.Stat(s.pathOf(key))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err == nil {
-		err = manifest.Regular(s.file(key), info)
+		err = manifest.CheckRegular(s.pathOf(key), info)
 	}
 	if err != nil {
 		return nil, err
 	}
-	data, err := manifest.ReadFile(nil, nil, s.file(key))
+	data, err := manifest.ReadFile(nil, nil, s.pathOf(key))
 	if err != nil {
 		return nil, err
 	}
 	if !bytes.HasSuffix(data, []byte("\n")) {
 		return nil, nil
 	}
-	var k entry
+	var k storedPoint
 	if err := json.Unmarshal(data, &k); err != nil || k.Key != key || k.Found == nil {
-		return nil, fmt.Errorf("%s: is no finished point, though its name says so; delete the file", s.file(key))
+		return nil, fmt.Errorf("%s: is no finished point, though its name says so; delete the file", s.pathOf(key))
 	}
 	return k.Found, nil
 }
 
 // Put stores the result of the version.
 func (s *Store) Put(key string, found *Found) error {
-	data, err := json.Marshal(entry{key, found})
+	data, err := json.Marshal(storedPoint{key, found})
 	if err != nil {
 		return err
 	}
@@ -240,19 +240,19 @@ func (s *Store) Put(key string, found *Found) error {
 	// The rename makes sure that a process that is killed leaves no partial file of that name, and the Sync before it that a crash of the
 	// machine leaves none.
 	if err = errors.Join(err, file.Chmod(0o644), file.Sync(), file.Close()); err == nil {
-		err = os.Rename(file.Name(), s.file(key))
+		err = os.Rename(file.Name(), s.pathOf(key))
 	}
-	if _, there := os.Stat(s.file(key)); errors.Is(err, fs.ErrNotExist) && there == nil {
+	if _, there := os.Stat(s.pathOf(key)); errors.Is(err, fs.ErrNotExist) && there == nil {
 		return nil // another process has written the same file and removed this one
 	}
 	if err != nil {
 		return errors.Join(err, os.Remove(file.Name()))
 	}
-	return s.sweepUp(key)
+	return s.removeTemporaryFiles(key)
 }
 
-// sweepUp removes temporary files of the same version that killed processes have left.
-func (s *Store) sweepUp(key string) error {
+// removeTemporaryFiles removes temporary files of the same version that killed processes have left.
+func (s *Store) removeTemporaryFiles(key string) error {
 	left, err := filepath.Glob(filepath.Join(s.dir, "."+key+"-*"))
 	for _, file := range left {
 		if failed := os.Remove(file); !errors.Is(failed, fs.ErrNotExist) { // another process may have removed it
@@ -262,4 +262,4 @@ func (s *Store) sweepUp(key string) error {
 	return err
 }
 
-func (s *Store) file(key string) string { return filepath.Join(s.dir, key+".json") }
+func (s *Store) pathOf(key string) string { return filepath.Join(s.dir, key+".json") }

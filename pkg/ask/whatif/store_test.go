@@ -39,7 +39,7 @@ func FuzzGet(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(store.file("abc"), data, 0o600); err != nil {
+		if err := os.WriteFile(store.pathOf("abc"), data, 0o600); err != nil {
 			t.Fatal(err)
 		}
 		if found, err := store.Get("abc"); found != nil && err != nil {

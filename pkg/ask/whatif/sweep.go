@@ -25,7 +25,7 @@ func Sweep(ctx context.Context, base *Base, points []scenario.Point, keys *Keys,
 	var missing []int
 	for i := range points {
 		if store != nil {
-			if names[i], err = keys.Of(&points[i]); err != nil {
+			if names[i], err = keys.OfPoint(&points[i]); err != nil {
 				return nil, 0, err
 			}
 			kept, err := store.Get(names[i])
@@ -39,7 +39,7 @@ func Sweep(ctx context.Context, base *Base, points []scenario.Point, keys *Keys,
 		}
 		missing = append(missing, i)
 	}
-	versions := list.Each(missing, func(i int) *scenario.Scenario { return points[i].Scenario })
+	versions := list.Map(missing, func(i int) *scenario.Scenario { return points[i].Scenario })
 	known = len(points) - len(missing)
 	if progress := opts.Progress; progress != nil {
 		opts.Progress = func(last, done, _ int) { progress(missing[last], known+done, len(points)) }
@@ -55,6 +55,6 @@ func Sweep(ctx context.Context, base *Base, points []scenario.Point, keys *Keys,
 	for j := range fresh {
 		found[missing[j]] = fresh[j]
 	}
-	found, err = finished(ctx, found, err)
+	found, err = keepFinished(ctx, found, err)
 	return found, known, err
 }

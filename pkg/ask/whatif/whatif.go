@@ -65,13 +65,13 @@ type Found struct {
 	StuckRollouts []controller.Rollout `json:"stuckRollouts,omitempty"`
 }
 
-// StuckOf returns the rollouts of the scenario's changes that have not ended after the step.
-func StuckOf(s *scenario.Scenario, step *simulation.Step) []controller.Rollout {
+// StuckRollouts returns the rollouts of the scenario's changes that have not ended after the step.
+func StuckRollouts(s *scenario.Scenario, step *simulation.Step) []controller.Rollout {
 	return list.Where(step.Rollouts, func(r controller.Rollout) bool { return !r.Complete && slices.Contains(s.RolledOut, r.Ref) })
 }
 
-// StuckText says that the rollout of a change gets stuck, and why.
-func StuckText(r *controller.Rollout) string {
+// DescribeStuckRollout says that the rollout of a change gets stuck, and why.
+func DescribeStuckRollout(r *controller.Rollout) string {
 	return fmt.Sprintf("the rollout of %s gets stuck, at %d of %d updated: %s", r.Ref.Qualified(), r.Updated, r.Desired, strings.TrimSuffix(r.Waiting, "."))
 }
 
@@ -86,7 +86,7 @@ type Base struct {
 func RunBase(ctx context.Context, s *scenario.Scenario, opts Options) (*Base, error) {
 	w := &worker{opts: &opts}
 	defer w.close()
-	return w.base(ctx, s)
+	return w.runBase(ctx, s)
 }
 
 // Run runs the versions, and returns their results in order. All versions have the feature gates of the base. If the context ends,
@@ -95,19 +95,19 @@ func Run(ctx context.Context, base *Base, versions []*scenario.Scenario, opts Op
 	o := parallel.Options{Workers: opts.Workers}
 	// Neighbours share the most work, so each worker takes blocks of several versions. The blocks are small enough that no worker waits long
 	// for the others.
-	o.Block = len(versions) / (max(1, o.Count(len(versions))) * 8)
+	o.Block = len(versions) / (max(1, o.WorkerCount(len(versions))) * 8)
 	if opts.Progress != nil {
 		o.Progress = func(last, done int) { opts.Progress(last, done, len(versions)) }
 	}
 	found := make([]*Found, len(versions))
-	workers := make([]worker, o.Count(len(versions)))
+	workers := make([]worker, o.WorkerCount(len(versions)))
 	for i := range workers {
-		workers[i] = worker{opts: &opts, known: []*simulation.Result{base.Result}}
+		workers[i] = worker{opts: &opts, knownRuns: []*simulation.Result{base.Result}}
 		defer workers[i].close()
 	}
 	var mu sync.Mutex // for Done
 	err := parallel.Each(ctx, len(versions), o, func(ctx context.Context, worker, i int) error {
-		version, err := workers[worker].version(ctx, base, versions[i])
+		version, err := workers[worker].runVersion(ctx, base, versions[i])
 		if err != nil {
 			return &VersionError{Index: i, Err: err}
 		}
@@ -119,11 +119,11 @@ func Run(ctx context.Context, base *Base, versions []*scenario.Scenario, opts Op
 		defer mu.Unlock()
 		return opts.Done(i, version)
 	})
-	return finished(ctx, found, err)
+	return keepFinished(ctx, found, err)
 }
 
-// finished drops the results if there is an error, unless the context has ended and some versions are finished: these can be reported.
-func finished(ctx context.Context, found []*Found, err error) ([]*Found, error) {
+// keepFinished drops the results if there is an error, unless the context has ended and some versions are finished: these can be reported.
+func keepFinished(ctx context.Context, found []*Found, err error) ([]*Found, error) {
 	if err != nil && (ctx.Err() == nil || !slices.ContainsFunc(found, func(f *Found) bool { return f != nil })) {
 		return nil, err
 	}
@@ -147,16 +147,16 @@ func (e *VersionError) Unwrap() error { return e.Err }
 type worker struct {
 	opts *Options
 	// worlds has a world for each scheduler configuration and autoscaler, because building one costs more than a small run.
-	worlds map[acting]world.World
-	// known lists runs that other versions can continue: the base, and the last run.
-	known []*simulation.Result
+	worlds map[worldKey]world.World
+	// knownRuns lists runs that other versions can continue: the base, and the last run.
+	knownRuns []*simulation.Result
 }
 
 // maxWorlds is the largest number of worlds that a worker keeps: each point of a sweep may have an autoscaler of its own.
 const maxWorlds = 8
 
-// acting has the parts of a scenario that its world is built from.
-type acting struct {
+// worldKey has the parts of a scenario that its world is built from.
+type worldKey struct {
 	*sched.Config
 	*scenario.Autoscaler
 }
@@ -167,8 +167,8 @@ func (w *worker) close() {
 	}
 }
 
-func (w *worker) world(s *scenario.Scenario) (world.World, error) {
-	by := acting{s.Config, s.Autoscaler}
+func (w *worker) worldFor(s *scenario.Scenario) (world.World, error) {
+	by := worldKey{s.Config, s.Autoscaler}
 	if in := w.worlds[by]; in != nil {
 		return in, nil
 	}
@@ -178,33 +178,33 @@ func (w *worker) world(s *scenario.Scenario) (world.World, error) {
 	}
 	if w.worlds == nil || len(w.worlds) == maxWorlds {
 		w.close()
-		w.worlds = map[acting]world.World{}
+		w.worlds = map[worldKey]world.World{}
 	}
 	w.worlds[by] = in
 	return in, nil
 }
 
-func (w *worker) base(ctx context.Context, s *scenario.Scenario) (*Base, error) {
-	result, step, metrics, err := w.run(ctx, s)
+func (w *worker) runBase(ctx context.Context, s *scenario.Scenario) (*Base, error) {
+	result, step, metrics, err := w.runToStep(ctx, s)
 	if err != nil {
 		return nil, err
 	}
-	return &Base{Found: Found{Metrics: *metrics, NewNodes: newNodes(result, step), Held: held(result, step), StuckRollouts: StuckOf(s, step)}, Result: result, state: step.State}, nil
+	return &Base{Found: Found{Metrics: *metrics, NewNodes: countNewNodes(result, step), Held: heldWorkloads(result, step), StuckRollouts: StuckRollouts(s, step)}, Result: result, state: step.State}, nil
 }
 
-func (w *worker) version(ctx context.Context, base *Base, s *scenario.Scenario) (*Found, error) {
-	result, step, metrics, err := w.run(ctx, s)
+func (w *worker) runVersion(ctx context.Context, base *Base, s *scenario.Scenario) (*Found, error) {
+	result, step, metrics, err := w.runToStep(ctx, s)
 	if err != nil {
 		return nil, err
 	}
-	w.known = append(w.known[:1], result)
-	newly := cluster.NewlyPending(base.state.Crews(), step.State)
-	return &Found{Metrics: *metrics, NewlyPending: len(newly), Moved: metric.Moved(base.state, step.State), NewNodes: newNodes(result, step), Cause: cause(newly, step),
-		Held: held(result, step), StuckRollouts: StuckOf(s, step)}, nil
+	w.knownRuns = append(w.knownRuns[:1], result)
+	newly := cluster.NewlyPending(base.state.PodsByWorkload(), step.State)
+	return &Found{Metrics: *metrics, NewlyPending: len(newly), Moved: metric.CountMoves(base.state, step.State), NewNodes: countNewNodes(result, step), Cause: mainCause(newly, step),
+		Held: heldWorkloads(result, step), StuckRollouts: StuckRollouts(s, step)}, nil
 }
 
-// newNodes counts the nodes that the autoscaler has added until the step, less the nodes that it removed; nil without an autoscaler.
-func newNodes(result *simulation.Result, until *simulation.Step) *int {
+// countNewNodes counts the nodes that the autoscaler has added until the step, less the nodes that it removed; nil without an autoscaler.
+func countNewNodes(result *simulation.Result, until *simulation.Step) *int {
 	var sum *int
 	for i := range result.Steps {
 		if did := result.Steps[i].Autoscaling; did != nil {
@@ -217,8 +217,8 @@ func newNodes(result *simulation.Result, until *simulation.Step) *int {
 	return sum
 }
 
-// held returns the workloads that did not get the replicas for which the steps until then asked.
-func held(result *simulation.Result, until *simulation.Step) []world.Held {
+// heldWorkloads returns the workloads that did not get the replicas for which the steps until then asked.
+func heldWorkloads(result *simulation.Result, until *simulation.Step) []world.Held {
 	var all []world.Held
 	for i := range result.Steps {
 		all = append(all, result.Steps[i].Held...)
@@ -229,12 +229,12 @@ func held(result *simulation.Result, until *simulation.Step) []world.Held {
 	return all
 }
 
-// cause returns the most frequent cause among the newly Pending pods after the step.
-func cause(newly map[types.UID]bool, step *simulation.Step) string {
+// mainCause returns the most frequent cause among the newly Pending pods after the step.
+func mainCause(newly map[types.UID]bool, step *simulation.Step) string {
 	pods := map[string]int{}
 	for i := range step.Pending {
 		if p := &step.Pending[i]; newly[p.Pod.UID] {
-			pods[placement.Cause(p.Reasons)]++
+			pods[placement.MainReason(p.Reasons)]++
 		}
 	}
 	most := ""
@@ -246,15 +246,15 @@ func cause(newly map[types.UID]bool, step *simulation.Step) string {
 	return most
 }
 
-func (w *worker) run(ctx context.Context, s *scenario.Scenario) (*simulation.Result, *simulation.Step, *metric.Metrics, error) {
-	in, err := w.world(s)
+func (w *worker) runToStep(ctx context.Context, s *scenario.Scenario) (*simulation.Result, *simulation.Step, *metric.Metrics, error) {
+	in, err := w.worldFor(s)
 	if err != nil {
 		return nil, nil, nil, err
 	}
 	if w.opts.Step != "" && s.Asked > 0 {
-		s = s.AskedAfter(w.opts.Step)
+		s = s.QuestionAfter(w.opts.Step)
 	}
-	result, err := simulation.Run(ctx, s, simulation.Options{World: in, Prefix: w.prefix(s)})
+	result, err := simulation.Run(ctx, s, simulation.Options{World: in, Prefix: w.longestPrefix(s)})
 	if err != nil {
 		return nil, nil, nil, err
 	}
@@ -267,15 +267,15 @@ func (w *worker) run(ctx context.Context, s *scenario.Scenario) (*simulation.Res
 	}
 	looked := w.opts.Metric
 	looked.From = result.Steps[at].Mark()
-	metrics, err := metric.Of(ctx, in, s, result.Steps[at].State, looked)
+	metrics, err := metric.Measure(ctx, in, s, result.Steps[at].State, looked)
 	return result, &result.Steps[at], metrics, err
 }
 
-// prefix returns the known run with the longest common prefix of steps, or nil if no run has one.
-func (w *worker) prefix(s *scenario.Scenario) *simulation.Result {
+// longestPrefix returns the known run with the longest common prefix of steps, or nil if no run has one.
+func (w *worker) longestPrefix(s *scenario.Scenario) *simulation.Result {
 	var best *simulation.Result
 	most := -1
-	for _, known := range w.known {
+	for _, known := range w.knownRuns {
 		if n, ok := scenario.CommonSteps(s, known.Scenario); ok && n > most {
 			best, most = known, n
 		}

@@ -20,9 +20,9 @@ import (
 
 const zone = "topology.kubernetes.io/zone"
 
-// sweep has three zones with a node for two pods each. db takes one place in zone c, and then web runs in up to seven replicas under three
+// sweepFile has three zones with a node for two pods each. db takes one place in zone c, and then web runs in up to seven replicas under three
 // rules: 21 points.
-const sweep = `{"cluster": [{"synthetic": {"zones": [{"name": "a"}, {"name": "b"}, {"name": "c"}], "nodeGroups": [{"count": 1, "pods": 2}]}}],
+const sweepFile = `{"cluster": [{"synthetic": {"zones": [{"name": "a"}, {"name": "b"}, {"name": "c"}], "nodeGroups": [{"count": 1, "pods": 2}]}}],
 "steps": [
 	{"name": "db", "apply": {"objects": [{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "db"},
 		"spec": {"nodeSelector": {"topology.kubernetes.io/zone": "c"}, "containers": [{"name": "c", "image": "i"}]}}]}},
@@ -32,10 +32,10 @@ const sweep = `{"cluster": [{"synthetic": {"zones": [{"name": "a"}, {"name": "b"
 "sweep": {"parameters": [{"name": "rule", "values": ["none", "hard", "spread"]}, {"name": "replicas", "range": {"from": 0, "to": 6}}],
 	"variant": {"replicas": {"deployment/web": "$(replicas)"}, "rules": [{"rule": "$(rule)", "workload": "deployment/web"}]}}}`
 
-func load(t *testing.T) *scenario.Scenario {
+func loadSweep(t *testing.T) *scenario.Scenario {
 	t.Helper()
 	var file scenario.File
-	if err := json.Unmarshal([]byte(sweep), &file); err != nil {
+	if err := json.Unmarshal([]byte(sweepFile), &file); err != nil {
 		t.Fatal(err)
 	}
 	s, err := loader.New("test", &file)
@@ -45,7 +45,7 @@ func load(t *testing.T) *scenario.Scenario {
 	return s
 }
 
-func versions(s *scenario.Scenario) []*scenario.Scenario {
+func sweepVersions(s *scenario.Scenario) []*scenario.Scenario {
 	var all []*scenario.Scenario
 	for _, point := range s.Points {
 		all = append(all, point.Scenario)
@@ -53,13 +53,13 @@ func versions(s *scenario.Scenario) []*scenario.Scenario {
 	return all
 }
 
-func run(t *testing.T, s *scenario.Scenario, opts whatif.Options) []*whatif.Found {
+func runVersions(t *testing.T, s *scenario.Scenario, opts whatif.Options) []*whatif.Found {
 	t.Helper()
 	base, err := whatif.RunBase(t.Context(), s, opts)
 	if err != nil {
 		t.Fatal(err)
 	}
-	found, err := whatif.Run(t.Context(), base, versions(s), opts)
+	found, err := whatif.Run(t.Context(), base, sweepVersions(s), opts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,8 +69,8 @@ func run(t *testing.T, s *scenario.Scenario, opts whatif.Options) []*whatif.Foun
 // With one place left in c and two each in a and b, five pods fit. Only three pods fit with a hard rule over nodes. With a spread
 // constraint, no node may exceed c, which takes one pod, by more than one: two, two and one.
 func TestRun(t *testing.T) {
-	s := load(t)
-	found := run(t, s, whatif.Options{Metric: metric.Options{Levels: []string{zone}, Recover: []string{zone}}})
+	s := loadSweep(t)
+	found := runVersions(t, s, whatif.Options{Metric: metric.Options{Levels: []string{zone}, Recover: []string{zone}}})
 	pending := map[string][]int{}
 	for i, f := range found {
 		rule := s.Points[i].Values[0].String()
@@ -93,7 +93,7 @@ func TestRun(t *testing.T) {
 
 // Neither the number of workers nor the reuse of other runs changes a result.
 func TestRunIsTheSameHoweverItIsDone(t *testing.T) {
-	s := load(t)
+	s := loadSweep(t)
 	for _, random := range []bool{false, true} {
 		s.Ties.Random = random
 		for i := range s.Points {
@@ -101,7 +101,7 @@ func TestRunIsTheSameHoweverItIsDone(t *testing.T) {
 		}
 		opts := whatif.Options{Workers: 1, Metric: metric.Options{Recover: []string{zone}}}
 		var alone []*whatif.Found
-		for _, version := range versions(s) {
+		for _, version := range sweepVersions(s) {
 			base, err := whatif.RunBase(t.Context(), s, opts)
 			if err != nil {
 				t.Fatal(err)
@@ -114,7 +114,7 @@ func TestRunIsTheSameHoweverItIsDone(t *testing.T) {
 		}
 		for _, workers := range []int{1, 2, 5} {
 			opts.Workers = workers
-			if diff := cmp.Diff(alone, run(t, s, opts)); diff != "" {
+			if diff := cmp.Diff(alone, runVersions(t, s, opts)); diff != "" {
 				t.Errorf("random ties %t, %d workers (-alone +together)\n%s", random, workers, diff)
 			}
 		}
@@ -122,12 +122,12 @@ func TestRunIsTheSameHoweverItIsDone(t *testing.T) {
 }
 
 func TestRunNamesTheVersionThatFails(t *testing.T) {
-	s := load(t)
+	s := loadSweep(t)
 	base, err := whatif.RunBase(t.Context(), s, whatif.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	broken := s.Then(scenario.Step{Name: "more", Scale: &scenario.Scale{Target: scenario.Target{Target: "deployment/api"}}})
+	broken := s.AppendStep(scenario.Step{Name: "more", Scale: &scenario.Scale{Target: scenario.Target{Target: "deployment/api"}}})
 	_, err = whatif.Run(t.Context(), base, []*scenario.Scenario{s, broken}, whatif.Options{Workers: 1})
 	var failed *whatif.VersionError
 	if !errors.As(err, &failed) || failed.Index != 1 {
@@ -141,8 +141,8 @@ func TestRunNamesTheVersionThatFails(t *testing.T) {
 
 // db is the first step: after it there is one pod, regardless of the version's change to web.
 func TestRunUpToAStep(t *testing.T) {
-	s := load(t)
-	for _, found := range run(t, s, whatif.Options{Step: "db"}) {
+	s := loadSweep(t)
+	for _, found := range runVersions(t, s, whatif.Options{Step: "db"}) {
 		if found.Pods != 1 {
 			t.Errorf("%d pods after step db, want 1", found.Pods)
 		}
@@ -154,7 +154,7 @@ func TestRunUpToAStep(t *testing.T) {
 
 // A sweep runs the points that its store lacks, finds the same results as without a store, and names the point that fails.
 func TestSweep(t *testing.T) {
-	s := load(t)
+	s := loadSweep(t)
 	base, err := whatif.RunBase(t.Context(), s, whatif.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -167,7 +167,7 @@ func TestSweep(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := run(t, s, whatif.Options{})
+	want := runVersions(t, s, whatif.Options{})
 	for _, sweep := range []struct {
 		points []scenario.Point
 		store  *whatif.Store
@@ -188,7 +188,7 @@ func TestSweep(t *testing.T) {
 		}
 	}
 	broken := s.Points[0]
-	broken.Name, broken.Scenario = "broken", s.Then(scenario.Step{Name: "more", Scale: &scenario.Scale{Target: scenario.Target{Target: "deployment/api"}}})
+	broken.Name, broken.Scenario = "broken", s.AppendStep(scenario.Step{Name: "more", Scale: &scenario.Scale{Target: scenario.Target{Target: "deployment/api"}}})
 	_, _, err = whatif.Sweep(t.Context(), base, []scenario.Point{s.Points[2], broken}, keys, store, whatif.Options{})
 	if err == nil || !strings.HasPrefix(err.Error(), "point broken: ") {
 		t.Errorf("error %v, want that of the point broken", err)
@@ -197,7 +197,7 @@ func TestSweep(t *testing.T) {
 
 // An interrupted sweep has the points that are finished, in this run or an earlier one; without any there is nothing to report.
 func TestInterrupted(t *testing.T) {
-	s := load(t)
+	s := loadSweep(t)
 	base, err := whatif.RunBase(t.Context(), s, whatif.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -210,7 +210,7 @@ func TestInterrupted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := run(t, s, whatif.Options{})
+	want := runVersions(t, s, whatif.Options{})
 	for _, test := range []struct {
 		after    int // the points that are begun
 		store    *whatif.Store
@@ -244,13 +244,13 @@ func TestInterrupted(t *testing.T) {
 }
 
 func TestKeys(t *testing.T) {
-	s := load(t)
+	s := loadSweep(t)
 	key := func(s *scenario.Scenario, i int, opts whatif.Options, version string) string {
 		keys, err := whatif.NewKeys(s, opts, version)
 		if err != nil {
 			t.Fatal(err)
 		}
-		key, err := keys.Of(&s.Points[i])
+		key, err := keys.OfPoint(&s.Points[i])
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -269,7 +269,7 @@ func TestKeys(t *testing.T) {
 	if len(slices.Compact(all)) != 7 {
 		t.Error("what differs has the same key")
 	}
-	if key(s, 3, whatif.Options{}, "v1") != key(load(t), 3, whatif.Options{Workers: 2}, "v1") {
+	if key(s, 3, whatif.Options{}, "v1") != key(loadSweep(t), 3, whatif.Options{Workers: 2}, "v1") {
 		t.Error("the same point, read twice, has two keys")
 	}
 }

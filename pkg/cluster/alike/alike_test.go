@@ -31,7 +31,7 @@ func TestNodesLookTheSameUntilOneIsMentioned(t *testing.T) {
 	} {
 		for i, racks := range [][2]string{{"a", "b"}, {"1", "2"}} {
 			one, other := node("n1", racks[0]), node("n2", racks[1])
-			names := alike.NewNames([]*v1.Node{one, other}, rack)
+			names := alike.NewNodeNames([]*v1.Node{one, other}, rack)
 			names.Mention(json)
 			if got := names.Look(one) == names.Look(other); got != want[i] {
 				t.Errorf("%s: nodes of racks %v look the same: %t, want %t", json, racks, got, want[i])
@@ -43,7 +43,7 @@ func TestNodesLookTheSameUntilOneIsMentioned(t *testing.T) {
 // Pods of one owner are in one class, regardless of their names and nodes, unless their labels or requests differ. Each pod without an
 // owner has its own class.
 func TestClasses(t *testing.T) {
-	var classes alike.Pods
+	var classes alike.PodClasses
 	pod := func(name string, owned bool, labels map[string]string, image string) *v1.Pod {
 		p := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}, Spec: v1.PodSpec{NodeName: "on " + name, Containers: []v1.Container{{Image: image}}}}
 		if owned {

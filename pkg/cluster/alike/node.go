@@ -14,8 +14,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// Text returns the object as JSON.
-func Text(obj any) string {
+// EncodeJSON returns the object as JSON.
+func EncodeJSON(obj any) string {
 	data, err := json.Marshal(obj)
 	if err != nil {
 		panic(err) // JSON can encode every Kubernetes object
@@ -23,16 +23,16 @@ func Text(obj any) string {
 	return string(data)
 }
 
-// Names holds the names of nodes and the values of some of their labels, and records which of them objects mention.
-type Names struct {
+// NodeNames holds the names of nodes and the values of some of their labels, and records which of them objects mention.
+type NodeNames struct {
 	keys []string
 	// mentioned has every name and value, and the operators that compare values.
 	mentioned map[string]bool
 }
 
-// NewNames returns the names of the nodes and the values of their labels with these keys. None is mentioned yet.
-func NewNames(nodes []*v1.Node, keys ...string) *Names {
-	n := &Names{keys: keys, mentioned: map[string]bool{string(v1.NodeSelectorOpGt): false, string(v1.NodeSelectorOpLt): false}}
+// NewNodeNames returns the names of the nodes and the values of their labels with these keys. None is mentioned yet.
+func NewNodeNames(nodes []*v1.Node, keys ...string) *NodeNames {
+	n := &NodeNames{keys: keys, mentioned: map[string]bool{string(v1.NodeSelectorOpGt): false, string(v1.NodeSelectorOpLt): false}}
 	for _, node := range nodes {
 		n.mentioned[node.Name] = false
 		for _, key := range keys {
@@ -44,7 +44,7 @@ func NewNames(nodes []*v1.Node, keys ...string) *Names {
 
 // Mention records the names that occur in a JSON document, or in a single string. JSON escapes no character of a name or value, so each
 // stands between two quotes.
-func (n *Names) Mention(json string) {
+func (n *NodeNames) Mention(json string) {
 	for text := range strings.SplitSeq(json, `"`) {
 		if _, known := n.mentioned[text]; known {
 			n.mentioned[text] = true
@@ -54,7 +54,7 @@ func (n *Names) Mention(json string) {
 
 // Look returns the node as the scheduler sees it, without the fields that describe the machine. It leaves out the node's name and topology
 // values unless an object refers to them.
-func (n *Names) Look(node *v1.Node) string {
+func (n *NodeNames) Look(node *v1.Node) string {
 	plain := *node
 	meta := &plain.ObjectMeta
 	meta.UID, meta.ResourceVersion, meta.ManagedFields = "", "", nil
@@ -66,20 +66,20 @@ func (n *Names) Look(node *v1.Node) string {
 	}
 	meta.Labels = maps.Clone(node.Labels)
 	for _, key := range n.keys {
-		if value, labelled := node.Labels[key]; labelled && !n.means(value) {
+		if value, labelled := node.Labels[key]; labelled && !n.isReferenced(value) {
 			meta.Labels[key] = ""
 		}
 	}
-	return Text(&plain)
+	return EncodeJSON(&plain)
 }
 
-// means reports whether an object could refer to the value.
-func (n *Names) means(value string) bool {
+// isReferenced reports whether an object could refer to the value.
+func (n *NodeNames) isReferenced(value string) bool {
 	_, err := strconv.ParseInt(value, 10, 64)
-	return n.mentioned[value] || err == nil && n.Compares()
+	return n.mentioned[value] || err == nil && n.HasComparison()
 }
 
-// Compares reports whether an object compares label values as numbers (Gt, Lt). Such a rule affects values that it does not name.
-func (n *Names) Compares() bool {
+// HasComparison reports whether an object compares label values as numbers (Gt, Lt). Such a rule affects values that it does not name.
+func (n *NodeNames) HasComparison() bool {
 	return n.mentioned[string(v1.NodeSelectorOpGt)] || n.mentioned[string(v1.NodeSelectorOpLt)]
 }

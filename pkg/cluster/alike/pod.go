@@ -13,11 +13,11 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// Pods sorts pods into classes of the same look: what the scheduler sees of a pod, without its name, node and status. The zero value is
+// PodClasses sorts pods into classes of the same look: what the scheduler sees of a pod, without its name, node and status. The zero value is
 // empty.
-type Pods struct {
-	classes map[string]string // by what a class looks like: its short name
-	known   map[template]string
+type PodClasses struct {
+	classes    map[string]string // by what a class looks like: its short name
+	byTemplate map[template]string
 }
 
 // template is the key of a known class: pods of one template share its containers.
@@ -27,11 +27,11 @@ type template struct {
 	revision  string
 }
 
-// Identities lists the labels that distinguish the pods of a StatefulSet.
-var Identities = []string{appsv1.PodIndexLabel, appsv1.StatefulSetPodNameLabel}
+// IdentityLabels lists the labels that distinguish the pods of a StatefulSet.
+var IdentityLabels = []string{appsv1.PodIndexLabel, appsv1.StatefulSetPodNameLabel}
 
 // Class returns the short name of the pod's class. A pod without a controller is the only one of its class.
-func (p *Pods) Class(pod *v1.Pod) string {
+func (p *PodClasses) Class(pod *v1.Pod) string {
 	owner, ordinal := "", false
 	if ref := metav1.GetControllerOfNoCopy(pod); ref != nil {
 		owner, ordinal = string(ref.UID), ref.Kind == "StatefulSet"
@@ -40,21 +40,21 @@ func (p *Pods) Class(pod *v1.Pod) string {
 	if len(pod.Spec.Containers) > 0 {
 		id.container = &pod.Spec.Containers[0]
 	}
-	if class, found := p.known[id]; found && owner != "" {
+	if class, found := p.byTemplate[id]; found && owner != "" {
 		return class
 	}
 	kept := v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Labels: cluster.OwnLabels(pod)}, Spec: pod.Spec}
 	kept.Spec.NodeName = ""
 	if ordinal {
 		kept.Labels, kept.Spec.Hostname = maps.Clone(kept.Labels), ""
-		for _, identity := range Identities {
+		for _, identity := range IdentityLabels {
 			delete(kept.Labels, identity)
 		}
 	}
 	if owner == "" {
 		kept.Name = pod.Name
 	}
-	look := owner + Text(&kept)
+	look := owner + EncodeJSON(&kept)
 	if p.classes == nil {
 		p.classes = map[string]string{}
 	}
@@ -63,21 +63,21 @@ func (p *Pods) Class(pod *v1.Pod) string {
 		class = fmt.Sprintf("class %d", len(p.classes))
 		p.classes[look] = class
 	}
-	if p.known == nil {
-		p.known = map[template]string{}
+	if p.byTemplate == nil {
+		p.byTemplate = map[template]string{}
 	}
-	p.known[id] = class
+	p.byTemplate[id] = class
 	return class
 }
 
 // Looks returns the looks of the classes, in no particular order.
-func (p *Pods) Looks() iter.Seq[string] { return maps.Keys(p.classes) }
+func (p *PodClasses) Looks() iter.Seq[string] { return maps.Keys(p.classes) }
 
 // Release drops the references to the pods seen so far. Classes keep their names.
-func (p *Pods) Release() { p.known = nil }
+func (p *PodClasses) Release() { p.byTemplate = nil }
 
-// Preempt reports whether a pod of one of the objects could preempt another pod.
-func Preempt(objs []cluster.Object) bool {
+// CanPreempt reports whether a pod of one of the objects could preempt another pod.
+func CanPreempt(objs []cluster.Object) bool {
 	for _, obj := range objs {
 		if class, ok := obj.(*schedulingv1.PriorityClass); ok && class.GlobalDefault {
 			return true

@@ -13,7 +13,7 @@ type Apart struct {
 	// By is the kind of the rule.
 	By Separation
 	// Over lists the topology keys over whose domains the pods keep apart, with one rule for each key. It is empty for NoRule.
-	Over []Over
+	Over []DomainKey
 	// MaxSkew applies to spread constraints. A value below 1 means 1.
 	MaxSkew int32
 	// Required makes spread constraints DoNotSchedule rather than ScheduleAnyway.
@@ -36,19 +36,19 @@ const (
 // Separations lists all separations.
 var Separations = []Separation{NoRule, SoftAnti, HardAnti, EvenlySpread}
 
-// Over is a topology key and the weight of a preferred term. A weight below 1 means 100, the maximum.
-type Over struct {
+// DomainKey is a topology key and the weight of a preferred term. A weight below 1 means 100, the maximum.
+type DomainKey struct {
 	// TopologyKey is the node label whose values are the domains.
 	TopologyKey string
 	Weight      int32
 }
 
-// KeptApart returns the rules that keep pods with these labels apart from each other: anti-affinity and spread constraints whose selectors
+// ApartRules returns the rules that keep pods with these labels apart from each other: anti-affinity and spread constraints whose selectors
 // match the pods themselves. Terms with namespaces count only if they name this namespace.
-func KeptApart(spec *v1.PodSpec, own labels.Set, namespace string) []Rule {
+func ApartRules(spec *v1.PodSpec, own labels.Set, namespace string) []Rule {
 	var rules []Rule
-	for _, p := range places(spec) {
-		if among(spec, p, own, namespace) {
+	for _, p := range indexedRules(spec) {
+		if keepsApart(spec, p, own, namespace) {
 			rules = append(rules, p.Rule)
 		}
 	}
@@ -58,20 +58,20 @@ func KeptApart(spec *v1.PodSpec, own labels.Set, namespace string) []Rule {
 // KeepApart replaces the rules that keep pods with these labels apart. It changes the spec in place, so pass a deep copy. The new rules use
 // the selector.
 func KeepApart(spec *v1.PodSpec, own labels.Set, namespace string, selector *metav1.LabelSelector, by ...Apart) {
-	kept := places(spec)
+	kept := indexedRules(spec)
 	for _, p := range slices.Backward(kept) { // backward, so that the indexes of the other rules stay right
-		if among(spec, p, own, namespace) {
-			remove(spec, p)
+		if keepsApart(spec, p, own, namespace) {
+			removeRule(spec, p)
 		}
 	}
 	for i := range by {
-		add(spec, selector, &by[i])
+		addApart(spec, selector, &by[i])
 	}
-	tidy(spec)
+	dropEmptyAffinity(spec)
 }
 
-// add adds the rules of apart to the spec.
-func add(spec *v1.PodSpec, selector *metav1.LabelSelector, apart *Apart) {
+// addApart adds the rules of apart to the spec.
+func addApart(spec *v1.PodSpec, selector *metav1.LabelSelector, apart *Apart) {
 	for _, over := range apart.Over {
 		term := v1.PodAffinityTerm{LabelSelector: selector, TopologyKey: over.TopologyKey, MatchLabelKeys: apart.MatchLabelKeys}
 		switch apart.By {
@@ -99,8 +99,8 @@ func add(spec *v1.PodSpec, selector *metav1.LabelSelector, apart *Apart) {
 	}
 }
 
-// among reports whether the rule keeps pods with these labels apart from each other.
-func among(spec *v1.PodSpec, p place, own labels.Set, namespace string) bool {
+// keepsApart reports whether the rule keeps pods with these labels apart from each other.
+func keepsApart(spec *v1.PodSpec, p indexedRule, own labels.Set, namespace string) bool {
 	var selector *metav1.LabelSelector
 	switch {
 	case p.Kind == Spread:
@@ -119,7 +119,7 @@ func among(spec *v1.PodSpec, p place, own labels.Set, namespace string) bool {
 }
 
 // antiAffinityTerm returns the term of the rule, which is an anti-affinity.
-func antiAffinityTerm(spec *v1.PodSpec, p place) *v1.PodAffinityTerm {
+func antiAffinityTerm(spec *v1.PodSpec, p indexedRule) *v1.PodAffinityTerm {
 	anti := spec.Affinity.PodAntiAffinity
 	if p.Hard {
 		return &anti.RequiredDuringSchedulingIgnoredDuringExecution[p.index]

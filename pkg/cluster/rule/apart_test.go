@@ -35,7 +35,7 @@ func TestKeepApart(t *testing.T) {
 		},
 	}
 	var kept []string
-	for _, r := range rule.KeptApart(&before, own, "default") {
+	for _, r := range rule.ApartRules(&before, own, "default") {
 		kept = append(kept, r.String())
 	}
 	wantKept := []string{"required anti-affinity over zone", "preferred anti-affinity over host (weight 7)", "spread over zone, maxSkew 1, DoNotSchedule"}
@@ -53,18 +53,18 @@ func TestKeepApart(t *testing.T) {
 		want  []string
 	}{
 		{"none", rule.Apart{By: rule.NoRule}, append(others("preferred anti-affinity over host (weight 9)"), rest...)},
-		{"hard", rule.Apart{By: rule.HardAnti, Over: []rule.Over{{TopologyKey: "zone"}}},
+		{"hard", rule.Apart{By: rule.HardAnti, Over: []rule.DomainKey{{TopologyKey: "zone"}}},
 			append(others("required anti-affinity over zone", "preferred anti-affinity over host (weight 9)"), rest...)},
-		{"soft pair", rule.Apart{By: rule.SoftAnti, Over: []rule.Over{{TopologyKey: "zone"}, {TopologyKey: "host", Weight: 3}}},
+		{"soft pair", rule.Apart{By: rule.SoftAnti, Over: []rule.DomainKey{{TopologyKey: "zone"}, {TopologyKey: "host", Weight: 3}}},
 			append(others("preferred anti-affinity over host (weight 9)", "preferred anti-affinity over zone (weight 100)", "preferred anti-affinity over host (weight 3)"), rest...)},
-		{"spread", rule.Apart{By: rule.EvenlySpread, Over: []rule.Over{{TopologyKey: "row"}}, MaxSkew: 2},
+		{"spread", rule.Apart{By: rule.EvenlySpread, Over: []rule.DomainKey{{TopologyKey: "row"}}, MaxSkew: 2},
 			append(append(others("preferred anti-affinity over host (weight 9)"), rest...), "spread over row, maxSkew 2, ScheduleAnyway")},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			after := before.DeepCopy()
 			rule.KeepApart(after, own, "default", web, test.apart)
 			var got []string
-			for _, r := range rule.Of(after) {
+			for _, r := range rule.List(after) {
 				got = append(got, r.String())
 			}
 			if diff := cmp.Diff(test.want, got); diff != "" {
@@ -78,7 +78,7 @@ func TestKeepApart(t *testing.T) {
 		})
 	}
 	empty := &v1.PodSpec{}
-	rule.KeepApart(empty, own, "default", web, rule.Apart{By: rule.HardAnti, Over: []rule.Over{{TopologyKey: "zone"}}, MatchLabelKeys: []string{"pod-template-hash"}})
+	rule.KeepApart(empty, own, "default", web, rule.Apart{By: rule.HardAnti, Over: []rule.DomainKey{{TopologyKey: "zone"}}, MatchLabelKeys: []string{"pod-template-hash"}})
 	if got := empty.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution[0].MatchLabelKeys; !cmp.Equal(got, []string{"pod-template-hash"}) {
 		t.Errorf("matchLabelKeys %q", got)
 	}

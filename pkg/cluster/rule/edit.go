@@ -14,22 +14,22 @@ import (
 // softWeight is the weight of a softened rule: the maximum.
 const softWeight = 100
 
-// Without removes the rule from the spec and reports whether it was there. It changes the spec in place, so pass a deep copy. It also
+// Remove removes the rule from the spec and reports whether it was there. It changes the spec in place, so pass a deep copy. It also
 // removes the fields that become empty: an empty affinity would change a template's pod-template-hash for nothing.
-func Without(spec *v1.PodSpec, r Rule) bool {
-	p, found := find(spec, r)
+func Remove(spec *v1.PodSpec, r Rule) bool {
+	p, found := findRule(spec, r)
 	if !found {
 		return false
 	}
-	remove(spec, p)
-	tidy(spec)
+	removeRule(spec, p)
+	dropEmptyAffinity(spec)
 	return true
 }
 
-// WithWeight sets the weight, 1 to 100, of a preferred term. It changes the spec in place, so pass a deep copy. It reports whether the spec
+// SetWeight sets the weight, 1 to 100, of a preferred term. It changes the spec in place, so pass a deep copy. It reports whether the spec
 // has the rule and the rule has a weight.
-func WithWeight(spec *v1.PodSpec, r Rule, weight int32) bool {
-	p, found := find(spec, r)
+func SetWeight(spec *v1.PodSpec, r Rule, weight int32) bool {
+	p, found := findRule(spec, r)
 	if !found || p.Weight == 0 {
 		return false
 	}
@@ -41,12 +41,12 @@ func WithWeight(spec *v1.PodSpec, r Rule, weight int32) bool {
 	return true
 }
 
-// Soften makes a hard rule of the spec soft, in place. A required term, or each term of required node affinity, becomes a preferred term of
+// soften makes a hard rule of the spec soft, in place. A required term, or each term of required node affinity, becomes a preferred term of
 // weight 100. A node selector becomes preferred node affinity, and DoNotSchedule becomes ScheduleAnyway. Soften reports whether it changed
 // the spec. It does not if the rule is missing or already soft, or if it is a spread constraint and the spec already has a soft one over
 // the same key, since the API server accepts only one.
-func Soften(spec *v1.PodSpec, r Rule) bool {
-	p, found := find(spec, r)
+func soften(spec *v1.PodSpec, r Rule) bool {
+	p, found := findRule(spec, r)
 	if !found || !p.Hard {
 		return false
 	}
@@ -56,14 +56,14 @@ func Soften(spec *v1.PodSpec, r Rule) bool {
 		a.PreferredDuringSchedulingIgnoredDuringExecution = append(a.PreferredDuringSchedulingIgnoredDuringExecution,
 			v1.WeightedPodAffinityTerm{Weight: softWeight, PodAffinityTerm: a.RequiredDuringSchedulingIgnoredDuringExecution[p.index]})
 	case NodeAffinity:
-		prefer(spec, spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms...)
+		addPreferredTerms(spec, spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms...)
 	case NodeSelector:
 		var term v1.NodeSelectorTerm
 		for _, key := range slices.Sorted(maps.Keys(spec.NodeSelector)) {
 			term.MatchExpressions = append(term.MatchExpressions,
 				v1.NodeSelectorRequirement{Key: key, Operator: v1.NodeSelectorOpIn, Values: []string{spec.NodeSelector[key]}})
 		}
-		prefer(spec, term)
+		addPreferredTerms(spec, term)
 	case Spread:
 		for _, c := range spec.TopologySpreadConstraints {
 			if c.TopologyKey == p.TopologyKey && c.WhenUnsatisfiable == v1.ScheduleAnyway {
@@ -74,8 +74,8 @@ func Soften(spec *v1.PodSpec, r Rule) bool {
 		c.WhenUnsatisfiable, c.MinDomains = v1.ScheduleAnyway, nil // minDomains is only valid with DoNotSchedule
 		return true
 	}
-	remove(spec, p)
-	tidy(spec)
+	removeRule(spec, p)
+	dropEmptyAffinity(spec)
 	return true
 }
 
@@ -83,8 +83,8 @@ func Soften(spec *v1.PodSpec, r Rule) bool {
 // change.
 func Relax(spec *v1.PodSpec, r Rule) string {
 	switch {
-	case !Soften(spec, r):
-		Without(spec, r)
+	case !soften(spec, r):
+		Remove(spec, r)
 		return "remove the " + r.String()
 	case r.Kind == Spread:
 		return fmt.Sprintf("make the spread over %s %s", r.TopologyKey, v1.ScheduleAnyway)
@@ -123,12 +123,12 @@ func SoftenLabel(spec *v1.PodSpec, key string) string {
 	if len(soft) == 0 {
 		return ""
 	}
-	prefer(spec, soft...)
-	return strings.Join(list.Each(soft, func(t v1.NodeSelectorTerm) string { return nodeSelector(&t) }), " or ")
+	addPreferredTerms(spec, soft...)
+	return strings.Join(list.Map(soft, func(t v1.NodeSelectorTerm) string { return formatNodeSelector(&t) }), " or ")
 }
 
-// prefer adds the terms to the preferred node affinity, with weight 100.
-func prefer(spec *v1.PodSpec, terms ...v1.NodeSelectorTerm) {
+// addPreferredTerms adds the terms to the preferred node affinity, with weight 100.
+func addPreferredTerms(spec *v1.PodSpec, terms ...v1.NodeSelectorTerm) {
 	if spec.Affinity == nil {
 		spec.Affinity = &v1.Affinity{}
 	}
@@ -142,37 +142,37 @@ func prefer(spec *v1.PodSpec, terms ...v1.NodeSelectorTerm) {
 	}
 }
 
-// find returns the rule of the spec that has the path and subject of r.
-func find(spec *v1.PodSpec, r Rule) (place, bool) {
-	all := places(spec)
-	i := slices.IndexFunc(all, func(p place) bool { return p.is(r) })
+// findRule returns the rule of the spec that has the path and subject of r.
+func findRule(spec *v1.PodSpec, r Rule) (indexedRule, bool) {
+	all := indexedRules(spec)
+	i := slices.IndexFunc(all, func(p indexedRule) bool { return p.isSameRule(r) })
 	if i < 0 {
-		return place{}, false
+		return indexedRule{}, false
 	}
 	return all[i], true
 }
 
-// remove removes the rule from the spec.
-func remove(spec *v1.PodSpec, p place) {
+// removeRule removes the rule from the spec.
+func removeRule(spec *v1.PodSpec, p indexedRule) {
 	switch p.Kind {
 	case Affinity, AntiAffinity:
 		a := podAffinity(spec, p.Kind)
 		if p.Hard {
-			a.RequiredDuringSchedulingIgnoredDuringExecution = without(a.RequiredDuringSchedulingIgnoredDuringExecution, p.index)
+			a.RequiredDuringSchedulingIgnoredDuringExecution = deleteAt(a.RequiredDuringSchedulingIgnoredDuringExecution, p.index)
 		} else {
-			a.PreferredDuringSchedulingIgnoredDuringExecution = without(a.PreferredDuringSchedulingIgnoredDuringExecution, p.index)
+			a.PreferredDuringSchedulingIgnoredDuringExecution = deleteAt(a.PreferredDuringSchedulingIgnoredDuringExecution, p.index)
 		}
 	case NodeAffinity:
 		a := spec.Affinity.NodeAffinity
 		if p.Hard {
 			a.RequiredDuringSchedulingIgnoredDuringExecution = nil
 		} else {
-			a.PreferredDuringSchedulingIgnoredDuringExecution = without(a.PreferredDuringSchedulingIgnoredDuringExecution, p.index)
+			a.PreferredDuringSchedulingIgnoredDuringExecution = deleteAt(a.PreferredDuringSchedulingIgnoredDuringExecution, p.index)
 		}
 	case NodeSelector:
 		spec.NodeSelector = nil
 	case Spread:
-		spec.TopologySpreadConstraints = without(spec.TopologySpreadConstraints, p.index)
+		spec.TopologySpreadConstraints = deleteAt(spec.TopologySpreadConstraints, p.index)
 	}
 }
 
@@ -184,16 +184,16 @@ func podAffinity(spec *v1.PodSpec, kind Kind) *v1.PodAffinity {
 	return (*v1.PodAffinity)(spec.Affinity.PodAntiAffinity)
 }
 
-// without returns the list without element i, or nil if nothing is left.
-func without[T any](list []T, i int) []T {
+// deleteAt returns the list without element i, or nil if nothing is left.
+func deleteAt[T any](list []T, i int) []T {
 	if len(list) == 1 {
 		return nil
 	}
 	return slices.Delete(list, i, i+1)
 }
 
-// tidy removes the empty parts of the affinity.
-func tidy(spec *v1.PodSpec) {
+// dropEmptyAffinity removes the empty parts of the affinity.
+func dropEmptyAffinity(spec *v1.PodSpec) {
 	a := spec.Affinity
 	if a == nil {
 		return

@@ -85,9 +85,9 @@ func (r Rule) String() string {
 	return fmt.Sprintf("spread over %s, maxSkew %d, %s", r.TopologyKey, r.MaxSkew, when)
 }
 
-// is reports whether the rule is the same as a rule of another version of the spec, such as a version that a later step applied: both have
+// isSameRule reports whether the rule is the same as a rule of another version of the spec, such as a version that a later step applied: both have
 // the same path and subject. Weight, skew and hardness may differ.
-func (r Rule) is(other Rule) bool {
+func (r Rule) isSameRule(other Rule) bool {
 	return r.Path == other.Path && r.TopologyKey == other.TopologyKey && r.Selector == other.Selector
 }
 
@@ -96,38 +96,38 @@ const (
 	preferred = "preferredDuringSchedulingIgnoredDuringExecution"
 )
 
-// Of returns the rules of the spec: pod affinity, pod anti-affinity and node affinity, each with its required rules first, then the node
+// List returns the rules of the spec: pod affinity, pod anti-affinity and node affinity, each with its required rules first, then the node
 // selector and the spread constraints, in the order of the spec. Required node affinity is one rule, since its terms are alternatives. The
 // node selector is one rule, too.
-func Of(spec *v1.PodSpec) []Rule {
-	return list.Each(places(spec), func(p place) Rule { return p.Rule })
+func List(spec *v1.PodSpec) []Rule {
+	return list.Map(indexedRules(spec), func(p indexedRule) Rule { return p.Rule })
 }
 
-// place is a rule and its index in its list.
-type place struct {
+// indexedRule is a rule and its index in its list.
+type indexedRule struct {
 	Rule
 	index int
 }
 
-// places returns the rules of the spec with their indexes.
-func places(spec *v1.PodSpec) []place {
-	var all []place
+// indexedRules returns the rules of the spec with their indexes.
+func indexedRules(spec *v1.PodSpec) []indexedRule {
+	var all []indexedRule
 	if affinity := spec.Affinity; affinity != nil {
 		all = append(all, podTerms(Affinity, affinity.PodAffinity)...)
 		all = append(all, podTerms(AntiAffinity, (*v1.PodAffinity)(affinity.PodAntiAffinity))...) // same fields
 		all = append(all, nodeTerms(affinity.NodeAffinity)...)
 	}
 	if len(spec.NodeSelector) > 0 {
-		all = append(all, place{Rule: Rule{
+		all = append(all, indexedRule{Rule: Rule{
 			Path: string(NodeSelector), Kind: NodeSelector, Hard: true, Selector: labels.FormatLabels(spec.NodeSelector),
 		}})
 	}
 	for i := range spec.TopologySpreadConstraints {
 		c := &spec.TopologySpreadConstraints[i]
-		all = append(all, place{index: i, Rule: Rule{
+		all = append(all, indexedRule{index: i, Rule: Rule{
 			Path: fmt.Sprintf("%s[%d]", Spread, i), Kind: Spread, Hard: c.WhenUnsatisfiable == v1.DoNotSchedule,
-			TopologyKey: c.TopologyKey, Selector: selector(c.LabelSelector, c.MatchLabelKeys, nil), MaxSkew: c.MaxSkew,
-			MinDomains: ptr.Deref(c.MinDomains, 0), Besides: fields("matchLabelKeys", strings.Join(c.MatchLabelKeys, ","),
+			TopologyKey: c.TopologyKey, Selector: formatSelector(c.LabelSelector, c.MatchLabelKeys, nil), MaxSkew: c.MaxSkew,
+			MinDomains: ptr.Deref(c.MinDomains, 0), Besides: formatFields("matchLabelKeys", strings.Join(c.MatchLabelKeys, ","),
 				"nodeAffinityPolicy", string(ptr.Deref(c.NodeAffinityPolicy, "")), "nodeTaintsPolicy", string(ptr.Deref(c.NodeTaintsPolicy, ""))),
 		}})
 	}
@@ -135,16 +135,16 @@ func places(spec *v1.PodSpec) []place {
 }
 
 // podTerms returns the rules of pod affinity or pod anti-affinity.
-func podTerms(kind Kind, affinity *v1.PodAffinity) []place {
+func podTerms(kind Kind, affinity *v1.PodAffinity) []indexedRule {
 	if affinity == nil {
 		return nil
 	}
-	var all []place
+	var all []indexedRule
 	add := func(list string, i int, term *v1.PodAffinityTerm, weight int32) {
-		all = append(all, place{index: i, Rule: Rule{
+		all = append(all, indexedRule{index: i, Rule: Rule{
 			Path: fmt.Sprintf("affinity.%s.%s[%d]", kind, list, i), Kind: kind, Hard: list == required, TopologyKey: term.TopologyKey,
-			Selector: selector(term.LabelSelector, term.MatchLabelKeys, term.MismatchLabelKeys), Weight: weight,
-			Besides: fields("namespaces", strings.Join(term.Namespaces, ","), "namespaceSelector", namespaces(term.NamespaceSelector),
+			Selector: formatSelector(term.LabelSelector, term.MatchLabelKeys, term.MismatchLabelKeys), Weight: weight,
+			Besides: formatFields("namespaces", strings.Join(term.Namespaces, ","), "namespaceSelector", formatNamespaces(term.NamespaceSelector),
 				"matchLabelKeys", strings.Join(term.MatchLabelKeys, ","), "mismatchLabelKeys", strings.Join(term.MismatchLabelKeys, ",")),
 		}})
 	}
@@ -159,30 +159,30 @@ func podTerms(kind Kind, affinity *v1.PodAffinity) []place {
 }
 
 // nodeTerms returns the rules of node affinity.
-func nodeTerms(affinity *v1.NodeAffinity) []place {
+func nodeTerms(affinity *v1.NodeAffinity) []indexedRule {
 	if affinity == nil {
 		return nil
 	}
-	var all []place
+	var all []indexedRule
 	path := "affinity." + string(NodeAffinity) + "."
 	if hard := affinity.RequiredDuringSchedulingIgnoredDuringExecution; hard != nil {
 		var terms []string
 		for i := range hard.NodeSelectorTerms {
-			terms = append(terms, nodeSelector(&hard.NodeSelectorTerms[i]))
+			terms = append(terms, formatNodeSelector(&hard.NodeSelectorTerms[i]))
 		}
-		all = append(all, place{Rule: Rule{Path: path + required, Kind: NodeAffinity, Hard: true, Selector: strings.Join(terms, " or ")}})
+		all = append(all, indexedRule{Rule: Rule{Path: path + required, Kind: NodeAffinity, Hard: true, Selector: strings.Join(terms, " or ")}})
 	}
 	for i := range affinity.PreferredDuringSchedulingIgnoredDuringExecution {
 		term := &affinity.PreferredDuringSchedulingIgnoredDuringExecution[i]
-		all = append(all, place{index: i, Rule: Rule{
-			Path: fmt.Sprintf("%s%s[%d]", path, preferred, i), Kind: NodeAffinity, Selector: nodeSelector(&term.Preference), Weight: term.Weight,
+		all = append(all, indexedRule{index: i, Rule: Rule{
+			Path: fmt.Sprintf("%s%s[%d]", path, preferred, i), Kind: NodeAffinity, Selector: formatNodeSelector(&term.Preference), Weight: term.Weight,
 		}})
 	}
 	return all
 }
 
-// selector formats a label selector without the requirements that the API server merged into it; see cluster.MergeLabelKeys.
-func selector(s *metav1.LabelSelector, match, mismatch []string) string {
+// formatSelector formats a label selector without the requirements that the API server merged into it; see cluster.MergeLabelKeys.
+func formatSelector(s *metav1.LabelSelector, match, mismatch []string) string {
 	if s != nil && len(match)+len(mismatch) > 0 {
 		s = s.DeepCopy()
 		s.MatchExpressions = slices.DeleteFunc(s.MatchExpressions, func(r metav1.LabelSelectorRequirement) bool {
@@ -193,16 +193,16 @@ func selector(s *metav1.LabelSelector, match, mismatch []string) string {
 	return metav1.FormatLabelSelector(s)
 }
 
-// namespaces formats a namespace selector; it is "" for nil, which selects no namespaces.
-func namespaces(selector *metav1.LabelSelector) string {
+// formatNamespaces formats a namespace selector; it is "" for nil, which selects no namespaces.
+func formatNamespaces(selector *metav1.LabelSelector) string {
 	if selector == nil {
 		return ""
 	}
 	return metav1.FormatLabelSelector(selector)
 }
 
-// fields formats pairs of names and values, and skips empty values.
-func fields(pairs ...string) string {
+// formatFields formats pairs of names and values, and skips empty values.
+func formatFields(pairs ...string) string {
 	var given []string
 	for pair := range slices.Chunk(pairs, 2) {
 		if pair[1] != "" {
@@ -212,8 +212,8 @@ func fields(pairs ...string) string {
 	return strings.Join(given, ", ")
 }
 
-// nodeSelector formats the requirements of a term.
-func nodeSelector(term *v1.NodeSelectorTerm) string {
+// formatNodeSelector formats the requirements of a term.
+func formatNodeSelector(term *v1.NodeSelectorTerm) string {
 	var parts []string
 	for _, r := range slices.Concat(term.MatchExpressions, term.MatchFields) {
 		operator := selection.Operator(strings.ToLower(string(r.Operator)))

@@ -65,7 +65,7 @@ func TestOf(t *testing.T) {
 		{Path: "topologySpreadConstraints[0]", Kind: Spread, Hard: true, TopologyKey: "zone", Selector: "app=web", MaxSkew: 1, MinDomains: 2},
 		{Path: "topologySpreadConstraints[1]", Kind: Spread, TopologyKey: "host", Selector: "app=web", MaxSkew: 3},
 	}
-	got := Of(specOf(t, everything))
+	got := List(specOf(t, everything))
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("rules (-want +got):\n%s", diff)
 	}
@@ -84,7 +84,7 @@ func TestOf(t *testing.T) {
 	if diff := cmp.Diff(wantWords, words); diff != "" {
 		t.Errorf("words (-want +got):\n%s", diff)
 	}
-	if rules := Of(&v1.PodSpec{Affinity: &v1.Affinity{NodeAffinity: &v1.NodeAffinity{}}}); rules != nil {
+	if rules := List(&v1.PodSpec{Affinity: &v1.Affinity{NodeAffinity: &v1.NodeAffinity{}}}); rules != nil {
 		t.Errorf("a spec without rules has %v", rules)
 	}
 }
@@ -93,16 +93,16 @@ func TestOf(t *testing.T) {
 func TestWithout(t *testing.T) {
 	words := func(spec *v1.PodSpec) []string {
 		var all []string
-		for _, r := range Of(spec) {
+		for _, r := range List(spec) {
 			all = append(all, r.String())
 		}
 		return all
 	}
 	spec := specOf(t, everything)
-	rules := Of(spec)
+	rules := List(spec)
 	for i, r := range rules {
 		got, all := spec.DeepCopy(), words(spec)
-		if !Without(got, r) {
+		if !Remove(got, r) {
 			t.Errorf("%s is not found", r.Path)
 		}
 		if diff := cmp.Diff(append(all[:i:i], all[i+1:]...), words(got)); diff != "" {
@@ -111,7 +111,7 @@ func TestWithout(t *testing.T) {
 	}
 	// Removing the last rule leaves a spec that looks as if it never had one.
 	for _, r := range rules {
-		if !Without(spec, Of(spec)[0]) {
+		if !Remove(spec, List(spec)[0]) {
 			t.Errorf("%s is not found", r)
 		}
 	}
@@ -130,11 +130,11 @@ func TestARuleOfAPodIsTheTemplates(t *testing.T) {
     {key: hash, operator: In, values: [abc]}, {key: tenant, operator: NotIn, values: [me]}]}}]}},
   topologySpreadConstraints: [{maxSkew: 1, topologyKey: zone, whenUnsatisfiable: DoNotSchedule, matchLabelKeys: [hash],
     labelSelector: {matchLabels: {app: web}, matchExpressions: [{key: hash, operator: In, values: [abc]}]}}]}`
-	if diff := cmp.Diff(Of(specOf(t, template)), Of(specOf(t, pod))); diff != "" {
+	if diff := cmp.Diff(List(specOf(t, template)), List(specOf(t, pod))); diff != "" {
 		t.Errorf("rules (-template +pod):\n%s", diff)
 	}
-	for _, r := range Of(specOf(t, pod)) {
-		if !Without(specOf(t, template), r) {
+	for _, r := range List(specOf(t, pod)) {
+		if !Remove(specOf(t, template), r) {
 			t.Errorf("%s of the pod is not found in the template", r)
 		}
 	}
@@ -146,7 +146,7 @@ func TestWhatIsTheSameRule(t *testing.T) {
 		return specOf(t, `{affinity: {podAntiAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [
   {weight: `+weight+`, podAffinityTerm: {topologyKey: `+key+`, labelSelector: {matchLabels: {app: `+app+`}}}}]}}}`)
 	}
-	r := Of(term("100", "zone", "web"))[0]
+	r := List(term("100", "zone", "web"))[0]
 	for name, c := range map[string]struct {
 		spec *v1.PodSpec
 		want bool
@@ -158,7 +158,7 @@ func TestWhatIsTheSameRule(t *testing.T) {
 		"no rule":        {&v1.PodSpec{}, false},
 	} {
 		before := c.spec.DeepCopy()
-		if got := Without(c.spec, r); got != c.want {
+		if got := Remove(c.spec, r); got != c.want {
 			t.Errorf("%s: found is %t", name, got)
 		}
 		if !c.want {
@@ -171,16 +171,16 @@ func TestWhatIsTheSameRule(t *testing.T) {
 
 func TestWithWeight(t *testing.T) {
 	spec := specOf(t, everything)
-	for i, r := range Of(spec) {
+	for i, r := range List(spec) {
 		got := spec.DeepCopy()
-		want := Of(spec)
+		want := List(spec)
 		if r.Weight > 0 {
 			want[i].Weight = 42
 		}
-		if WithWeight(got, r, 42) != (r.Weight > 0) {
+		if SetWeight(got, r, 42) != (r.Weight > 0) {
 			t.Errorf("%s: has a weight: %t", r, r.Weight == 0)
 		}
-		if diff := cmp.Diff(want, Of(got)); diff != "" {
+		if diff := cmp.Diff(want, List(got)); diff != "" {
 			t.Errorf("weight of %s (-want +got):\n%s", r, diff)
 		}
 	}
@@ -230,7 +230,7 @@ func TestSoften(t *testing.T) {
 		if c.soft == "" {
 			want = spec.DeepCopy()
 		}
-		if got := Soften(spec, Of(spec)[0]); got != (c.soft != "") {
+		if got := soften(spec, List(spec)[0]); got != (c.soft != "") {
 			t.Errorf("%s: softened is %t", name, got)
 		}
 		if diff := cmp.Diff(want, spec); diff != "" {
@@ -246,13 +246,13 @@ func TestWithWeightOfTheSecond(t *testing.T) {
     {weight: 1, preference: {matchExpressions: [{key: disk, operator: Exists}]}}, {weight: 2, preference: {matchExpressions: [{key: gpu, operator: Exists}]}}]},
   podAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [
     {weight: 3, podAffinityTerm: {topologyKey: zone}}, {weight: 4, podAffinityTerm: {topologyKey: host}}]}}}`)
-	for _, r := range Of(spec) {
-		if r.Weight%2 == 0 && !WithWeight(spec, r, 10*r.Weight) {
+	for _, r := range List(spec) {
+		if r.Weight%2 == 0 && !SetWeight(spec, r, 10*r.Weight) {
 			t.Errorf("%s is not found", r)
 		}
 	}
 	var got []int32
-	for _, r := range Of(spec) {
+	for _, r := range List(spec) {
 		got = append(got, r.Weight)
 	}
 	if diff := cmp.Diff([]int32{3, 40, 1, 20}, got); diff != "" {

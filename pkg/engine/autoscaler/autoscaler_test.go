@@ -85,7 +85,7 @@ func TestEstimate(t *testing.T) {
 func BenchmarkEstimate(b *testing.B) {
 	a, pods := newAutoscaler(b, sched.Ties{}, "--max-nodes-per-scaleup=0"), benchmarkPods(1)
 	for b.Loop() {
-		a.Return(autoscaler.Mark{})
+		a.Resume(autoscaler.Mark{})
 		decision, err := a.Loop(context.Background(), &cluster.State{Now: cluster.Epoch}, groups("g"), pods)
 		if err != nil {
 			b.Fatal(err)
@@ -110,7 +110,7 @@ func TestTies(t *testing.T) {
 				t.Fatal(err)
 			}
 			picks = append(picks, decision.Picked)
-			a.Return(autoscaler.Mark{})
+			a.Resume(autoscaler.Mark{})
 		}
 		if picks[0] != picks[1] {
 			t.Errorf("seed %d takes group %s, then %s", seed, picks[0], picks[1])

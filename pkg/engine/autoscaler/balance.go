@@ -10,16 +10,16 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// similar returns the other groups whose nodes are similar to the group's, and onto which all pods fit that fit onto the group. See
+// similarGroups returns the other groups whose nodes are similar to the group's, and onto which all pods fit that fit onto the group. See
 // https://github.com/kubernetes-sigs/cluster-autoscaler/blob/33c3f97bf2749b1385d9223f1f8856fe345011f7/pkg/processors/nodegroupset/compare_nodegroups.go.
-func (x *expansion) similar(group *Group) []*Group {
+func (x *expansion) similarGroups(group *Group) []*Group {
 	if !x.options.BalanceSimilarNodeGroups || len(x.fitting[group.Name]) == 0 {
 		return nil
 	}
 	var similar []*Group
 	for _, other := range x.groups {
 		fitting, valid := x.fitting[other.Name]
-		if other == group || !valid || !x.healthy(other) || !x.alike(x.made[group.Name], x.made[other.Name]) {
+		if other == group || !valid || !x.healthy(other) || !x.similarTemplates(x.groupTemplates[group.Name], x.groupTemplates[other.Name]) {
 			continue
 		}
 		lacks := func(pods *podGroup) bool { return !slices.Contains(fitting, pods) }
@@ -36,8 +36,8 @@ var ignoredLabels = []string{
 	"beta.kubernetes.io/fluentd-ds-ready", "kops.k8s.io/instancegroup",
 }
 
-// alike reports whether nodes made from the two templates are similar: in size, in free resources and in labels.
-func (x *expansion) alike(a, b *template) bool {
+// similarTemplates reports whether nodes made from the two templates are similar: in size, in free resources and in labels.
+func (x *expansion) similarTemplates(a, b *template) bool {
 	if labels := x.options.BalancingLabels; labels != nil {
 		return !slices.ContainsFunc(labels, func(key string) bool {
 			value, has := a.node.Labels[key]
@@ -52,18 +52,18 @@ func (x *expansion) alike(a, b *template) bool {
 		})
 		return kept
 	}
-	return cluster.SimilarSize(a.node, b.node) && cluster.SimilarResources(a.free(), b.free()) && maps.Equal(essential(a.node.Labels), essential(b.node.Labels))
+	return cluster.SimilarSize(a.node, b.node) && cluster.SimilarResources(a.freeResources(), b.freeResources()) && maps.Equal(essential(a.node.Labels), essential(b.node.Labels))
 }
 
-// free returns the node's allocatable resources minus the requests of the node's own pods. It covers CPU, memory, ephemeral storage, and
+// freeResources returns the node's allocatable resources minus the requests of the node's own pods. It covers CPU, memory, ephemeral storage, and
 // what these pods request.
-func (t *template) free() v1.ResourceList {
+func (t *template) freeResources() v1.ResourceList {
 	free := v1.ResourceList{}
 	for _, name := range []v1.ResourceName{v1.ResourceCPU, v1.ResourceMemory, v1.ResourceEphemeralStorage} {
 		free[name] = t.node.Status.Allocatable[name].DeepCopy()
 	}
 	for _, pod := range t.pods {
-		for name, quantity := range requests(pod) {
+		for name, quantity := range podRequests(pod) {
 			left, has := free[name]
 			if !has {
 				left = t.node.Status.Allocatable[name].DeepCopy()
@@ -75,10 +75,10 @@ func (t *template) free() v1.ResourceList {
 	return free
 }
 
-// balance divides new nodes among the groups, so that their sizes become equal from below. Sizes 1, 2 and 5 with 4 new nodes become 4, 3
+// balanceNodes divides new nodes among the groups, so that their sizes become equal from below. Sizes 1, 2 and 5 with 4 new nodes become 4, 3
 // and 5: the smallest group grows first, and the next one joins when both have the same size. A group at its maximum drops out. See
 // https://github.com/kubernetes-sigs/cluster-autoscaler/blob/33c3f97bf2749b1385d9223f1f8856fe345011f7/pkg/processors/nodegroupset/balancing_processor.go.
-func balance(groups []*Group, nodes int) []Resize {
+func balanceNodes(groups []*Group, nodes int) []Resize {
 	var shares []Resize
 	room := 0
 	for _, group := range groups {

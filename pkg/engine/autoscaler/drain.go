@@ -25,43 +25,45 @@ const (
 	ignored                // the pod does not matter
 )
 
-// blocked is a pod that keeps its node, and the reason.
-type blocked struct {
+// blockingPod is a pod that keeps its node, and the reason.
+type blockingPod struct {
 	pod *v1.Pod
 	why string
 }
 
 const safeToEvict = "cluster-autoscaler.kubernetes.io/safe-to-evict"
 
-// rules say whether a pod keeps its node. The first rule with an answer decides. See the folders of
+// drainRules say whether a pod keeps its node. The first rule with an answer decides. See the folders of
 // https://github.com/kubernetes-sigs/cluster-autoscaler/blob/33c3f97bf2749b1385d9223f1f8856fe345011f7/pkg/simulator/drainability/rules.
-var rules = []func(*drain, *v1.Pod) (outcome, string){
-	func(_ *drain, pod *v1.Pod) (outcome, string) { return given(isMirror(pod), ignored, "") },
-	func(d *drain, pod *v1.Pod) (outcome, string) { return given(longTerminating(pod, d.now), ignored, "") },
-	(*drain).replicas,
-	func(_ *drain, pod *v1.Pod) (outcome, string) { return given(ofDaemonSet(pod), moves, "") },
-	func(_ *drain, pod *v1.Pod) (outcome, string) {
-		return given(pod.Annotations[safeToEvict] == "true", moves, "")
+var drainRules = []func(*drain, *v1.Pod) (outcome, string){
+	func(_ *drain, pod *v1.Pod) (outcome, string) { return outcomeIf(isMirror(pod), ignored, "") },
+	func(d *drain, pod *v1.Pod) (outcome, string) {
+		return outcomeIf(isLongTerminating(pod, d.now), ignored, "")
 	},
-	func(_ *drain, pod *v1.Pod) (outcome, string) { return given(ended(pod), moves, "") },
+	(*drain).judgeReplicaCount,
+	func(_ *drain, pod *v1.Pod) (outcome, string) { return outcomeIf(isDaemonSetPod(pod), moves, "") },
 	func(_ *drain, pod *v1.Pod) (outcome, string) {
-		return given(pod.Annotations[safeToEvict] == "on-completion", waits, "")
+		return outcomeIf(pod.Annotations[safeToEvict] == "true", moves, "")
 	},
-	(*drain).replicated,
-	(*drain).system,
+	func(_ *drain, pod *v1.Pod) (outcome, string) { return outcomeIf(hasEnded(pod), moves, "") },
 	func(_ *drain, pod *v1.Pod) (outcome, string) {
-		return given(pod.Annotations[safeToEvict] == "false", blocks, "NotSafeToEvictAnnotation")
+		return outcomeIf(pod.Annotations[safeToEvict] == "on-completion", waits, "")
+	},
+	(*drain).judgeReplicated,
+	(*drain).judgeSystemPod,
+	func(_ *drain, pod *v1.Pod) (outcome, string) {
+		return outcomeIf(pod.Annotations[safeToEvict] == "false", blocks, "NotSafeToEvictAnnotation")
 	},
 	func(d *drain, pod *v1.Pod) (outcome, string) {
-		return given(d.options.SkipLocalStorage && storesLocally(pod), blocks, "LocalStorageRequested")
+		return outcomeIf(d.options.SkipLocalStorage && hasLocalStorage(pod), blocks, "LocalStorageRequested")
 	},
 	func(d *drain, pod *v1.Pod) (outcome, string) {
-		return given(slices.ContainsFunc(d.budgetsOf(pod), func(b *budget) bool { return b.left < 1 }), blocks, "NotEnoughPdb")
+		return outcomeIf(slices.ContainsFunc(d.budgetsOf(pod), func(b *budget) bool { return b.left < 1 }), blocks, "NotEnoughPdb")
 	},
 }
 
-// given returns the outcome if the condition holds; otherwise the next rule decides.
-func given(is bool, then outcome, why string) (outcome, string) {
+// outcomeIf returns the outcome if the condition holds; otherwise the next rule decides.
+func outcomeIf(is bool, then outcome, why string) (outcome, string) {
 	if is {
 		return then, why
 	}
@@ -73,11 +75,11 @@ type drain struct {
 	options *Options
 	now     time.Time
 	budgets []*budget
-	owners  map[owner]*int32 // replicas by workload, nil replicas for kinds without a minimum; with a nil map the rule about workloads is off
+	owners  map[workloadKey]*int32 // replicas by workload, nil replicas for kinds without a minimum; with a nil map the rule about workloads is off
 }
 
-// owner names a workload.
-type owner struct {
+// workloadKey names a workload.
+type workloadKey struct {
 	kind string
 	types.NamespacedName
 }
@@ -91,14 +93,14 @@ type budget struct {
 
 // newDrain returns a drain that knows the cluster's budgets and workloads.
 func (l *loop) newDrain() *drain {
-	d := &drain{options: &l.options, now: l.now, owners: map[owner]*int32{}}
+	d := &drain{options: &l.options, now: l.now, owners: map[workloadKey]*int32{}}
 	for _, pdb := range l.state.PodDisruptionBudgets {
 		if selector, err := metav1.LabelSelectorAsSelector(pdb.Spec.Selector); err == nil {
 			d.budgets = append(d.budgets, &budget{pdb.Namespace, selector, pdb.Status.DisruptionsAllowed})
 		}
 	}
 	know := func(kind string, obj metav1.Object, replicas *int32) {
-		d.owners[owner{kind, cluster.NameOf(obj)}] = replicas
+		d.owners[workloadKey{kind, cluster.NameOf(obj)}] = replicas
 	}
 	for _, rc := range l.state.ReplicationControllers {
 		know("ReplicationController", rc, rc.Spec.Replicas)
@@ -133,8 +135,8 @@ func (b *budget) covers(pod *v1.Pod) bool {
 	return b.namespace == pod.Namespace && b.selector.Matches(labels.Set(pod.Labels))
 }
 
-// risky takes the disruptions of the pods from their budgets, and reports whether a budget does not allow all of them at once.
-func (d *drain) risky(pods []*v1.Pod) (risky bool) {
+// takeDisruptions takes the disruptions of the pods from their budgets, and reports whether a budget does not allow all of them at once.
+func (d *drain) takeDisruptions(pods []*v1.Pod) (risky bool) {
 	for _, b := range d.budgets {
 		before := b.left
 		for _, pod := range pods {
@@ -147,24 +149,24 @@ func (d *drain) risky(pods []*v1.Pod) (risky bool) {
 	return risky
 }
 
-// split returns the pods that must move, the pods that the node waits for, and the first pod that blocks the removal, if one does.
-func (d *drain) split(pods []*v1.Pod) (move, wait []*v1.Pod, block *blocked) {
+// splitPods returns the pods that must move, the pods that the node waits for, and the first pod that blocks the removal, if one does.
+func (d *drain) splitPods(pods []*v1.Pod) (move, wait []*v1.Pod, block *blockingPod) {
 	for _, pod := range pods {
-		switch said, why := d.ask(pod); {
+		switch said, why := d.judgePod(pod); {
 		case said == blocks:
-			return move, wait, &blocked{pod, why}
+			return move, wait, &blockingPod{pod, why}
 		case said == waits:
 			wait = append(wait, pod)
-		case said != ignored && !ofDaemonSet(pod):
+		case said != ignored && !isDaemonSetPod(pod):
 			move = append(move, pod)
 		}
 	}
 	return move, wait, nil
 }
 
-// ask returns the outcome of the first rule that decides about the pod, and its reason.
-func (d *drain) ask(pod *v1.Pod) (outcome, string) {
-	for _, rule := range rules {
+// judgePod returns the outcome of the first rule that decides about the pod, and its reason.
+func (d *drain) judgePod(pod *v1.Pod) (outcome, string) {
+	for _, rule := range drainRules {
 		if said, why := rule(d, pod); said != unknown {
 			return said, why
 		}
@@ -172,8 +174,8 @@ func (d *drain) ask(pod *v1.Pod) (outcome, string) {
 	return unknown, ""
 }
 
-// replicas is the rule that a pod's workload must exist and have enough replicas.
-func (d *drain) replicas(pod *v1.Pod) (outcome, string) {
+// judgeReplicaCount is the rule that a pod's workload must exist and have enough replicas.
+func (d *drain) judgeReplicaCount(pod *v1.Pod) (outcome, string) {
 	by := metav1.GetControllerOfNoCopy(pod)
 	if by == nil || d.owners == nil || !d.options.SkipCustomControllerPods {
 		return unknown, ""
@@ -181,31 +183,31 @@ func (d *drain) replicas(pod *v1.Pod) (outcome, string) {
 	group, _, _ := strings.Cut(by.APIVersion, "/")
 	switch kind := by.Kind; {
 	case kind == "ReplicationController":
-	case ofDaemonSet(pod), kind == "StatefulSet":
+	case isDaemonSetPod(pod), kind == "StatefulSet":
 		if group != "apps" || kind != "DaemonSet" && kind != "StatefulSet" {
 			return unknown, ""
 		}
 	case kind != "Job" && kind != "ReplicaSet":
 		return unknown, ""
 	}
-	replicas, found := d.owners[owner{by.Kind, types.NamespacedName{Namespace: pod.Namespace, Name: by.Name}}]
+	replicas, found := d.owners[workloadKey{by.Kind, types.NamespacedName{Namespace: pod.Namespace, Name: by.Name}}]
 	if !found {
 		return blocks, "ControllerNotFound"
 	}
-	return given(replicas != nil && int(*replicas) < d.options.MinReplicaCount, blocks, "MinReplicasReached")
+	return outcomeIf(replicas != nil && int(*replicas) < d.options.MinReplicaCount, blocks, "MinReplicasReached")
 }
 
-// replicated is the rule that a controller must replace the pod.
-func (d *drain) replicated(pod *v1.Pod) (outcome, string) {
+// judgeReplicated is the rule that a controller must replace the pod.
+func (d *drain) judgeReplicated(pod *v1.Pod) (outcome, string) {
 	by := metav1.GetControllerOfNoCopy(pod)
 	known := by != nil && (!d.options.SkipCustomControllerPods ||
 		slices.Contains([]string{"ReplicationController", "Job", "ReplicaSet", "StatefulSet"}, by.Kind))
-	return given(!known, blocks, "NotReplicated")
+	return outcomeIf(!known, blocks, "NotReplicated")
 }
 
-// system is the rule that a pod in kube-system without a budget blocks until it is --blocking-system-pod-distruption-timeout old, and can
+// judgeSystemPod is the rule that a pod in kube-system without a budget blocks until it is --blocking-system-pod-distruption-timeout old, and can
 // then move.
-func (d *drain) system(pod *v1.Pod) (outcome, string) {
+func (d *drain) judgeSystemPod(pod *v1.Pod) (outcome, string) {
 	if !d.options.SkipSystemPods || pod.Namespace != metav1.NamespaceSystem || len(d.budgetsOf(pod)) > 0 {
 		return unknown, ""
 	}
@@ -215,8 +217,8 @@ func (d *drain) system(pod *v1.Pod) (outcome, string) {
 	return blocks, "UnmovableKubeSystemPod"
 }
 
-// longTerminating reports whether the pod's grace period ended more than half a minute ago.
-func longTerminating(pod *v1.Pod, now time.Time) bool {
+// isLongTerminating reports whether the pod's grace period ended more than half a minute ago.
+func isLongTerminating(pod *v1.Pod, now time.Time) bool {
 	if pod.DeletionTimestamp == nil {
 		return false
 	}
@@ -224,13 +226,13 @@ func longTerminating(pod *v1.Pod, now time.Time) bool {
 	return pod.DeletionTimestamp.Add(time.Duration(grace)*time.Second + 30*time.Second).Before(now)
 }
 
-// ended reports whether the pod has failed, or has succeeded and will not be restarted.
-func ended(pod *v1.Pod) bool {
+// hasEnded reports whether the pod has failed, or has succeeded and will not be restarted.
+func hasEnded(pod *v1.Pod) bool {
 	return pod.Status.Phase == v1.PodFailed || pod.Status.Phase == v1.PodSucceeded && cluster.RunsOnce(pod)
 }
 
-// storesLocally reports whether the pod has a volume on its node's disk that no annotation declares safe to lose.
-func storesLocally(pod *v1.Pod) bool {
+// hasLocalStorage reports whether the pod has a volume on its node's disk that no annotation declares safe to lose.
+func hasLocalStorage(pod *v1.Pod) bool {
 	safe := strings.Split(pod.Annotations["cluster-autoscaler.kubernetes.io/safe-to-evict-local-volumes"], ",")
 	return slices.ContainsFunc(pod.Spec.Volumes, func(volume v1.Volume) bool {
 		local := volume.HostPath != nil || volume.EmptyDir != nil && volume.EmptyDir.Medium != v1.StorageMediumMemory

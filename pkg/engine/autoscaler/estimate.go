@@ -11,23 +11,25 @@ import (
 	"github.com/faultline/faultline/pkg/engine/sched"
 )
 
-// Held are pods for which an estimate ends although it may add nodes: the first of the pods does not fit onto another new node, for the
+// HeldPods are pods for which an estimate ends although it may add nodes: the first of the pods does not fit onto another new node, for the
 // reasons.
-type Held struct {
+type HeldPods struct {
 	Pods    []*v1.Pod
 	Reasons []string
 }
 
-// estimate returns how many new nodes of the template the pods would use, up to the limit, the pods that fit then, and the pods that do not
+// estimateNodes returns how many new nodes of the template the pods would use, up to the limit, the pods that fit then, and the pods that do not
 // although the limit allows more nodes. Groups of pods come by size, the largest first. Each pod goes onto the first new node with room,
 // otherwise onto the newest node, otherwise onto another new one. See
 // https://github.com/kubernetes-sigs/cluster-autoscaler/blob/33c3f97bf2749b1385d9223f1f8856fe345011f7/pkg/estimator/binpacking_estimator.go.
-func (l *loop) estimate(groups []*podGroup, made *template, limit int) (nodes int, fit []*v1.Pod, held []Held) {
+func (l *loop) estimateNodes(groups []*podGroup, made *template, limit int) (nodes int, fit []*v1.Pod, held []HeldPods) {
 	l.snapshot.Fork()
 	defer l.snapshot.Revert()
-	e := &estimate{loop: l, made: made, limit: limit, added: map[string]bool{}, used: map[string]bool{}}
+	e := &packing{loop: l, made: made, limit: limit, added: map[string]bool{}, used: map[string]bool{}}
 	groups = slices.Clone(groups)
-	slices.SortStableFunc(groups, func(a, b *podGroup) int { return cmp.Compare(share(b.pods[0], made.node), share(a.pods[0], made.node)) })
+	slices.SortStableFunc(groups, func(a, b *podGroup) int {
+		return cmp.Compare(requestedShare(b.pods[0], made.node), requestedShare(a.pods[0], made.node))
+	})
 	for _, group := range groups {
 		pods := group.pods
 		for len(pods) > 0 {
@@ -35,52 +37,52 @@ func (l *loop) estimate(groups []*podGroup, made *template, limit int) (nodes in
 			if node == "" {
 				break
 			}
-			e.take(pods[0], node)
+			e.addPod(pods[0], node)
 			pods = pods[1:]
 		}
 		if !e.full {
-			e.onNew(pods)
+			e.packOntoNewNodes(pods)
 		}
 	}
 	return len(e.used), e.fit, e.held
 }
 
-// estimate is the state of an estimate in progress.
-type estimate struct {
+// packing is the state of an estimate in progress.
+type packing struct {
 	*loop
 	made        *template
 	limit       int
 	newest      string
 	added, used map[string]bool // nodes; used may also have an existing node
 	fit         []*v1.Pod
-	held        []Held
+	held        []HeldPods
 	full        bool // no more nodes may be added
 }
 
-// take notes that the pod fits onto the node.
-func (e *estimate) take(pod *v1.Pod, node string) {
+// addPod notes that the pod fits onto the node.
+func (e *packing) addPod(pod *v1.Pod, node string) {
 	e.used[node] = true
 	e.fit = append(e.fit, pod)
 }
 
-// onNew puts the pods onto the newest node, and onto further new nodes, until a pod does not fit onto an empty one.
-func (e *estimate) onNew(pods []*v1.Pod) {
+// packOntoNewNodes puts the pods onto the newest node, and onto further new nodes, until a pod does not fit onto an empty one.
+func (e *packing) packOntoNewNodes(pods []*v1.Pod) {
 	for i, pod := range pods {
 		if e.newest != "" {
 			reasons, placed := e.snapshot.Place(pod, e.newest)
 			if placed {
-				e.take(pod, e.newest)
+				e.addPod(pod, e.newest)
 				continue
 			}
-			if spreadOverHosts(pod) && slices.Contains(reasons, sched.TooSkewed) {
+			if isSpreadOverHosts(pod) && slices.Contains(reasons, sched.TooSkewed) {
 				// Another node may have fewer pods, even an existing one.
 				if node := e.snapshot.Find(pod, func(name string) bool { return name != e.newest }); node != "" {
-					e.take(pod, node)
+					e.addPod(pod, node)
 					continue
 				}
 			}
 			if !e.used[e.newest] {
-				e.held = append(e.held, Held{pods[i:], reasons})
+				e.held = append(e.held, HeldPods{pods[i:], reasons})
 				return
 			}
 		}
@@ -90,23 +92,23 @@ func (e *estimate) onNew(pods []*v1.Pod) {
 		}
 		e.newest = e.made.node.Name + "-e-" + strconv.Itoa(len(e.added))
 		e.added[e.newest] = true
-		node, own := e.made.fresh(e.newest)
+		node, own := e.made.newNode(e.newest)
 		e.snapshot.AddNode(node, own...)
 		if reasons, placed := e.snapshot.Place(pod, e.newest); !placed {
-			e.held = append(e.held, Held{pods[i:], reasons})
+			e.held = append(e.held, HeldPods{pods[i:], reasons})
 			return
 		}
-		e.take(pod, e.newest)
+		e.addPod(pod, e.newest)
 	}
 }
 
-func spreadOverHosts(pod *v1.Pod) bool {
+func isSpreadOverHosts(pod *v1.Pod) bool {
 	return slices.ContainsFunc(pod.Spec.TopologySpreadConstraints, func(c v1.TopologySpreadConstraint) bool { return c.TopologyKey == v1.LabelHostname })
 }
 
-// share returns the pod's share of the node's CPU plus its share of the node's memory.
-func share(pod *v1.Pod, node *v1.Node) float64 {
-	asked, has := requests(pod), node.Status.Allocatable
+// requestedShare returns the pod's share of the node's CPU plus its share of the node's memory.
+func requestedShare(pod *v1.Pod, node *v1.Node) float64 {
+	asked, has := podRequests(pod), node.Status.Allocatable
 	score := 0.0
 	if cpu := has.Cpu().MilliValue(); cpu > 0 {
 		score += float64(asked.Cpu().MilliValue()) / float64(cpu)
@@ -117,7 +119,7 @@ func share(pod *v1.Pod, node *v1.Node) float64 {
 	return score
 }
 
-// requests returns the pod's requests.
-func requests(pod *v1.Pod) v1.ResourceList {
+// podRequests returns the pod's requests.
+func podRequests(pod *v1.Pod) v1.ResourceList {
 	return resource.PodRequests(pod, resource.PodResourcesOptions{UseStatusResources: true})
 }

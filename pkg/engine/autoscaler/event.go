@@ -16,13 +16,13 @@ type Event struct {
 	Node string
 }
 
-// event appends an event about the autoscaler's status.
-func (l *loop) event(reason, format string, args ...any) {
+// addEvent appends an event about the autoscaler's status.
+func (l *loop) addEvent(reason, format string, args ...any) {
 	l.decision.Events = append(l.decision.Events, Event{Reason: reason, Message: fmt.Sprintf(format, args...)})
 }
 
-func (l *loop) maxNodesReached() {
-	l.event("MaxNodesTotalReached", "Max total nodes in cluster reached: %d", l.options.MaxNodesTotal)
+func (l *loop) addMaxNodesEvent() {
+	l.addEvent("MaxNodesTotalReached", "Max total nodes in cluster reached: %d", l.options.MaxNodesTotal)
 }
 
 // String returns the autoscaler's text, such as "{spot 3->5 (max: 10)}".
@@ -30,19 +30,19 @@ func (r Resize) String() string {
 	return fmt.Sprintf("{%s %d->%d (max: %d)}", r.Group, r.From, r.To, r.Max)
 }
 
-// eventsOfPods reports the new sizes of groups, the pods that they help, and the pods that no group helps. If groups grow, the autoscaler
+// addPodEvents reports the new sizes of groups, the pods that they help, and the pods that no group helps. If groups grow, the autoscaler
 // does not report pods that no group helps. See
 // https://github.com/kubernetes-sigs/cluster-autoscaler/blob/33c3f97bf2749b1385d9223f1f8856fe345011f7/pkg/processors/status/eventing_scale_up_processor.go.
-func (l *loop) eventsOfPods() {
+func (l *loop) addPodEvents() {
 	d := l.decision
 	for _, share := range d.Plan {
-		l.event("ScaledUpGroup", "Scale-up: setting group %s size to %d instead of %d (max: %d)", share.Group, share.To, share.From, share.Max)
-		l.event("ScaledUpGroup", "Scale-up: group %s size set to %d instead of %d (max: %d)", share.Group, share.To, share.From, share.Max)
+		l.addEvent("ScaledUpGroup", "Scale-up: setting group %s size to %d instead of %d (max: %d)", share.Group, share.To, share.From, share.Max)
+		l.addEvent("ScaledUpGroup", "Scale-up: group %s size set to %d instead of %d (max: %d)", share.Group, share.To, share.From, share.Max)
 	}
 	if d.ScaleUp != ScaleUpSuccessful && d.ScaleUp != ScaleUpError {
 		for _, refused := range d.Refused {
 			d.Events = append(d.Events, Event{Reason: "NotTriggerScaleUp", Pod: refused.Pod,
-				Message: "pod didn't trigger scale-up: " + refused.reasons(d.ScaleUp)})
+				Message: "pod didn't trigger scale-up: " + refused.describeReasons(d.ScaleUp)})
 		}
 	}
 	if len(d.Plan) > 0 {
@@ -52,8 +52,8 @@ func (l *loop) eventsOfPods() {
 	}
 }
 
-// reasons counts each reason over the groups, sorted by text. The autoscaler prints them in any order.
-func (r Refused) reasons(result Result) string {
+// describeReasons counts each reason over the groups, sorted by text. The autoscaler prints them in any order.
+func (r RefusedPod) describeReasons(result Result) string {
 	if result == ScaleUpLimited {
 		return "max total nodes in cluster reached"
 	}

@@ -23,30 +23,32 @@ func (h hints) clone() hints { return hints{cloned(h.current), cloned(h.old)} }
 // age forgets the hints that were not used since the last call.
 func (h *hints) age() { h.old, h.current = h.current, map[string]string{} }
 
-// of returns the key of the pod's hint, and the hinted node; "" if there is none.
-func (h *hints) of(pod *v1.Pod) (key, node string) {
+// lookUp returns the key of the pod's hint, and the hinted node; "" if there is none.
+func (h *hints) lookUp(pod *v1.Pod) (key, node string) {
 	key = cmp.Or(string(pod.UID), cluster.NameOf(pod).String())
 	return key, cmp.Or(h.current[key], h.old[key])
 }
 
-func byPriority(a, b *v1.Pod) int { return cmp.Compare(corev1.PodPriority(b), corev1.PodPriority(a)) }
+func comparePriority(a, b *v1.Pod) int {
+	return cmp.Compare(corev1.PodPriority(b), corev1.PodPriority(a))
+}
 
-// tryPods puts each pod onto an acceptable node that it fits: the node of its hint, otherwise the first that Find returns. It calls placed
+// placePods puts each pod onto an acceptable node that it fits: the node of its hint, otherwise the first that Find returns. It calls placed
 // for each placed pod, and returns the others. With stop it may end at the first pod that fits nowhere. Pods of higher priority come first;
 // within a priority, pods that still fit onto the node of their hint come first. See
 // https://github.com/kubernetes-sigs/cluster-autoscaler/blob/33c3f97bf2749b1385d9223f1f8856fe345011f7/pkg/simulator/scheduling/hinting_simulator.go.
-func (l *loop) tryPods(pods []*v1.Pod, hints *hints, acceptable func(node string) bool, stop bool, placed func(*v1.Pod, string)) []*v1.Pod {
+func (l *loop) placePods(pods []*v1.Pod, hints *hints, acceptable func(node string) bool, stop bool, placed func(*v1.Pod, string)) []*v1.Pod {
 	priorities := map[int32][]*v1.Pod{}
 	for _, pod := range pods {
 		priorities[corev1.PodPriority(pod)] = append(priorities[corev1.PodPriority(pod)], pod)
 	}
 	unplaced := map[*v1.Pod]bool{}
-	refused := newKinds()
+	refused := newPodKinds()
 	for _, priority := range slices.Backward(slices.Sorted(maps.Keys(priorities))) {
 		var others []*v1.Pod
 		for _, pod := range priorities[priority] {
-			key, node := hints.of(pod)
-			if node == "" || l.snapshot.Node(node) == nil || !acceptable(node) || !l.place(pod, node) {
+			key, node := hints.lookUp(pod)
+			if node == "" || l.snapshot.Node(node) == nil || !acceptable(node) || !l.tryPlace(pod, node) {
 				others = append(others, pod)
 				continue
 			}
@@ -56,13 +58,13 @@ func (l *loop) tryPods(pods []*v1.Pod, hints *hints, acceptable func(node string
 		for i, pod := range others {
 			if !refused.has(pod) {
 				if node := l.snapshot.Find(pod, acceptable); node != "" {
-					key, _ := hints.of(pod)
+					key, _ := hints.lookUp(pod)
 					hints.current[key] = node
 					placed(pod, node)
 					continue
 				}
-				if !ofDaemonSet(pod) {
-					refused.add(pod)
+				if !isDaemonSetPod(pod) {
+					refused.addRepresentative(pod)
 				}
 			}
 			unplaced[pod] = true
@@ -77,46 +79,46 @@ func (l *loop) tryPods(pods []*v1.Pod, hints *hints, acceptable func(node string
 	return slices.DeleteFunc(slices.Clone(pods), func(pod *v1.Pod) bool { return !unplaced[pod] })
 }
 
-// place puts the pod onto the node if it fits.
-func (l *loop) place(pod *v1.Pod, node string) bool {
+// tryPlace puts the pod onto the node if it fits.
+func (l *loop) tryPlace(pod *v1.Pod, node string) bool {
 	_, placed := l.snapshot.Place(pod, node)
 	return placed
 }
 
-// kinds has pods by the UID of their controller. A pod stands for all pods of that controller with the same labels and essentially the same
+// podKinds has pods by the UID of their controller. A pod stands for all pods of that controller with the same labels and essentially the same
 // spec. The autoscaler keeps ten pods for each controller.
-type kinds map[types.UID][]*v1.Pod
+type podKinds map[types.UID][]*v1.Pod
 
-const maxKinds = 10
+const maxKindsPerController = 10
 
-func newKinds() kinds { return kinds{} }
+func newPodKinds() podKinds { return podKinds{} }
 
-// add lets the pod stand for others, if it has a controller.
-func (k kinds) add(pod *v1.Pod) {
-	if by := metav1.GetControllerOfNoCopy(pod); by != nil && len(k[by.UID]) < maxKinds {
+// addRepresentative lets the pod stand for others, if it has a controller.
+func (k podKinds) addRepresentative(pod *v1.Pod) {
+	if by := metav1.GetControllerOfNoCopy(pod); by != nil && len(k[by.UID]) < maxKindsPerController {
 		k[by.UID] = append(k[by.UID], pod)
 	}
 }
 
-func (k kinds) has(pod *v1.Pod) bool { return k.of(pod) != nil }
+func (k podKinds) has(pod *v1.Pod) bool { return k.representative(pod) != nil }
 
-// of returns the pod that stands for this one; nil if there is none.
-func (k kinds) of(pod *v1.Pod) *v1.Pod {
+// representative returns the pod that stands for this one; nil if there is none.
+func (k podKinds) representative(pod *v1.Pod) *v1.Pod {
 	by := metav1.GetControllerOfNoCopy(pod)
 	if by == nil {
 		return nil
 	}
 	for _, one := range k[by.UID] {
 		if maps.Equal(one.Labels, pod.Labels) &&
-			(memo.Identical(&one.Spec, &pod.Spec) || equality.Semantic.DeepEqual(essential(one.Spec), essential(pod.Spec))) {
+			(memo.Identical(&one.Spec, &pod.Spec) || equality.Semantic.DeepEqual(placementSpec(one.Spec), placementSpec(pod.Spec))) {
 			return one
 		}
 	}
 	return nil
 }
 
-// essential returns the spec without fields that do not matter to placement: host name, environment variables, projected volumes.
-func essential(spec v1.PodSpec) v1.PodSpec {
+// placementSpec returns the spec without fields that do not matter to placement: host name, environment variables, projected volumes.
+func placementSpec(spec v1.PodSpec) v1.PodSpec {
 	spec.Hostname = ""
 	projected := map[string]bool{}
 	spec.Volumes = slices.DeleteFunc(slices.Clone(spec.Volumes), func(volume v1.Volume) bool {

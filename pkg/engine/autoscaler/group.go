@@ -19,14 +19,14 @@ type Group struct {
 	Template *v1.Node
 }
 
-// counts counts the nodes of a group or of the cluster by state.
-type counts struct {
+// nodeCounts counts the nodes of a group or of the cluster by state.
+type nodeCounts struct {
 	registered, ready, unready, suspended int
 	starting                              []string // not ready yet
 }
 
-// request is a scale-up whose nodes have not all come yet.
-type request struct {
+// scaleUpRequest is a scale-up whose nodes have not all come yet.
+type scaleUpRequest struct {
 	increase int
 	until    time.Time // when the scale-up counts as failed
 }
@@ -68,16 +68,16 @@ func readiness(node *v1.Node) (ready bool, since time.Time) {
 	return ready, since
 }
 
-// count counts the nodes of each group and of the cluster. See updateReadinessStats in
+// countNodes counts the nodes of each group and of the cluster. See updateReadinessStats in
 // https://github.com/kubernetes-sigs/cluster-autoscaler/blob/33c3f97bf2749b1385d9223f1f8856fe345011f7/pkg/clusterstate/clusterstate.go;
 // the following functions are from that file, too.
-func (l *loop) count() {
-	l.counts = map[string]*counts{}
+func (l *loop) countNodes() {
+	l.counts = map[string]*nodeCounts{}
 	for _, node := range l.nodes {
-		in := []*counts{&l.total}
+		in := []*nodeCounts{&l.total}
 		if group := l.groupOf[node.Name]; group != nil {
 			if l.counts[group.Name] == nil {
-				l.counts[group.Name] = &counts{}
+				l.counts[group.Name] = &nodeCounts{}
 			}
 			in = append(in, l.counts[group.Name])
 		}
@@ -105,7 +105,7 @@ func (l *loop) count() {
 // has had too few nodes for --max-node-provision-time, it lowers the group's target, and reports that the loop must end.
 func (l *loop) settleRequests() (ends bool) {
 	for _, group := range l.groups {
-		if asked, found := l.memory.requests[group.Name]; found && (l.coming(group) <= 0 || asked.until.Before(l.now)) {
+		if asked, found := l.memory.requests[group.Name]; found && (l.missingNodes(group) <= 0 || asked.until.Before(l.now)) {
 			delete(l.memory.requests, group.Name)
 		}
 	}
@@ -128,29 +128,29 @@ func (l *loop) settleRequests() (ends bool) {
 	return ends
 }
 
-// coming returns how many nodes the group lacks.
-func (l *loop) coming(group *Group) int {
-	c := l.countsOf(group)
+// missingNodes returns how many nodes the group lacks.
+func (l *loop) missingNodes(group *Group) int {
+	c := l.countsOfGroup(group)
 	return group.Target - c.ready - c.unready - c.suspended
 }
 
-func (l *loop) countsOf(group *Group) counts {
+func (l *loop) countsOfGroup(group *Group) nodeCounts {
 	if c := l.counts[group.Name]; c != nil {
 		return *c
 	}
-	return counts{}
+	return nodeCounts{}
 }
 
-// upcoming returns how many of the nodes that the autoscaler asked for the group still lacks.
-func (l *loop) upcoming(group *Group) int {
+// upcomingNodes returns how many of the nodes that the autoscaler asked for the group still lacks.
+func (l *loop) upcomingNodes(group *Group) int {
 	if _, asked := l.memory.requests[group.Name]; !asked {
 		return 0
 	}
-	return max(l.coming(group), 0)
+	return max(l.missingNodes(group), 0)
 }
 
-// tooMany reports whether more of the nodes are unready than the autoscaler accepts.
-func (l *loop) tooMany(unready, of int) bool {
+// tooManyUnready reports whether more of the nodes are unready than the autoscaler accepts.
+func (l *loop) tooManyUnready(unready, of int) bool {
 	return unready > l.options.OkTotalUnreadyCount && float64(unready) > l.options.MaxTotalUnreadyPercentage/100*float64(of)
 }
 
@@ -161,5 +161,5 @@ func (l *loop) healthy(group *Group) bool {
 	if c == nil {
 		return group.Target == 0 || least == 0
 	}
-	return !l.tooMany(least-c.ready-c.suspended, c.ready+c.unready+len(c.starting)+c.suspended)
+	return !l.tooManyUnready(least-c.ready-c.suspended, c.ready+c.unready+len(c.starting)+c.suspended)
 }

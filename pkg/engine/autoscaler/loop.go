@@ -28,17 +28,17 @@ type Autoscaler struct {
 type memory struct {
 	loops     uint64
 	templates map[string]*template // of groups that have had a ready node, by group
-	requests  map[string]request
+	requests  map[string]scaleUpRequest
 	drifts    map[string]drift
-	fits      hints // where pods without a node fitted
-	moves     hints // where pods of removed nodes fitted
+	podHints  hints // where pods without a node fitted
+	moveHints hints // where pods of removed nodes fitted
 	last      int   // index of the node at which the last search ended; see sched.Snapshot
 
 	unneeded                map[string]time.Time // since when a node has not been needed
 	unremovable             map[string]time.Time // until when the autoscaler does not look at a node again
 	lastScaleUp, lastDelete time.Time
-	latest                  time.Time     // when the last loop looked for unneeded nodes
-	interval                time.Duration // shortest time between two such loops
+	lastLook                time.Time     // when the last loop looked for unneeded nodes
+	shortestInterval        time.Duration // shortest time between two such loops
 	conditions              map[string]condition
 }
 
@@ -50,7 +50,7 @@ func New(config *sched.Config, options Options, ties sched.Ties) (*Autoscaler, e
 		return nil, err
 	}
 	a := &Autoscaler{options: options, Ties: ties, snapshot: snapshot}
-	a.Return(Mark{})
+	a.Resume(Mark{})
 	return a, nil
 }
 
@@ -66,10 +66,10 @@ func (a *Autoscaler) Mark() Mark {
 	return Mark{&kept}
 }
 
-// Return sets the autoscaler's memory to that of the mark.
-func (a *Autoscaler) Return(to Mark) {
+// Resume sets the autoscaler's memory to that of the mark.
+func (a *Autoscaler) Resume(to Mark) {
 	if to.memory == nil {
-		to.memory = &memory{interval: max(a.options.UnneededTime, 1)}
+		to.memory = &memory{shortestInterval: max(a.options.UnneededTime, 1)}
 	}
 	a.memory = to.memory.clone()
 }
@@ -77,7 +77,7 @@ func (a *Autoscaler) Return(to Mark) {
 func (m memory) clone() memory {
 	m.templates, m.requests, m.drifts = cloned(m.templates), cloned(m.requests), cloned(m.drifts)
 	m.unneeded, m.unremovable, m.conditions = cloned(m.unneeded), cloned(m.unremovable), cloned(m.conditions)
-	m.fits, m.moves = m.fits.clone(), m.moves.clone()
+	m.podHints, m.moveHints = m.podHints.clone(), m.moveHints.clone()
 	return m
 }
 
@@ -107,7 +107,7 @@ type Decision struct {
 	// Helped are the pods for which the groups grow. Await are the pods that another group could help later. Refused are the pods that no
 	// group can help.
 	Helped, Await []*v1.Pod
-	Refused       []Refused
+	Refused       []RefusedPod
 
 	ScaleDown   Result
 	Candidates  []string // in the order of the autoscaler's search
@@ -124,8 +124,8 @@ type Decision struct {
 	Again time.Time
 }
 
-// interval is the time from one loop to the next: --scan-interval.
-const interval = 10 * time.Second
+// scanInterval is the time from one loop to the next: --scan-interval.
+const scanInterval = 10 * time.Second
 
 // Result is how a scale-up or a scale-down ended.
 type Result string
@@ -153,9 +153,9 @@ type Resize struct {
 	Max      int
 }
 
-// Refused is a pod that no group can help. Rejected has, by group, the filters' reasons against a new node. Skipped has, by group, why the
+// RefusedPod is a pod that no group can help. Rejected has, by group, the filters' reasons against a new node. Skipped has, by group, why the
 // group was not tried.
-type Refused struct {
+type RefusedPod struct {
 	Pod               *v1.Pod
 	Rejected, Skipped map[string][]string
 }
@@ -163,17 +163,17 @@ type Refused struct {
 // loop is one pass of the autoscaler's main loop.
 type loop struct {
 	*Autoscaler
-	state    *cluster.State
-	now      time.Time
-	nodes    []*v1.Node // registered nodes, without those that are still starting
-	groups   []*Group
-	groupOf  map[string]*Group // by name of the node
-	counts   map[string]*counts
-	total    counts
-	made     map[string]*template
-	decision *Decision
-	random   *rand.Rand // nil: the first choice is taken
-	paused   bool       // no node is removed in this loop
+	state          *cluster.State
+	now            time.Time
+	nodes          []*v1.Node // registered nodes, without those that are still starting
+	groups         []*Group
+	groupOf        map[string]*Group // by name of the node
+	counts         map[string]*nodeCounts
+	total          nodeCounts
+	groupTemplates map[string]*template
+	decision       *Decision
+	random         *rand.Rand // nil: the first choice is taken
+	paused         bool       // no node is removed in this loop
 }
 
 // Loop decides about the state. Pods are the pods that the scheduler could not place. Loop does not change groups. If the context ends, it
@@ -197,16 +197,16 @@ func (a *Autoscaler) Loop(ctx context.Context, state *cluster.State, groups []Gr
 		}
 	}
 	a.snapshot.Last = a.memory.last
-	if err := a.snapshot.Fill(ctx, state, l.nodes, l.onNodes()); err != nil {
+	if err := a.snapshot.Fill(ctx, state, l.nodes, l.podsOnNodes()); err != nil {
 		return nil, err
 	}
-	l.made = l.templates()
-	l.count()
-	l.run(pods)
+	l.groupTemplates = l.makeTemplates()
+	l.countNodes()
+	l.runOnce(pods)
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	l.decision.Again = l.again(pods)
+	l.decision.Again = l.nextLoopTime(pods)
 	l.decision.Status, l.decision.Targets = l.status(), map[string]int{}
 	for _, group := range l.groups {
 		l.decision.Targets[group.Name] = group.Target
@@ -215,33 +215,33 @@ func (a *Autoscaler) Loop(ctx context.Context, state *cluster.State, groups []Gr
 	return l.decision, nil
 }
 
-// run makes the decisions of the loop, in upstream's order.
-func (l *loop) run(pods []*v1.Pod) {
+// runOnce makes the decisions of the loop, in upstream's order.
+func (l *loop) runOnce(pods []*v1.Pod) {
 	ends := l.settleRequests()
-	if l.tooMany(l.total.unready, len(l.nodes)) {
+	if l.tooManyUnready(l.total.unready, len(l.nodes)) {
 		clear(l.memory.unneeded)
-		l.event("ClusterUnhealthy", "Cluster is unhealthy")
+		l.addEvent("ClusterUnhealthy", "Cluster is unhealthy")
 		return
 	}
 	if ends {
 		return
 	}
-	l.expectNodes()
+	l.addUpcomingNodes()
 	help := l.askingPods(pods)
 	if l.shouldScaleUp(help) {
 		l.scaleUp(help)
 	}
-	l.eventsOfPods()
+	l.addPodEvents()
 	if l.options.ScaleDown {
 		l.scaleDown()
 	}
 }
 
-// onNodes returns the pods that occupy a node: those that have one or are nominated to one. Expendable pods do not count.
-func (l *loop) onNodes() []*v1.Pod {
+// podsOnNodes returns the pods that occupy a node: those that have one or are nominated to one. Expendable pods do not count.
+func (l *loop) podsOnNodes() []*v1.Pod {
 	var running []*v1.Pod
 	for _, pod := range l.state.Pods {
-		if !cluster.Terminal(pod) && !l.expendable(pod) && (pod.Spec.NodeName != "" || pod.Status.NominatedNodeName != "" && pod.DeletionTimestamp == nil) {
+		if !cluster.IsTerminal(pod) && !l.expendable(pod) && (pod.Spec.NodeName != "" || pod.Status.NominatedNodeName != "" && pod.DeletionTimestamp == nil) {
 			running = append(running, pod)
 		}
 	}
@@ -253,20 +253,20 @@ func (l *loop) expendable(pod *v1.Pod) bool {
 	return pod.Spec.Priority != nil && int(*pod.Spec.Priority) < l.options.ExpendablePodsPriorityCutoff
 }
 
-// expectNodes adds upcoming nodes to the snapshot as if they were ready, and removes nodes that are still starting.
-func (l *loop) expectNodes() {
+// addUpcomingNodes adds upcoming nodes to the snapshot as if they were ready, and removes nodes that are still starting.
+func (l *loop) addUpcomingNodes() {
 	for _, group := range l.groups {
-		n, made := l.upcoming(group), l.made[group.Name]
+		n, made := l.upcomingNodes(group), l.groupTemplates[group.Name]
 		if n == 0 {
 			continue
 		}
 		for i := range n {
 			if made != nil {
-				node, pods := made.fresh(made.node.Name + "-upcoming-" + strconv.Itoa(i))
+				node, pods := made.newNode(made.node.Name + "-upcoming-" + strconv.Itoa(i))
 				l.snapshot.AddNode(node, pods...)
 			}
 		}
-		for _, name := range l.countsOf(group).starting {
+		for _, name := range l.countsOfGroup(group).starting {
 			l.snapshot.RemoveNode(name)
 			l.nodes = slices.DeleteFunc(l.nodes, func(node *v1.Node) bool { return node.Name == name })
 		}
@@ -276,19 +276,21 @@ func (l *loop) expectNodes() {
 // askingPods returns the pods that fit onto no current or upcoming node, and that are old enough to ask for one.
 func (l *loop) askingPods(pods []*v1.Pod) []*v1.Pod {
 	pods = slices.DeleteFunc(slices.Clone(pods), l.expendable)
-	slices.SortStableFunc(pods, byPriority)
-	unplaced := l.tryPods(pods, &l.memory.fits, func(string) bool { return true }, false, func(pod *v1.Pod, node string) {
+	slices.SortStableFunc(pods, comparePriority)
+	unplaced := l.placePods(pods, &l.memory.podHints, func(string) bool { return true }, false, func(pod *v1.Pod, node string) {
 		l.decision.Fit[pod] = node
 	})
-	l.memory.fits.age()
-	return slices.DeleteFunc(unplaced, func(pod *v1.Pod) bool { return ofDaemonSet(pod) || l.young(pod) })
+	l.memory.podHints.age()
+	return slices.DeleteFunc(unplaced, func(pod *v1.Pod) bool { return isDaemonSetPod(pod) || l.isYoung(pod) })
 }
 
-// young reports whether the pod must wait before it asks for a node.
-func (l *loop) young(pod *v1.Pod) bool { return l.now.Sub(pod.CreationTimestamp.Time) <= l.delay(pod) }
+// isYoung reports whether the pod must wait before it asks for a node.
+func (l *loop) isYoung(pod *v1.Pod) bool {
+	return l.now.Sub(pod.CreationTimestamp.Time) <= l.scaleUpDelay(pod)
+}
 
-// delay returns how long the pod must exist before it asks for a node.
-func (l *loop) delay(pod *v1.Pod) time.Duration {
+// scaleUpDelay returns how long the pod must exist before it asks for a node.
+func (l *loop) scaleUpDelay(pod *v1.Pod) time.Duration {
 	own, err := time.ParseDuration(pod.Annotations["cluster-autoscaler.kubernetes.io/pod-scale-up-delay"])
 	if err != nil {
 		own = 0
@@ -296,11 +298,11 @@ func (l *loop) delay(pod *v1.Pod) time.Duration {
 	return max(own, l.options.NewPodScaleUpDelay)
 }
 
-// again returns when time alone changes a decision: a pod becomes old enough, or a node has not been needed for long enough.
-func (l *loop) again(pods []*v1.Pod) time.Time {
+// nextLoopTime returns when time alone changes a decision: a pod becomes old enough, or a node has not been needed for long enough.
+func (l *loop) nextLoopTime(pods []*v1.Pod) time.Time {
 	d := l.decision
 	if d.ScaleUp == ScaleUpSuccessful || d.ScaleUp == ScaleUpInCooldown || len(d.Deleted) > 0 {
-		return l.now.Add(interval)
+		return l.now.Add(scanInterval)
 	}
 	var first, recheck time.Time
 	at := func(t time.Time) {
@@ -309,8 +311,8 @@ func (l *loop) again(pods []*v1.Pod) time.Time {
 		}
 	}
 	for _, pod := range pods {
-		if l.young(pod) {
-			at(pod.CreationTimestamp.Add(l.delay(pod) + time.Second))
+		if l.isYoung(pod) {
+			at(pod.CreationTimestamp.Add(l.scaleUpDelay(pod) + time.Second))
 		}
 	}
 	for _, name := range d.Unneeded {
@@ -350,9 +352,9 @@ func (l *loop) shouldScaleUp(help []*v1.Pod) bool {
 		l.decision.ScaleUp = ScaleUpNotNeeded
 	case l.options.MaxNodesTotal > 0 && ready >= l.options.MaxNodesTotal:
 		l.decision.ScaleUp = ScaleUpLimited
-		l.maxNodesReached()
+		l.addMaxNodesEvent()
 		for _, pod := range help {
-			l.decision.Refused = append(l.decision.Refused, Refused{Pod: pod})
+			l.decision.Refused = append(l.decision.Refused, RefusedPod{Pod: pod})
 		}
 	case !slices.ContainsFunc(help, func(pod *v1.Pod) bool { return !pod.CreationTimestamp.Add(settle).After(l.now) }):
 		l.decision.ScaleUp, l.paused = ScaleUpInCooldown, true

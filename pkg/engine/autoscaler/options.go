@@ -131,8 +131,8 @@ func rangeVar(fs *flag.FlagSet, to *Range, name string, whole Range, unit int64)
 	})
 }
 
-// Priorities compiles the patterns of the expander priority: regular expressions for names of groups, by priority.
-func Priorities(written map[int][]string) (map[int][]*regexp.Regexp, error) {
+// CompilePriorities compiles the patterns of the expander priority: regular expressions for names of groups, by priority.
+func CompilePriorities(written map[int][]string) (map[int][]*regexp.Regexp, error) {
 	priorities := map[int][]*regexp.Regexp{}
 	for priority, patterns := range written {
 		for _, pattern := range patterns {

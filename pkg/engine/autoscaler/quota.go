@@ -25,7 +25,7 @@ func (l *loop) newQuota(nodes []*v1.Node, minima bool) *quota {
 		if group := l.groupOf[node.Name]; group != nil {
 			name = group.Name
 		}
-		for i, amount := range q.amount(name, node) {
+		for i, amount := range q.nodeAmount(name, node) {
 			used[i] += amount
 		}
 	}
@@ -38,8 +38,8 @@ func (l *loop) newQuota(nodes []*v1.Node, minima bool) *quota {
 	return q
 }
 
-// amount returns the cores and the bytes of memory of a node.
-func (q *quota) amount(group string, node *v1.Node) [2]int64 {
+// nodeAmount returns the cores and the bytes of memory of a node.
+func (q *quota) nodeAmount(group string, node *v1.Node) [2]int64 {
 	if known, found := q.ofGroup[group]; found && group != "" {
 		return known
 	}
@@ -52,11 +52,11 @@ func (q *quota) amount(group string, node *v1.Node) [2]int64 {
 	return amount
 }
 
-// check returns how many of the nodes the quota allows, and the reason if it does not allow all.
-func (q *quota) check(group string, node *v1.Node, nodes int) (allowed int, why []string) {
+// countAllowed returns how many of the nodes the quota allows, and the reason if it does not allow all.
+func (q *quota) countAllowed(group string, node *v1.Node, nodes int) (allowed int, why []string) {
 	allowed = nodes
 	var exceeded []string
-	for i, amount := range q.amount(group, node) {
+	for i, amount := range q.nodeAmount(group, node) {
 		if amount > 0 && q.left[i] < amount*int64(nodes) {
 			allowed = min(allowed, int(q.left[i]/amount))
 			exceeded = append(exceeded, string(quotaResources[i]))
@@ -70,8 +70,8 @@ func (q *quota) check(group string, node *v1.Node, nodes int) (allowed int, why 
 
 // take takes as many of the nodes as the quota allows from the quota, and returns their number.
 func (q *quota) take(group string, node *v1.Node, nodes int) int {
-	allowed, _ := q.check(group, node, nodes)
-	for i, amount := range q.amount(group, node) {
+	allowed, _ := q.countAllowed(group, node, nodes)
+	for i, amount := range q.nodeAmount(group, node) {
 		q.left[i] = max(q.left[i]-amount*int64(allowed), 0)
 	}
 	return allowed

@@ -30,8 +30,8 @@ type Removal struct {
 // Utilization is the share of a node's CPU and memory that its pods request.
 type Utilization struct{ CPU, Memory float64 }
 
-// whole returns the larger share, and its resource.
-func (u Utilization) whole() (float64, v1.ResourceName) {
+// largerShare returns the larger share, and its resource.
+func (u Utilization) largerShare() (float64, v1.ResourceName) {
 	if u.CPU > u.Memory {
 		return u.CPU, v1.ResourceCPU
 	}
@@ -40,7 +40,7 @@ func (u Utilization) whole() (float64, v1.ResourceName) {
 
 // String returns the autoscaler's text. GPUs and devices, which are 0 in it, are not supported here.
 func (u Utilization) String() string {
-	share, of := u.whole()
+	share, of := u.largerShare()
 	return fmt.Sprintf("{%v %v 0 0 %s %v}", u.CPU, u.Memory, of, share)
 }
 
@@ -50,8 +50,8 @@ func (u Utilization) String() string {
 func (l *loop) scaleDown() {
 	d := l.decision
 	d.Unremovable, d.Utilization = map[string]Unremovable{}, map[string]Utilization{}
-	candidates := l.candidates()
-	unneeded := l.unneeded(candidates)
+	candidates := l.findCandidates()
+	unneeded := l.findUnneeded(candidates)
 	after := func(t time.Time, delay time.Duration) bool { return !t.IsZero() && t.Add(delay).After(l.now) }
 	switch {
 	case l.paused || after(l.memory.lastScaleUp, l.options.DelayAfterAdd) || after(l.memory.lastDelete, l.options.DelayAfterDelete):
@@ -59,20 +59,20 @@ func (l *loop) scaleDown() {
 	case len(candidates) == 0:
 		d.ScaleDown = ScaleDownNoCandidates
 	default:
-		d.Removable = l.removable(unneeded)
-		d.Deleted = l.crop(d.Removable)
+		d.Removable = l.findRemovable(unneeded)
+		d.Deleted = l.limitDeletions(d.Removable)
 		d.ScaleDown = ScaleDownNoNodeDeleted
 		if len(d.Deleted) > 0 {
 			d.ScaleDown = ScaleDownNodeDeleteStarted
 			l.memory.lastDelete = l.now
-			l.eventsOfNodes()
+			l.addNodeEvents()
 		}
 	}
 }
 
-// candidates returns the nodes of groups that are above their minimum. Empty nodes come first; among equals, nodes that were not needed in
+// findCandidates returns the nodes of groups that are above their minimum. Empty nodes come first; among equals, nodes that were not needed in
 // the last loop do.
-func (l *loop) candidates() []string {
+func (l *loop) findCandidates() []string {
 	var names []string
 	rank := map[string]int{}
 	for _, node := range l.nodes {
@@ -81,7 +81,7 @@ func (l *loop) candidates() []string {
 			continue
 		}
 		names = append(names, node.Name)
-		move, wait, block := (&drain{options: &l.options, now: l.now}).split(l.snapshot.Pods(node.Name))
+		move, wait, block := (&drain{options: &l.options, now: l.now}).splitPods(l.snapshot.Pods(node.Name))
 		empty := block == nil && len(move) == 0
 		_, before := l.memory.unneeded[node.Name]
 		for i, late := range []bool{!before, empty && len(wait) > 0, !empty} {
@@ -95,14 +95,14 @@ func (l *loop) candidates() []string {
 	return names
 }
 
-// unneeded returns the candidates whose pods fit elsewhere. For each candidate, the unneeded ones before it are already gone.
-func (l *loop) unneeded(candidates []string) []Removal {
-	l.lookedAt()
+// findUnneeded returns the candidates whose pods fit elsewhere. For each candidate, the unneeded ones before it are already gone.
+func (l *loop) findUnneeded(candidates []string) []Removal {
+	l.updateInterval()
 	l.snapshot.Fork()
 	defer l.snapshot.Revert()
 	maps.DeleteFunc(l.memory.unremovable, func(name string, until time.Time) bool { return l.snapshot.Node(name) == nil || !until.After(l.now) })
 	candidates = slices.DeleteFunc(slices.Clone(candidates), func(name string) bool {
-		reason := l.ineligible(name)
+		reason := l.ineligibleReason(name)
 		if reason != "" {
 			l.decision.Unremovable[name] = Unremovable{Reason: reason}
 		}
@@ -119,52 +119,52 @@ func (l *loop) unneeded(candidates []string) []Removal {
 		if len(unneeded) >= limit {
 			break
 		}
-		move, wait, block := drain.split(l.snapshot.Pods(name))
+		move, wait, block := drain.splitPods(l.snapshot.Pods(name))
 		switch {
 		case block != nil:
-			l.keep(name, Unremovable{"BlockedByPod", block.pod, block.why})
+			l.markUnremovable(name, Unremovable{"BlockedByPod", block.pod, block.why})
 			continue
 		case !l.fitElsewhere(name, move, destinations):
-			l.keep(name, Unremovable{Reason: "NoPlaceToMovePods"})
+			l.markUnremovable(name, Unremovable{Reason: "NoPlaceToMovePods"})
 			continue
 		}
 		delete(destinations, name)
-		unneeded = append(unneeded, Removal{Node: name, Pods: move, Risky: drain.risky(move), waits: len(wait) > 0})
+		unneeded = append(unneeded, Removal{Node: name, Pods: move, Risky: drain.takeDisruptions(move), waits: len(wait) > 0})
 		since[name] = l.now
 		if before, was := l.memory.unneeded[name]; was {
 			since[name] = before
 		}
 	}
 	l.memory.unneeded = since
-	l.memory.moves.age()
+	l.memory.moveHints.age()
 	l.decision.Unneeded = slices.Sorted(maps.Keys(since))
 	return unneeded
 }
 
-// keep notes why a node stays, and that the autoscaler does not look at it again for a while.
-func (l *loop) keep(name string, why Unremovable) {
+// markUnremovable notes why a node stays, and that the autoscaler does not look at it again for a while.
+func (l *loop) markUnremovable(name string, why Unremovable) {
 	l.decision.Unremovable[name] = why
 	l.memory.unremovable[name] = l.now.Add(l.options.RecheckTimeout)
 }
 
-// lookedAt updates the shortest time between two searches for unneeded nodes.
-func (l *loop) lookedAt() {
-	if !l.memory.latest.IsZero() {
-		l.memory.interval = min(l.memory.interval, l.now.Sub(l.memory.latest))
+// updateInterval updates the shortest time between two searches for unneeded nodes.
+func (l *loop) updateInterval() {
+	if !l.memory.lastLook.IsZero() {
+		l.memory.shortestInterval = min(l.memory.shortestInterval, l.now.Sub(l.memory.lastLook))
 	}
-	l.memory.latest = l.now
+	l.memory.lastLook = l.now
 }
 
 // unneededLimit returns how many unneeded nodes are enough: the autoscaler could not remove more before its next search. See the planner's
 // unneededNodesLimit.
 func (l *loop) unneededLimit() int {
 	n := l.options.MaxScaleDownParallelism
-	interval := max(l.memory.interval, 1)
+	interval := max(l.memory.shortestInterval, 1)
 	return min(len(l.memory.unneeded)+2*n, n*int(max(l.options.UnneededTime, interval)/interval)+n)
 }
 
-// ineligible returns why a node stays, whatever its pods are; "" if its pods decide.
-func (l *loop) ineligible(name string) string {
+// ineligibleReason returns why a node stays, whatever its pods are; "" if its pods decide.
+func (l *loop) ineligibleReason(name string) string {
 	if _, recent := l.memory.unremovable[name]; recent {
 		return "RecentlyUnremovable"
 	}
@@ -183,7 +183,7 @@ func (l *loop) ineligible(name string) string {
 		return "ScaleDownUnreadyDisabled"
 	}
 	l.decision.Utilization[name] = used
-	if share, _ := used.whole(); share > l.options.UtilizationThreshold {
+	if share, _ := used.largerShare(); share > l.options.UtilizationThreshold {
 		return "NotUnderutilized"
 	}
 	return ""
@@ -198,12 +198,12 @@ func (l *loop) utilization(node *v1.Node) (used Utilization, known bool) {
 		}
 		var asked, aside int64
 		for _, pod := range l.snapshot.Pods(node.Name) {
-			list := requests(pod)
+			list := podRequests(pod)
 			amount := list[resource]
 			switch {
-			case l.options.IgnoreDaemonSetsUtilization && ofDaemonSet(pod), l.options.IgnoreMirrorPodsUtilization && isMirror(pod):
+			case l.options.IgnoreDaemonSetsUtilization && isDaemonSetPod(pod), l.options.IgnoreMirrorPodsUtilization && isMirror(pod):
 				aside += amount.MilliValue()
-			case !longTerminating(pod, l.now):
+			case !isLongTerminating(pod, l.now):
 				asked += amount.MilliValue()
 			}
 		}
@@ -227,7 +227,7 @@ func (l *loop) fitElsewhere(name string, pods []*v1.Pod, destinations map[string
 		unbound[i] = &copied
 	}
 	acceptable := func(node string) bool { return node != name && destinations[node] }
-	if stay := l.tryPods(unbound, &l.memory.moves, acceptable, true, func(*v1.Pod, string) {}); len(stay) > 0 {
+	if stay := l.placePods(unbound, &l.memory.moveHints, acceptable, true, func(*v1.Pod, string) {}); len(stay) > 0 {
 		l.snapshot.Revert()
 		return false
 	}
@@ -236,8 +236,8 @@ func (l *loop) fitElsewhere(name string, pods []*v1.Pod, destinations map[string
 	return true
 }
 
-// removable returns the nodes that have not been needed for long enough, as far as minima allow: empty nodes first, risky ones last.
-func (l *loop) removable(unneeded []Removal) []Removal {
+// findRemovable returns the nodes that have not been needed for long enough, as far as minima allow: empty nodes first, risky ones last.
+func (l *loop) findRemovable(unneeded []Removal) []Removal {
 	if l.random != nil {
 		l.random.Shuffle(len(unneeded), func(i, j int) { unneeded[i], unneeded[j] = unneeded[j], unneeded[i] })
 	}
@@ -288,10 +288,10 @@ func (l *loop) removable(unneeded []Removal) []Removal {
 	return removable
 }
 
-// crop returns the nodes that may be deleted at once: empty nodes first, up to --max-scale-down-parallelism, then others, up to
+// limitDeletions returns the nodes that may be deleted at once: empty nodes first, up to --max-scale-down-parallelism, then others, up to
 // --max-drain-parallelism of them; each group by group. See
 // https://github.com/kubernetes-sigs/cluster-autoscaler/blob/33c3f97bf2749b1385d9223f1f8856fe345011f7/pkg/core/scaledown/budgets/budgets.go.
-func (l *loop) crop(removable []Removal) []Removal {
+func (l *loop) limitDeletions(removable []Removal) []Removal {
 	first := map[string]int{}
 	for i, removal := range removable {
 		key := fmt.Sprint(len(removal.Pods) > 0, l.groupOf[removal.Node].Name)
@@ -316,21 +316,21 @@ func (l *loop) crop(removable []Removal) []Removal {
 	return chosen
 }
 
-// eventsOfNodes reports the nodes that are removed.
-func (l *loop) eventsOfNodes() {
+// addNodeEvents reports the nodes that are removed.
+func (l *loop) addNodeEvents() {
 	for _, removal := range l.decision.Deleted {
 		l.decision.Events = append(l.decision.Events, Event{Reason: "ScaleDown", Message: "marked the node as toBeDeleted/unschedulable", Node: removal.Node})
 		if len(removal.Pods) == 0 {
-			l.event("ScaleDownEmpty", "Scale-down: removing empty node %q", removal.Node)
+			l.addEvent("ScaleDownEmpty", "Scale-down: removing empty node %q", removal.Node)
 			continue
 		}
 		var evicted []string
 		for _, pod := range l.snapshot.Pods(removal.Node) {
-			if !isMirror(pod) && !ofDaemonSet(pod) {
+			if !isMirror(pod) && !isDaemonSetPod(pod) {
 				evicted = append(evicted, pod.Name)
 			}
 		}
 		used, _ := l.utilization(l.snapshot.Node(removal.Node))
-		l.event("ScaleDown", "Scale-down: removing node %s, utilization: %v, pods to reschedule: %s", removal.Node, used, strings.Join(evicted, ","))
+		l.addEvent("ScaleDown", "Scale-down: removing node %s, utilization: %v, pods to reschedule: %s", removal.Node, used, strings.Join(evicted, ","))
 	}
 }

@@ -14,7 +14,7 @@ type Option struct {
 	Nodes int
 	Pods  []*v1.Pod
 	// Held are pods that fit onto no further node of the group until the option's nodes exist.
-	Held []Held
+	Held []HeldPods
 	// Similar are the groups that can take some of the nodes.
 	Similar []string
 }
@@ -26,21 +26,21 @@ type podGroup struct {
 	rejected map[string][]string // by group, why they do not
 }
 
-// grouped puts equal pods into groups. See
+// groupPods puts equal pods into groups. See
 // https://github.com/kubernetes-sigs/cluster-autoscaler/blob/33c3f97bf2749b1385d9223f1f8856fe345011f7/pkg/core/scaleup/equivalence/groups.go.
-func (l *loop) grouped(pods []*v1.Pod) []*podGroup {
+func (l *loop) groupPods(pods []*v1.Pod) []*podGroup {
 	var all []*podGroup
-	known, group := kinds{}, map[*v1.Pod]*podGroup{}
+	known, group := podKinds{}, map[*v1.Pod]*podGroup{}
 	for _, pod := range pods {
-		alone := metav1.GetControllerOfNoCopy(pod) == nil || ofDaemonSet(pod)
-		if one := known.of(pod); one != nil && !alone {
+		alone := metav1.GetControllerOfNoCopy(pod) == nil || isDaemonSetPod(pod)
+		if one := known.representative(pod); one != nil && !alone {
 			group[one].pods = append(group[one].pods, pod)
 			continue
 		}
 		made := &podGroup{pods: []*v1.Pod{pod}, rejected: map[string][]string{}}
 		all, group[pod] = append(all, made), made
 		if !alone {
-			known.add(pod)
+			known.addRepresentative(pod)
 		}
 	}
 	if l.random != nil {
@@ -62,38 +62,38 @@ type expansion struct {
 // scaleUp adds nodes to the group that the expanders choose, and to similar groups. See
 // https://github.com/kubernetes-sigs/cluster-autoscaler/blob/33c3f97bf2749b1385d9223f1f8856fe345011f7/pkg/core/scaleup/orchestrator/orchestrator.go.
 func (l *loop) scaleUp(help []*v1.Pod) {
-	x := &expansion{loop: l, all: l.grouped(help), nodes: l.snapshot.Nodes(), skipped: map[string][]string{}, fitting: map[string][]*podGroup{}}
+	x := &expansion{loop: l, all: l.groupPods(help), nodes: l.snapshot.Nodes(), skipped: map[string][]string{}, fitting: map[string][]*podGroup{}}
 	x.quota = l.newQuota(x.nodes, false)
 	for _, group := range x.all {
 		l.decision.Alike = append(l.decision.Alike, group.pods)
 	}
 	var valid []*Group
 	for _, group := range l.groups {
-		if why := x.skip(group); why != nil {
+		if why := x.skipReasons(group); why != nil {
 			x.skipped[group.Name] = why
 			continue
 		}
 		valid = append(valid, group)
 	}
 	for _, group := range valid {
-		x.fitting[group.Name] = x.whatFits(group, x.all)
+		x.fitting[group.Name] = x.fittingPods(group, x.all)
 	}
 	for _, group := range valid {
-		if option := x.option(group); option.Nodes > 0 && len(option.Pods) > 0 {
+		if option := x.estimateOption(group); option.Nodes > 0 && len(option.Pods) > 0 {
 			l.decision.Options = append(l.decision.Options, option)
 		}
 	}
 	if len(l.decision.Options) == 0 {
 		l.decision.ScaleUp = ScaleUpNoOptions
-		x.refuse()
+		x.recordRefused()
 		return
 	}
-	x.grow(x.best(l.decision.Options))
+	x.applyOption(x.chooseOption(l.decision.Options))
 }
 
-// skip returns why the group cannot get nodes; nil if it can.
-func (x *expansion) skip(group *Group) []string {
-	switch made := x.made[group.Name]; {
+// skipReasons returns why the group cannot get nodes; nil if it can.
+func (x *expansion) skipReasons(group *Group) []string {
+	switch made := x.groupTemplates[group.Name]; {
 	case !x.healthy(group):
 		return []string{"not ready for scale-up"}
 	case group.Target >= group.Max:
@@ -101,16 +101,16 @@ func (x *expansion) skip(group *Group) []string {
 	case made == nil:
 		return []string{"not ready for scale-up"}
 	default:
-		_, why := x.quota.check(group.Name, made.node, 1)
+		_, why := x.quota.countAllowed(group.Name, made.node, 1)
 		return why
 	}
 }
 
-// whatFits returns the groups of pods whose first pod fits onto a new node of the group.
-func (x *expansion) whatFits(group *Group, all []*podGroup) []*podGroup {
+// fittingPods returns the groups of pods whose first pod fits onto a new node of the group.
+func (x *expansion) fittingPods(group *Group, all []*podGroup) []*podGroup {
 	x.snapshot.Fork()
 	defer x.snapshot.Revert()
-	made := x.made[group.Name]
+	made := x.groupTemplates[group.Name]
 	x.snapshot.AddNode(made.node, made.pods...)
 	var fitting []*podGroup
 	for _, pods := range all {
@@ -124,14 +124,14 @@ func (x *expansion) whatFits(group *Group, all []*podGroup) []*podGroup {
 	return fitting
 }
 
-// option estimates how many new nodes of the group would help, and which pods they would help.
-func (x *expansion) option(group *Group) Option {
+// estimateOption estimates how many new nodes of the group would help, and which pods they would help.
+func (x *expansion) estimateOption(group *Group) Option {
 	option := Option{Group: group.Name}
 	if len(x.fitting[group.Name]) == 0 {
 		return option
 	}
 	room := group.Max - group.Target
-	for _, similar := range x.similar(group) {
+	for _, similar := range x.similarGroups(group) {
 		option.Similar = append(option.Similar, similar.Name)
 		room += max(similar.Max-similar.Target, 0)
 	}
@@ -142,37 +142,37 @@ func (x *expansion) option(group *Group) Option {
 	if x.options.MaxNodesTotal > 0 {
 		limit = min(limit, x.options.MaxNodesTotal-len(x.nodes))
 	}
-	option.Nodes, option.Pods, option.Held = x.estimate(x.fitting[group.Name], x.made[group.Name], limit)
+	option.Nodes, option.Pods, option.Held = x.estimateNodes(x.fitting[group.Name], x.groupTemplates[group.Name], limit)
 	return option
 }
 
-// grow carries out the option, as far as limits allow.
-func (x *expansion) grow(option Option) {
+// applyOption carries out the option, as far as limits allow.
+func (x *expansion) applyOption(option Option) {
 	d := x.decision
 	d.Picked = option.Group
-	group := x.group(option.Group)
+	group := x.findGroup(option.Group)
 	nodes := option.Nodes
 	if most := x.options.MaxNodesTotal; most > 0 && nodes+len(x.nodes) > most {
-		x.maxNodesReached()
+		x.addMaxNodesEvent()
 		if nodes = most - len(x.nodes); nodes < 1 {
 			d.ScaleUp = ScaleUpError
 			return
 		}
 	}
-	nodes, _ = x.quota.check(group.Name, x.made[group.Name].node, nodes)
+	nodes, _ = x.quota.countAllowed(group.Name, x.groupTemplates[group.Name].node, nodes)
 	targets := []*Group{group}
-	for _, similar := range x.similar(group) {
-		if _, exceeded := x.quota.check(similar.Name, x.made[similar.Name].node, 1); exceeded == nil {
+	for _, similar := range x.similarGroups(group) {
+		if _, exceeded := x.quota.countAllowed(similar.Name, x.groupTemplates[similar.Name].node, 1); exceeded == nil {
 			targets = append(targets, similar)
 		}
 	}
-	for _, share := range balance(targets, nodes) {
-		allowed := x.quota.take(share.Group, x.made[share.Group].node, share.To-share.From)
+	for _, share := range balanceNodes(targets, nodes) {
+		allowed := x.quota.take(share.Group, x.groupTemplates[share.Group].node, share.To-share.From)
 		if share.To = share.From + allowed; allowed > 0 {
 			d.Plan = append(d.Plan, share)
-			x.group(share.Group).Target = share.To
+			x.findGroup(share.Group).Target = share.To
 			asked := x.memory.requests[share.Group]
-			x.memory.requests[share.Group] = request{asked.increase + allowed, x.now.Add(x.options.MaxNodeProvisionTime)}
+			x.memory.requests[share.Group] = scaleUpRequest{asked.increase + allowed, x.now.Add(x.options.MaxNodeProvisionTime)}
 		}
 	}
 	d.ScaleUp, d.Helped = ScaleUpSuccessful, option.Pods
@@ -182,15 +182,15 @@ func (x *expansion) grow(option Option) {
 			d.Await = append(d.Await, pods.pods...)
 		}
 	}
-	x.refuse()
+	x.recordRefused()
 }
 
-func (l *loop) group(name string) *Group {
+func (l *loop) findGroup(name string) *Group {
 	return l.groups[slices.IndexFunc(l.groups, func(group *Group) bool { return group.Name == name })]
 }
 
-// refuse notes the pods that no group helps, and why.
-func (x *expansion) refuse() {
+// recordRefused notes the pods that no group helps, and why.
+func (x *expansion) recordRefused() {
 	var without []*podGroup
 	for _, pods := range x.all {
 		if !pods.fits {
@@ -199,8 +199,8 @@ func (x *expansion) refuse() {
 	}
 	if x.options.SimulateSkippedGroups {
 		for _, group := range x.groups {
-			if _, skipped := x.skipped[group.Name]; skipped && x.made[group.Name] != nil {
-				x.whatFits(group, without)
+			if _, skipped := x.skipped[group.Name]; skipped && x.groupTemplates[group.Name] != nil {
+				x.fittingPods(group, without)
 			}
 		}
 	}
@@ -213,7 +213,7 @@ func (x *expansion) refuse() {
 			}
 		}
 		for _, pod := range pods.pods {
-			x.decision.Refused = append(x.decision.Refused, Refused{pod, pods.rejected, skipped})
+			x.decision.Refused = append(x.decision.Refused, RefusedPod{pod, pods.rejected, skipped})
 		}
 	}
 }

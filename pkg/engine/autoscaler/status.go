@@ -28,26 +28,26 @@ func (l *loop) status() func() string {
 	for _, group := range l.groups {
 		healthy, up := l.healthy(group), "NoActivity"
 		switch _, asked := l.memory.requests[group.Name]; {
-		case asked && l.coming(group) > 0:
+		case asked && l.missingNodes(group) > 0:
 			up, growing = "InProgress", true
 		case !healthy:
 			up = "Unhealthy"
 		}
-		health := l.condition(group.Name+"/health", either(healthy, "Healthy", "Unhealthy"))
-		health["nodeCounts"] = l.countsOf(group).describe()
+		health := l.statusCondition(group.Name+"/health", either(healthy, "Healthy", "Unhealthy"))
+		health["nodeCounts"] = l.countsOfGroup(group).describe()
 		health["cloudProviderTarget"], health["minSize"], health["maxSize"] = group.Target, group.Min, group.Max
-		scaleUp := l.condition(group.Name+"/scaleUp", up)
+		scaleUp := l.statusCondition(group.Name+"/scaleUp", up)
 		scaleUp["backoffInfo"] = map[string]any{}
 		groups = append(groups, map[string]any{
 			"name": group.Name, "health": health, "scaleUp": scaleUp, "scaleDown": l.scaleDownCondition(group.Name, candidates[group.Name]),
 		})
 	}
-	health := l.condition("health", either(!l.tooMany(l.total.unready, l.total.registered), "Healthy", "Unhealthy"))
+	health := l.statusCondition("health", either(!l.tooManyUnready(l.total.unready, l.total.registered), "Healthy", "Unhealthy"))
 	health["nodeCounts"] = l.total.describe()
 	whole := map[string]any{
 		"time": l.now.Format("2006-01-02 15:04:05.999999999 -0700 MST"), "autoscalerStatus": "Running",
 		"clusterWide": map[string]any{
-			"health": health, "scaleUp": l.condition("scaleUp", either(growing, "InProgress", "NoActivity")), "scaleDown": l.scaleDownCondition("", all),
+			"health": health, "scaleUp": l.statusCondition("scaleUp", either(growing, "InProgress", "NoActivity")), "scaleDown": l.scaleDownCondition("", all),
 		},
 	}
 	if len(groups) > 0 {
@@ -66,8 +66,8 @@ func either(is bool, then, otherwise string) string {
 	return otherwise
 }
 
-// condition returns a condition with its times, and remembers since when it has its status.
-func (l *loop) condition(key, status string) map[string]any {
+// statusCondition returns a condition with its times, and remembers since when it has its status.
+func (l *loop) statusCondition(key, status string) map[string]any {
 	was, found := l.memory.conditions[key]
 	if !found || was.status != status {
 		was = condition{status, l.now}
@@ -77,14 +77,14 @@ func (l *loop) condition(key, status string) map[string]any {
 }
 
 func (l *loop) scaleDownCondition(group string, candidates int) map[string]any {
-	c := l.condition(group+"/scaleDown", either(candidates > 0, "CandidatesPresent", "NoCandidates"))
+	c := l.statusCondition(group+"/scaleDown", either(candidates > 0, "CandidatesPresent", "NoCandidates"))
 	if candidates > 0 {
 		c["candidates"] = candidates
 	}
 	return c
 }
 
-func (c counts) describe() map[string]any {
+func (c nodeCounts) describe() map[string]any {
 	return map[string]any{
 		"longUnregistered": 0, "unregistered": 0,
 		"registered": map[string]any{

@@ -23,10 +23,10 @@ type template struct {
 // templateLabel marks nodes that are made from templates.
 const templateLabel = "cluster-autoscaler.kubernetes.io/template-node"
 
-// templates returns the template of each group. It derives from a ready node of the group, otherwise from the last ready node that the
+// makeTemplates returns the template of each group. It derives from a ready node of the group, otherwise from the last ready node that the
 // group had, otherwise from the group's own Template, otherwise from any node of the group. See
 // https://github.com/kubernetes-sigs/cluster-autoscaler/blob/33c3f97bf2749b1385d9223f1f8856fe345011f7/pkg/processors/nodeinfosprovider/mixed_nodeinfos_processor.go.
-func (l *loop) templates() map[string]*template {
+func (l *loop) makeTemplates() map[string]*template {
 	found := map[string]*template{}
 	fromNodes := func(wanted func(*v1.Node) bool) {
 		for _, node := range l.nodes {
@@ -34,17 +34,17 @@ func (l *loop) templates() map[string]*template {
 			if group == nil || found[group.Name] != nil || !wanted(node) {
 				continue
 			}
-			found[group.Name] = l.template(group.Name, node, l.snapshot.Pods(node.Name), l.options.ForceDaemonSets)
+			found[group.Name] = l.makeTemplate(group.Name, node, l.snapshot.Pods(node.Name), l.options.ForceDaemonSets)
 		}
 	}
-	fromNodes(l.exemplary)
+	fromNodes(l.isExemplary)
 	maps.Copy(l.memory.templates, found)
 	for _, group := range l.groups {
 		switch known := l.memory.templates[group.Name]; {
 		case known != nil:
 			found[group.Name] = known
 		case group.Template != nil:
-			made := l.template(group.Name, group.Template, nil, true)
+			made := l.makeTemplate(group.Name, group.Template, nil, true)
 			for stable, old := range map[string]string{
 				v1.LabelInstanceTypeStable: v1.LabelInstanceType,
 				v1.LabelTopologyRegion:     v1.LabelFailureDomainBetaRegion,
@@ -61,25 +61,25 @@ func (l *loop) templates() map[string]*template {
 	return found
 }
 
-// exemplary reports whether new nodes of the group are expected to be like this one: it has been ready for a minute and is not cordoned.
-func (l *loop) exemplary(node *v1.Node) bool {
+// isExemplary reports whether new nodes of the group are expected to be like this one: it has been ready for a minute and is not cordoned.
+func (l *loop) isExemplary(node *v1.Node) bool {
 	ready, since := readiness(node)
 	return ready && since.Add(time.Minute).Before(l.now) && !node.Spec.Unschedulable && !hasTaint(node, toBeDeleted)
 }
 
-// template makes a group's template from a node. Pods of DaemonSets that the node lacks are added if force is set, or if they are so
+// makeTemplate makes a group's template from a node. Pods of DaemonSets that the node lacks are added if force is set, or if they are so
 // critical that they preempt others.
-func (l *loop) template(group string, from *v1.Node, pods []*v1.Pod, force bool) *template {
-	node := named(from, "template-node-for-"+group)
+func (l *loop) makeTemplate(group string, from *v1.Node, pods []*v1.Pod, force bool) *template {
+	node := copyNode(from, "template-node-for-"+group)
 	node.Labels[templateLabel] = "true"
-	node.Spec.Taints = slices.DeleteFunc(slices.Clone(node.Spec.Taints), func(taint v1.Taint) bool { return passes(taint.Key) })
+	node.Spec.Taints = slices.DeleteFunc(slices.Clone(node.Spec.Taints), func(taint v1.Taint) bool { return isTransientTaint(taint.Key) })
 	made := &template{node: node}
 	runs := map[types.UID]bool{}
 	for _, pod := range pods {
 		if pod.DeletionTimestamp != nil {
 			continue
 		}
-		if isMirror(pod) || ofDaemonSet(pod) {
+		if isMirror(pod) || isDaemonSetPod(pod) {
 			made.pods = append(made.pods, pod)
 		}
 		if by := metav1.GetControllerOfNoCopy(pod); by != nil && by.Kind == "DaemonSet" {
@@ -91,7 +91,7 @@ func (l *loop) template(group string, from *v1.Node, pods []*v1.Pod, force bool)
 			pod := daemon.NewPod(ds, node.Name)
 			pod.Name = ds.Name
 			pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(ds, appsv1.SchemeGroupVersion.WithKind("DaemonSet"))}
-			if force || critical(pod) {
+			if force || isCritical(pod) {
 				made.pods = append(made.pods, pod)
 			}
 		}
@@ -99,13 +99,13 @@ func (l *loop) template(group string, from *v1.Node, pods []*v1.Pod, force bool)
 	return made
 }
 
-func critical(pod *v1.Pod) bool {
+func isCritical(pod *v1.Pod) bool {
 	policy := pod.Spec.PreemptionPolicy
 	return pod.Spec.PriorityClassName == "system-node-critical" && (policy == nil || *policy == v1.PreemptLowerPriority)
 }
 
-// fresh returns a new node of the template, and the node's pods.
-func (t *template) fresh(name string) (*v1.Node, []*v1.Pod) {
+// newNode returns a new node of the template, and the node's pods.
+func (t *template) newNode(name string) (*v1.Node, []*v1.Pod) {
 	pods := make([]*v1.Pod, len(t.pods))
 	for i, pod := range t.pods {
 		copied := *pod
@@ -114,11 +114,11 @@ func (t *template) fresh(name string) (*v1.Node, []*v1.Pod) {
 		copied.Spec.NodeName = name
 		pods[i] = &copied
 	}
-	return named(t.node, name), pods
+	return copyNode(t.node, name), pods
 }
 
-// named returns a copy of the node with another name.
-func named(node *v1.Node, name string) *v1.Node {
+// copyNode returns a copy of the node with another name.
+func copyNode(node *v1.Node, name string) *v1.Node {
 	copied := *node
 	copied.Name, copied.UID = name, types.UID(name)
 	copied.Labels = maps.Clone(node.Labels)
@@ -134,9 +134,9 @@ const (
 // startupTaints are prefixes of taints that a node loses once it has started.
 var startupTaints = []string{"ignore-taint.cluster-autoscaler.kubernetes.io/", "startup-taint.cluster-autoscaler.kubernetes.io/"}
 
-// passes reports whether the taint describes a node's state of the moment, so that new nodes do not have it. See SanitizeTaints in
+// isTransientTaint reports whether the taint describes a node's state of the moment, so that new nodes do not have it. See SanitizeTaints in
 // https://github.com/kubernetes-sigs/cluster-autoscaler/blob/33c3f97bf2749b1385d9223f1f8856fe345011f7/pkg/utils/taints/taints.go.
-func passes(key string) bool {
+func isTransientTaint(key string) bool {
 	switch key {
 	case toBeDeleted, deletionCandidate, v1.TaintNodeNotReady, v1.TaintNodeUnreachable, v1.TaintNodeUnschedulable, v1.TaintNodeMemoryPressure,
 		v1.TaintNodeDiskPressure, v1.TaintNodeNetworkUnavailable, v1.TaintNodePIDPressure, "node.cloudprovider.kubernetes.io/uninitialized",
@@ -158,8 +158,8 @@ func isMirror(pod *v1.Pod) bool {
 	return metav1.HasAnnotation(pod.ObjectMeta, v1.MirrorPodAnnotationKey)
 }
 
-// ofDaemonSet reports whether the pod counts as a DaemonSet's pod.
-func ofDaemonSet(pod *v1.Pod) bool {
+// isDaemonSetPod reports whether the pod counts as a DaemonSet's pod.
+func isDaemonSetPod(pod *v1.Pod) bool {
 	by := metav1.GetControllerOfNoCopy(pod)
 	return by != nil && by.Kind == "DaemonSet" || pod.Annotations["cluster-autoscaler.kubernetes.io/daemonset-pod"] == "true"
 }

@@ -182,7 +182,7 @@ func newCourse(t *testing.T, w *world) *course {
 			// The autoscaler ignores priorities that it cannot parse.
 			var written map[int][]string
 			if yaml.Unmarshal([]byte(config.Data["priorities"]), &written) == nil {
-				options.Priorities, _ = autoscaler.Priorities(written)
+				options.Priorities, _ = autoscaler.CompilePriorities(written)
 			}
 			continue
 		}
@@ -230,7 +230,7 @@ func (c *course) run(more func(*course, *loop) bool) []*loop {
 	for {
 		var pending []*v1.Pod
 		for _, pod := range c.state.Pods {
-			if cluster.Waits(pod) && len(pod.Spec.SchedulingGates) == 0 && pod.Status.NominatedNodeName == "" && pod.DeletionTimestamp == nil {
+			if cluster.IsUnscheduled(pod) && len(pod.Spec.SchedulingGates) == 0 && pod.Status.NominatedNodeName == "" && pod.DeletionTimestamp == nil {
 				pending = append(pending, pod)
 			}
 		}

@@ -23,7 +23,7 @@ spec: {containers: [{name: c, image: a}]%s}
 func pod(more string) string { return strings.Replace(barePod, "%s", more, 1) }
 
 func TestApplyKeepsWhatIsTheClusters(t *testing.T) {
-	w := newWorld(t, 1, anywhere)
+	w := newWorld(t, 1, placeAnywhere)
 	w.apply(deployment("web", 3, "a", ""))
 	before := w.state.Deployments[0]
 	w.admit(decode(t, deployment("web", 5, "a", ""))...)
@@ -37,8 +37,8 @@ func TestApplyKeepsWhatIsTheClusters(t *testing.T) {
 	w.check("pods", len(w.state.Pods), 5)
 }
 
-// born returns each pod's node and creation time. A pod that was replaced has a later time.
-func (w *world) born() map[string]string {
+// nodesAndCreation returns each pod's node and creation time. A pod that was replaced has a later time.
+func (w *world) nodesAndCreation() map[string]string {
 	all := map[string]string{}
 	for _, pod := range w.state.Pods {
 		all[pod.Name] = pod.Spec.NodeName + " " + pod.CreationTimestamp.String()
@@ -46,8 +46,8 @@ func (w *world) born() map[string]string {
 	return all
 }
 
-// running returns a cluster in which each kind of workload runs, after two rollouts.
-func running(t *testing.T) *world {
+// newRunningWorld returns a cluster in which each kind of workload runs, after two rollouts.
+func newRunningWorld(t *testing.T) *world {
 	w := newWorld(t, 2, spread)
 	for _, image := range []string{"a", "b"} {
 		w.apply(deployment("web", 3, image, ""))
@@ -100,8 +100,8 @@ func TestDumpIsNotExpandedTwice(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			w := running(t)
-			before := w.born()
+			w := newRunningWorld(t)
+			before := w.nodesAndCreation()
 			var dump []cluster.Object
 			for _, obj := range w.state.Objects() {
 				if obj = test.edit(obj.DeepCopyObject().(cluster.Object)); obj != nil {
@@ -112,7 +112,7 @@ func TestDumpIsNotExpandedTwice(t *testing.T) {
 			again.state.Now = w.state.Now
 			again.admit(dump...)
 			again.settle()
-			again.check("pods", again.born(), before)
+			again.check("pods", again.nodesAndCreation(), before)
 			for _, r := range Rollouts(again.state) {
 				again.check(r.Kind, []any{r.Complete, r.Old}, []any{true, 0})
 			}
@@ -151,13 +151,13 @@ func TestDumpOfLimitsWithoutReplicaSets(t *testing.T) {
 	again := newWorld(t, 0, spread)
 	again.admit(dump...)
 	again.settle()
-	again.check("pods", again.born(), w.born())
+	again.check("pods", again.nodesAndCreation(), w.nodesAndCreation())
 }
 
 func TestDumpWithForeignHashes(t *testing.T) {
 	// A cluster of another version has other hashes than this version computes.
-	w := running(t)
-	before := w.born()
+	w := newRunningWorld(t)
+	before := w.nodesAndCreation()
 	var dump []cluster.Object
 	for _, obj := range w.state.Objects() {
 		if cluster.KindOf(obj) == "ControllerRevision" {
@@ -181,7 +181,7 @@ func TestDumpWithForeignHashes(t *testing.T) {
 	again.state.Now = w.state.Now
 	again.admit(dump...)
 	again.settle()
-	again.check("pods", again.born(), before)
+	again.check("pods", again.nodesAndCreation(), before)
 	again.apply(daemonSet("c", "}\n") + "---" + workload("StatefulSet", "db", 2, "c", "  serviceName: db\n"))
 	for _, p := range again.state.Pods {
 		if p.Labels["app"] == "agent" || p.Labels["app"] == "db" {
@@ -191,7 +191,7 @@ func TestDumpWithForeignHashes(t *testing.T) {
 }
 
 func TestOwnerMayComeLater(t *testing.T) {
-	w := running(t)
+	w := newRunningWorld(t)
 	var pods, others []cluster.Object
 	for _, obj := range w.state.Objects() {
 		obj = obj.DeepCopyObject().(cluster.Object)
@@ -210,11 +210,11 @@ func TestOwnerMayComeLater(t *testing.T) {
 	again.admit(pods...)
 	again.admit(others...)
 	again.settle()
-	again.check("pods", again.born(), w.born())
+	again.check("pods", again.nodesAndCreation(), w.nodesAndCreation())
 }
 
 func TestDelete(t *testing.T) {
-	w := running(t)
+	w := newRunningWorld(t)
 	count := func(s *cluster.State) map[string]int {
 		all := map[string]int{}
 		for _, obj := range s.Objects() {

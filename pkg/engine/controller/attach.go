@@ -23,49 +23,49 @@ import (
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/volume/attachdetach/attach_detach_controller.go.
 const MaxWaitForUnmount = 6 * time.Minute
 
-// Bound lets the kubelets start the pods that the scheduler has just bound. If a pod's volume is attached to another node, the pod waits
+// StartBoundPods lets the kubelets start the pods that the scheduler has just bound. If a pod's volume is attached to another node, the pod waits
 // until that node has detached it.
-func (c *Controllers) Bound(s *cluster.State, pods []*v1.Pod) *cluster.State {
+func (c *Controllers) StartBoundPods(s *cluster.State, pods []*v1.Pod) *cluster.State {
 	fresh := map[types.UID]bool{}
 	for _, pod := range pods {
-		if mounting(pod) {
+		if hasAttachableVolumes(pod) {
 			fresh[pod.UID] = true
 		}
 	}
 	if len(fresh) == 0 {
 		return s
 	}
-	return c.attach(s, fresh)
+	return c.syncAttachments(s, fresh)
 }
 
-// attach does the attach-detach controller's reconcile, for volumes that can be attached to one node at a time:
+// syncAttachments does the attach-detach controller's reconcile, for volumes that can be attached to one node at a time:
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/volume/attachdetach/reconciler/reconciler.go.
 // It detaches volumes that no pod needs, then attaches the volumes that pods need and that no other node has. Other volumes never keep a
 // pod waiting. The fresh pods have just been bound. The volumes of any other running pod count as attached.
-func (c *Controllers) attach(s *cluster.State, fresh map[types.UID]bool) *cluster.State {
-	c.follow(s)
-	pods := c.pods.Of(group{mounting: true})
+func (c *Controllers) syncAttachments(s *cluster.State, fresh map[types.UID]bool) *cluster.State {
+	c.followPods(s)
+	pods := c.pods.Lookup(group{mounting: true})
 	if len(pods.Pods())+len(s.Attachments) == 0 {
 		return s
 	}
 	about := subject{fact: attachmentsInSync}
-	seen := []any{pods, listOf(s.PersistentVolumeClaims), listOf(s.PersistentVolumes), listOf(s.CSIDrivers), listOf(s.Nodes), listOf(s.Attachments)}
+	seen := []any{pods, newListID(s.PersistentVolumeClaims), newListID(s.PersistentVolumes), newListID(s.CSIDrivers), newListID(s.Nodes), newListID(s.Attachments)}
 	_, settled := recall[struct{}](&c.memory, about, seen...)
-	if settled && fresh == nil && !slices.ContainsFunc(s.Attachments, func(a cluster.Attachment) bool { return forced(a, s) }) {
+	if settled && fresh == nil && !slices.ContainsFunc(s.Attachments, func(a cluster.Attachment) bool { return mustForceDetach(a, s) }) {
 		return s
 	}
-	a := newAttaching(s, pods.Pods())
-	a.detach()
+	a := newAttachSync(s, pods.Pods())
+	a.detachUnused()
 	for _, running := range []bool{true, false} {
 		for _, pod := range a.pods {
 			if running == (pod.Status.Phase != v1.PodPending && !fresh[pod.UID]) {
-				a.attach(pod, running)
+				a.attachVolumes(pod, running)
 			}
 		}
 	}
 	var changed []cluster.Object
 	for _, pod := range a.pods {
-		if pod = a.started(pod, fresh[pod.UID]); pod != nil {
+		if pod = a.podAfterAttach(pod, fresh[pod.UID]); pod != nil {
 			changed = append(changed, pod)
 		}
 	}
@@ -80,47 +80,47 @@ func (c *Controllers) attach(s *cluster.State, fresh map[types.UID]bool) *cluste
 	return &next
 }
 
-// forced reports whether the volume is detached now whatever the state of its node.
-func forced(a cluster.Attachment, s *cluster.State) bool {
+// mustForceDetach reports whether the volume is detached now whatever the state of its node.
+func mustForceDetach(a cluster.Attachment, s *cluster.State) bool {
 	return !a.Unused.IsZero() && !a.Unused.Add(MaxWaitForUnmount).After(s.Now.Time)
 }
 
-// attaching is one sync of the attach-detach controller.
-type attaching struct {
+// attachSync is one sync of the attach-detach controller.
+type attachSync struct {
 	*cluster.State
-	nodes map[string]*v1.Node
-	pods  []*v1.Pod                            // pods that need volumes on their nodes
-	needs map[types.UID][]*v1.PersistentVolume // exclusive volumes, by pod
-	held  []cluster.Attachment
-	on    map[string][]string // names of the nodes to which a volume is attached, by its handle
+	nodes         map[string]*v1.Node
+	pods          []*v1.Pod                            // pods that need volumes on their nodes
+	neededVolumes map[types.UID][]*v1.PersistentVolume // exclusive volumes, by pod
+	held          []cluster.Attachment
+	attachedTo    map[string][]string // names of the nodes to which a volume is attached, by its handle
 }
 
-// newAttaching returns a sync of the pods with attachable volumes that are on nodes.
-func newAttaching(s *cluster.State, mounting []*v1.Pod) *attaching {
-	a := &attaching{State: s, nodes: s.NodesByName(), needs: map[types.UID][]*v1.PersistentVolume{}, on: map[string][]string{}}
-	v := volumesOf(s)
+// newAttachSync returns a sync of the pods with attachable volumes that are on nodes.
+func newAttachSync(s *cluster.State, mounting []*v1.Pod) *attachSync {
+	a := &attachSync{State: s, nodes: s.NodesByName(), neededVolumes: map[types.UID][]*v1.PersistentVolume{}, attachedTo: map[string][]string{}}
+	v := newVolumeLookup(s)
 	for _, pod := range mounting {
-		if pod.Spec.NodeName == "" || a.nodes[pod.Spec.NodeName] == nil || cluster.Terminal(pod) || pod.DeletionTimestamp != nil && cluster.WaitsForVolume(pod) != "" {
+		if pod.Spec.NodeName == "" || a.nodes[pod.Spec.NodeName] == nil || cluster.IsTerminal(pod) || pod.DeletionTimestamp != nil && cluster.WaitsForVolume(pod) != "" {
 			continue
 		}
 		for i := range pod.Spec.Volumes {
-			if pv := v.of(pod, &pod.Spec.Volumes[i]); pv != nil && v.exclusive(pv) {
-				a.needs[pod.UID] = append(a.needs[pod.UID], pv)
+			if pv := v.csiVolume(pod, &pod.Spec.Volumes[i]); pv != nil && v.isExclusive(pv) {
+				a.neededVolumes[pod.UID] = append(a.neededVolumes[pod.UID], pv)
 			}
 		}
-		if len(a.needs[pod.UID]) > 0 || cluster.WaitsForVolume(pod) != "" {
+		if len(a.neededVolumes[pod.UID]) > 0 || cluster.WaitsForVolume(pod) != "" {
 			a.pods = append(a.pods, pod)
 		}
 	}
 	return a
 }
 
-// detach detaches the volumes that no pod on their node needs. A kubelet that works unmounts them at once.
-func (a *attaching) detach() {
+// detachUnused detaches the volumes that no pod on their node needs. A kubelet that works unmounts them at once.
+func (a *attachSync) detachUnused() {
 	needed := map[[2]string]bool{}
 	for _, pod := range a.pods {
-		for _, pv := range a.needs[pod.UID] {
-			needed[[2]string{handleOf(pv), pod.Spec.NodeName}] = true
+		for _, pv := range a.neededVolumes[pod.UID] {
+			needed[[2]string{volumeHandle(pv), pod.Spec.NodeName}] = true
 		}
 	}
 	for _, held := range a.Attachments {
@@ -128,61 +128,61 @@ func (a *attaching) detach() {
 		switch {
 		case needed[[2]string{held.Volume, held.Node}]:
 			held.Unused.Reset()
-		case forced(held, a.State), node != nil && (cluster.Answers(node) || taints.TaintKeyExists(node.Spec.Taints, v1.TaintNodeOutOfService)):
+		case mustForceDetach(held, a.State), node != nil && (cluster.KubeletResponds(node) || taints.TaintKeyExists(node.Spec.Taints, v1.TaintNodeOutOfService)):
 			continue
 		case held.Unused.IsZero():
 			held.Unused = a.Now
 		}
-		a.hold(held)
+		a.keepAttached(held)
 	}
 }
 
-// hold keeps the volume attached to its node.
-func (a *attaching) hold(held cluster.Attachment) {
+// keepAttached keeps the volume attached to its node.
+func (a *attachSync) keepAttached(held cluster.Attachment) {
 	a.held = append(a.held, held)
-	a.on[held.Volume] = append(a.on[held.Volume], held.Node)
+	a.attachedTo[held.Volume] = append(a.attachedTo[held.Volume], held.Node)
 }
 
-// attach attaches the volumes that the pod needs to its node. Unless the pod runs, it skips volumes that are attached to another node.
-func (a *attaching) attach(pod *v1.Pod, running bool) {
-	for _, pv := range a.needs[pod.UID] {
-		handle := handleOf(pv)
-		on := a.on[handle]
+// attachVolumes attaches the volumes that the pod needs to its node. Unless the pod runs, it skips volumes that are attached to another node.
+func (a *attachSync) attachVolumes(pod *v1.Pod, running bool) {
+	for _, pv := range a.neededVolumes[pod.UID] {
+		handle := volumeHandle(pv)
+		on := a.attachedTo[handle]
 		if !slices.Contains(on, pod.Spec.NodeName) && (running || len(on) == 0) {
-			a.hold(cluster.Attachment{Volume: handle, Node: pod.Spec.NodeName})
+			a.keepAttached(cluster.Attachment{Volume: handle, Node: pod.Spec.NodeName})
 		}
 	}
 }
 
-// started returns the pod with its next state: waiting while a volume is attached elsewhere, started once its own node has all volumes. It
+// podAfterAttach returns the pod with its next state: waiting while a volume is attached elsewhere, started once its own node has all volumes. It
 // returns nil if the pod stays as it is, also because the node's kubelet does not answer.
-func (a *attaching) started(pod *v1.Pod, fresh bool) *v1.Pod {
+func (a *attachSync) podAfterAttach(pod *v1.Pod, fresh bool) *v1.Pod {
 	if !fresh && pod.Status.Phase != v1.PodPending {
 		return nil
 	}
-	for _, pv := range a.needs[pod.UID] {
-		on := a.on[handleOf(pv)]
+	for _, pv := range a.neededVolumes[pod.UID] {
+		on := a.attachedTo[volumeHandle(pv)]
 		if slices.Contains(on, pod.Spec.NodeName) {
 			continue
 		}
 		if why := cluster.AttachedTo + strings.Join(on, " and "); why != cluster.WaitsForVolume(pod) {
-			return cluster.AwaitVolume(pod, why, a.event(pod, pv, on), a.Now)
+			return cluster.AwaitVolume(pod, why, a.multiAttachMessage(pod, pv, on), a.Now)
 		}
 		return nil
 	}
-	if cluster.WaitsForVolume(pod) == "" || !cluster.Answers(a.nodes[pod.Spec.NodeName]) {
+	if cluster.WaitsForVolume(pod) == "" || !cluster.KubeletResponds(a.nodes[pod.Spec.NodeName]) {
 		return nil
 	}
-	return cluster.Start(pod, a.Now)
+	return cluster.StartPod(pod, a.Now)
 }
 
-// event returns the message of the pod's event FailedAttachVolume; upstream's reportMultiAttachError.
-func (a *attaching) event(pod *v1.Pod, pv *v1.PersistentVolume, on []string) string {
+// multiAttachMessage returns the message of the pod's event FailedAttachVolume; upstream's reportMultiAttachError.
+func (a *attachSync) multiAttachMessage(pod *v1.Pod, pv *v1.PersistentVolume, on []string) string {
 	var names []string
 	others := 0
 	for _, user := range a.pods {
 		switch {
-		case !slices.Contains(on, user.Spec.NodeName) || !slices.ContainsFunc(a.needs[user.UID], func(v *v1.PersistentVolume) bool { return handleOf(v) == handleOf(pv) }):
+		case !slices.Contains(on, user.Spec.NodeName) || !slices.ContainsFunc(a.neededVolumes[user.UID], func(v *v1.PersistentVolume) bool { return volumeHandle(v) == volumeHandle(pv) }):
 		case user.Namespace == pod.Namespace:
 			names = append(names, user.Name)
 		default:
@@ -208,21 +208,21 @@ func (a *attaching) event(pod *v1.Pod, pv *v1.PersistentVolume, on []string) str
 // translator translates in-tree volumes to the CSI volumes that now serve them; all of them have migrated.
 var translator = csitranslation.New()
 
-// attachable reports whether the volume may need to be attached to a node.
-func attachable(volume v1.Volume) bool {
+// mayNeedAttachment reports whether the volume may need to be attached to a node.
+func mayNeedAttachment(volume v1.Volume) bool {
 	return volume.PersistentVolumeClaim != nil || volume.Ephemeral != nil || translator.IsInlineMigratable(&volume)
 }
 
-// attachables finds the CSI volumes of pods.
-type attachables struct {
+// volumeLookup finds the CSI volumes of pods.
+type volumeLookup struct {
 	claims  map[types.NamespacedName]*v1.PersistentVolumeClaim
 	volumes map[string]*v1.PersistentVolume
 	drivers map[string]*storagev1.CSIDriver
 }
 
-// volumesOf indexes the claims, volumes and drivers of a state.
-func volumesOf(s *cluster.State) *attachables {
-	v := &attachables{claims: byName(s.PersistentVolumeClaims), volumes: map[string]*v1.PersistentVolume{}, drivers: map[string]*storagev1.CSIDriver{}}
+// newVolumeLookup indexes the claims, volumes and drivers of a state.
+func newVolumeLookup(s *cluster.State) *volumeLookup {
+	v := &volumeLookup{claims: indexClaims(s.PersistentVolumeClaims), volumes: map[string]*v1.PersistentVolume{}, drivers: map[string]*storagev1.CSIDriver{}}
 	for _, pv := range s.PersistentVolumes {
 		v.volumes[pv.Name] = pv
 	}
@@ -232,10 +232,10 @@ func volumesOf(s *cluster.State) *attachables {
 	return v
 }
 
-// of returns the CSI volume behind a volume of the pod; nil if there is none, or its claim is not bound. It is
+// csiVolume returns the CSI volume behind a volume of the pod; nil if there is none, or its claim is not bound. It is
 // CreateVolumeSpecWithNodeMigration in
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/volume/attachdetach/util/util.go.
-func (v *attachables) of(pod *v1.Pod, volume *v1.Volume) *v1.PersistentVolume {
+func (v *volumeLookup) csiVolume(pod *v1.Pod, volume *v1.Volume) *v1.PersistentVolume {
 	name := ""
 	switch {
 	case volume.PersistentVolumeClaim != nil:
@@ -272,10 +272,10 @@ func (v *attachables) of(pod *v1.Pod, volume *v1.Volume) *v1.PersistentVolume {
 	return pv
 }
 
-// exclusive reports whether the volume must be attached to a node, and can be attached to only one at a time. It is skipAttach in
+// isExclusive reports whether the volume must be attached to a node, and can be attached to only one at a time. It is skipAttach in
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/volume/csi/csi_plugin.go and IsMultiAttachAllowed in
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/volume/util/util.go, written again because their packages import many others.
-func (v *attachables) exclusive(pv *v1.PersistentVolume) bool {
+func (v *volumeLookup) isExclusive(pv *v1.PersistentVolume) bool {
 	if driver := v.drivers[pv.Spec.CSI.Driver]; driver != nil && driver.Spec.AttachRequired != nil && !*driver.Spec.AttachRequired {
 		return false
 	}
@@ -284,7 +284,7 @@ func (v *attachables) exclusive(pv *v1.PersistentVolume) bool {
 	})
 }
 
-// handleOf returns an identifier of a CSI volume: its driver and handle.
-func handleOf(pv *v1.PersistentVolume) string {
+// volumeHandle returns an identifier of a CSI volume: its driver and handle.
+func volumeHandle(pv *v1.PersistentVolume) string {
 	return pv.Spec.CSI.Driver + "^" + pv.Spec.CSI.VolumeHandle
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/faultline/faultline/pkg/input/admission"
 )
 
-// labelled places a pod on the node that its label names.
-func labelled(s *cluster.State, pod *v1.Pod) string {
+// placeByLabel places a pod on the node that its label names.
+func placeByLabel(s *cluster.State, pod *v1.Pod) string {
 	for _, node := range s.Nodes {
 		if node.Name == pod.Labels["at"] && len(node.Spec.Taints) == 0 {
 			return node.Name
@@ -86,7 +86,7 @@ func TestVolumesThatAttachToOneNode(t *testing.T) {
 		{"no volume behind it", "", "emptyDir: {}", "n2", "Running"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			w := newWorld(t, 2, labelled)
+			w := newWorld(t, 2, placeByLabel)
 			if test.cluster != "" {
 				w.apply(test.cluster)
 			}
@@ -131,7 +131,7 @@ func TestVolumesAreDetached(t *testing.T) {
 		{"force, of a deleted node", []func(*world){fail(node.Deleted)}, map[string]string{"new": "Running"}, 6 * time.Minute},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			w := newWorld(t, 3, labelled)
+			w := newWorld(t, 3, placeByLabel)
 			w.apply(disk("ReadWriteOnce", csi))
 			w.apply(mountingPod("old", "n1", claimed1))
 			w.apply(mountingPod("new", "n2", claimed1))
@@ -171,13 +171,13 @@ func TestAttachEvent(t *testing.T) {
 	} {
 		t.Run(kubernetes, func(t *testing.T) {
 			featuregatetesting.SetFeatureGateEmulationVersionDuringTest(t, utilfeature.DefaultFeatureGate, version.MustParse(kubernetes))
-			w := newWorld(t, 3, labelled)
+			w := newWorld(t, 3, placeByLabel)
 			w.apply(disk("ReadWriteOnce", csi))
 			w.apply(mountingPod("one", "n1", claimed1) + "---" + mountingPod("two", "n1", claimed1))
 			w.apply(mountingPod("three", "n2", claimed1))
 			w.check("used", cluster.AttachEvent(w.state.Pods[2]), want[0])
 
-			w = newWorld(t, 3, labelled)
+			w = newWorld(t, 3, placeByLabel)
 			w.apply(disk("ReadWriteOnce", csi))
 			w.apply(mountingPod("one", "n1", claimed1))
 			w.state = admission.Delete(w.state, w.state.Nodes[0])
@@ -190,11 +190,11 @@ func TestAttachEvent(t *testing.T) {
 
 // Two pods get nodes at once, and one of them starts. If both run in a dump, both nodes have the volume.
 func TestVolumeOfTwoPods(t *testing.T) {
-	w := newWorld(t, 2, labelled)
+	w := newWorld(t, 2, placeByLabel)
 	w.apply(disk("ReadWriteOnce", csi) + "---" + mountingPod("one", "n1", claimed1) + "---" + mountingPod("two", "n2", claimed1))
 	w.check("placed at once", w.waiting(), map[string]string{"one": "Running", "two": "Pending n1"})
 
-	w = newWorld(t, 2, labelled)
+	w = newWorld(t, 2, placeByLabel)
 	running := func(name, on string) string {
 		return strings.Replace(mountingPod(name, on, claimed1), "spec: {", "spec: {nodeName: "+on+", ", 1)
 	}
@@ -204,7 +204,7 @@ func TestVolumeOfTwoPods(t *testing.T) {
 
 // A pod that waits for its volume neither becomes ready nor completes when its node is back.
 func TestPodThatWaitsForItsVolume(t *testing.T) {
-	w := newWorld(t, 3, labelled)
+	w := newWorld(t, 3, placeByLabel)
 	w.apply(disk("ReadWriteOnce", csi))
 	w.apply(mountingPod("old", "n1", claimed1))
 	job := strings.NewReplacer("labels: {", `annotations: {faultline.dev/completes-after: 1m}, labels: {`, "spec: {", "spec: {restartPolicy: Never, ").Replace(mountingPod("new", "n2", claimed1))

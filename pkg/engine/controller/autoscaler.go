@@ -17,29 +17,29 @@ import (
 // not simulated.
 const autoscalerPeriod = 15 * time.Second
 
-// autoscalers keep their targets between minReplicas and maxReplicas. Without metrics that is all that
+// syncAutoscalers keep their targets between minReplicas and maxReplicas. Without metrics that is all that
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/podautoscaler/horizontal.go does. As upstream, a target with 0
 // replicas stays at 0.
-func (p *pass) autoscalers() error {
-	for _, s := range p.scalings(p.State) {
-		if !looksAfter(s.by, p.Now.Add(-time.Nanosecond)).Equal(p.Now.Time) {
+func (p *pass) syncAutoscalers() error {
+	for _, s := range p.pendingScalings(p.State) {
+		if !nextAutoscalerLook(s.by, p.Now.Add(-time.Nanosecond)).Equal(p.Now.Time) {
 			continue
 		}
 		scaled := p.Find(s.target).DeepCopyObject().(cluster.Object)
 		*cluster.ReplicasOf(scaled) = &s.want
 		scaled.SetGeneration(scaled.GetGeneration() + 1)
-		p.put(scaled)
+		p.putObject(scaled)
 	}
 	return nil
 }
 
-// Autoscaled returns the number of replicas that the object has after its autoscaler, if it has one, has looked at it.
-func Autoscaled(s *cluster.State, obj cluster.Object) int32 {
-	return int32(autoscalersOf(s).replicas(cluster.KindOf(obj), obj))
+// AutoscaledReplicas returns the number of replicas that the object has after its autoscaler, if it has one, has looked at it.
+func AutoscaledReplicas(s *cluster.State, obj cluster.Object) int32 {
+	return int32(indexAutoscalers(s).replicas(cluster.KindOf(obj), obj))
 }
 
-// looksAfter returns the first time after now at which the autoscaler looks at its target.
-func looksAfter(hpa *autoscalingv2.HorizontalPodAutoscaler, now time.Time) time.Time {
+// nextAutoscalerLook returns the first time after now at which the autoscaler looks at its target.
+func nextAutoscalerLook(hpa *autoscalingv2.HorizontalPodAutoscaler, now time.Time) time.Time {
 	age := max(now.Sub(hpa.CreationTimestamp.Time), 0)
 	return hpa.CreationTimestamp.Add((age/autoscalerPeriod + 1) * autoscalerPeriod)
 }
@@ -51,25 +51,25 @@ type scaling struct {
 	want   int32
 }
 
-// scalings returns what the autoscalers do at their next looks.
-func (c *Controllers) scalings(s *cluster.State) []scaling {
+// pendingScalings returns what the autoscalers do at their next looks.
+func (c *Controllers) pendingScalings(s *cluster.State) []scaling {
 	if len(s.HorizontalPodAutoscalers) == 0 {
 		return nil
 	}
-	c.due.follow(s)
-	seen := []any{listOf(s.HorizontalPodAutoscalers), c.due.scaled}
-	return once(&c.memory, subject{fact: outOfBounds}, seen, func() []scaling {
-		by := autoscalersOf(s)
-		return slices.Concat(scalings(by, "ReplicationController", s.ReplicationControllers), scalings(by, "Deployment", s.Deployments),
-			scalings(by, "ReplicaSet", s.ReplicaSets), scalings(by, "StatefulSet", s.StatefulSets))
+	c.due.followWorkloads(s)
+	seen := []any{newListID(s.HorizontalPodAutoscalers), c.due.scaleChanges}
+	return recallOrCompute(&c.memory, subject{fact: outOfBounds}, seen, func() []scaling {
+		by := indexAutoscalers(s)
+		return slices.Concat(scalingsOfKind(by, "ReplicationController", s.ReplicationControllers), scalingsOfKind(by, "Deployment", s.Deployments),
+			scalingsOfKind(by, "ReplicaSet", s.ReplicaSets), scalingsOfKind(by, "StatefulSet", s.StatefulSets))
 	})
 }
 
 // autoscalersByTarget has HorizontalPodAutoscalers by the kind and the name of their targets.
 type autoscalersByTarget map[string]map[types.NamespacedName]*autoscalingv2.HorizontalPodAutoscaler
 
-// autoscalersOf indexes the autoscalers of a state by their targets.
-func autoscalersOf(s *cluster.State) autoscalersByTarget {
+// indexAutoscalers indexes the autoscalers of a state by their targets.
+func indexAutoscalers(s *cluster.State) autoscalersByTarget {
 	autoscalers := autoscalersByTarget{}
 	for _, hpa := range s.HorizontalPodAutoscalers {
 		of := hpa.Spec.ScaleTargetRef
@@ -81,8 +81,8 @@ func autoscalersOf(s *cluster.State) autoscalersByTarget {
 	return autoscalers
 }
 
-// scalings returns what the autoscalers of one kind of target do.
-func scalings[T cluster.Object](by autoscalersByTarget, kind string, targets []T) []scaling {
+// scalingsOfKind returns what the autoscalers of one kind of target do.
+func scalingsOfKind[T cluster.Object](by autoscalersByTarget, kind string, targets []T) []scaling {
 	if len(by[kind]) == 0 {
 		return nil
 	}

@@ -20,7 +20,7 @@ func TestAutoscalerBounds(t *testing.T) {
 	for _, kind := range []string{"Deployment", "StatefulSet", "ReplicaSet"} {
 		for _, test := range tests {
 			t.Run(kind+" "+test.name, func(t *testing.T) {
-				w := newWorld(t, 1, anywhere)
+				w := newWorld(t, 1, placeAnywhere)
 				w.apply(workload(kind, "web", test.replicas, "a", "") + fmt.Sprintf(`---
 apiVersion: autoscaling/v2
 kind: HorizontalPodAutoscaler

@@ -17,40 +17,40 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// budgets updates the status of every PodDisruptionBudget, which preemption and eviction read, as
+// syncBudgets updates the status of every PodDisruptionBudget, which preemption and eviction read, as
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/disruption/disruption.go does.
-func (p *pass) budgets() error {
+func (p *pass) syncBudgets() error {
 	if len(p.PodDisruptionBudgets) == 0 {
 		return nil
 	}
-	pods, err := p.guarded()
+	pods, err := p.guardedPods()
 	if err != nil {
 		return err
 	}
-	before := p.scaled
-	scales := p.scales()
+	before := p.knownScales
+	scales := p.controllerScales()
 	for i, pdb := range p.PodDisruptionBudgets {
 		if scales == before && !p.due.budgets[i] {
 			continue
 		}
-		guarded := pods.Of(i)
+		guarded := pods.Lookup(i)
 		about, seen := subject{inSync, pdb.UID}, []any{pdb, guarded, scales}
 		// The time matters only if the condition changes, so it is not among the things seen.
-		_ = p.unlessSettled(about, seen, func() error {
-			p.budget(pdb, guarded.Pods(), *scales)
+		_ = p.syncUnlessSettled(about, seen, func() error {
+			p.syncBudget(pdb, guarded.Pods(), *scales)
 			return nil
 		})
-		if p.settled(about, seen) {
+		if p.isSettled(about, seen) {
 			delete(p.due.budgets, i)
 		} else {
-			mark(&p.due.budgets, i)
+			markDue(&p.due.budgets, i)
 		}
 	}
 	return nil
 }
 
-// budget updates the status of one budget; upstream's trySync and updatePdbStatus.
-func (p *pass) budget(pdb *policyv1.PodDisruptionBudget, guarded []*v1.Pod, scales map[types.UID]scale) {
+// syncBudget updates the status of one budget; upstream's trySync and updatePdbStatus.
+func (p *pass) syncBudget(pdb *policyv1.PodDisruptionBudget, guarded []*v1.Pod, scales map[types.UID]controllerScale) {
 	var err error
 	status := policyv1.PodDisruptionBudgetStatus{ObservedGeneration: pdb.Generation, Conditions: pdb.Status.Conditions}
 	// Like upstream, a budget that cannot be computed allows nothing.
@@ -77,23 +77,23 @@ func (p *pass) budget(pdb *policyv1.PodDisruptionBudget, guarded []*v1.Pod, scal
 	updated.Status = *status.DeepCopy()
 	meta.SetStatusCondition(&updated.Status.Conditions, condition)
 	if !apiequality.Semantic.DeepEqual(updated.Status, pdb.Status) {
-		p.put(&updated)
+		p.putObject(&updated)
 	}
 }
 
-// guards has the pods that each budget guards, by the budget's position in the list.
-type guards struct {
+// budgetPods has the pods that each budget guards, by the budget's position in the list.
+type budgetPods struct {
 	budgets []*policyv1.PodDisruptionBudget
 	pods    *cluster.Groups[int]
 }
 
-// guarded returns the pods that each budget guards, by the budget's position. It marks budgets as due that have changed, or whose pods
+// guardedPods returns the pods that each budget guards, by the budget's position. It marks budgets as due that have changed, or whose pods
 // have.
-func (p *pass) guarded() (*cluster.Groups[int], error) {
+func (p *pass) guardedPods() (*cluster.Groups[int], error) {
 	same := p.guards.pods != nil
-	cluster.Changes(p.guards.budgets, p.PodDisruptionBudgets, func(was, is *policyv1.PodDisruptionBudget, position int) {
+	cluster.VisitChanges(p.guards.budgets, p.PodDisruptionBudgets, func(was, is *policyv1.PodDisruptionBudget, position int) {
 		if is != nil {
-			mark(&p.due.budgets, position)
+			markDue(&p.due.budgets, position)
 		}
 		same = same && was != nil && is != nil && was.Namespace == is.Namespace && was.Spec.Selector == is.Spec.Selector
 	})
@@ -105,18 +105,18 @@ func (p *pass) guarded() (*cluster.Groups[int], error) {
 			if err := selectors.Add(pdb.Namespace, pdb.Spec.Selector); err != nil {
 				return nil, fmt.Errorf("%s: spec.selector: %w", cluster.RefTo(pdb).Describe(), err)
 			}
-			mark(&p.due.budgets, i)
+			markDue(&p.due.budgets, i)
 		}
 		p.guards.pods = cluster.NewGroups(selectors.Matching)
 	}
-	for _, position := range p.guards.pods.Follow(p.Pods) {
-		mark(&p.due.budgets, position)
+	for _, position := range p.guards.pods.Update(p.Pods) {
+		markDue(&p.due.budgets, position)
 	}
 	return p.guards.pods, nil
 }
 
 // expectedPods is upstream's getExpectedPodCount.
-func expectedPods(pdb *policyv1.PodDisruptionBudget, pods []*v1.Pod, scales map[types.UID]scale) (expected, desired int32, err error) {
+func expectedPods(pdb *policyv1.PodDisruptionBudget, pods []*v1.Pod, scales map[types.UID]controllerScale) (expected, desired int32, err error) {
 	switch limit := pdb.Spec.MaxUnavailable; {
 	case limit != nil:
 		if expected, err = expectedScale(pods, scales); err != nil {
@@ -138,7 +138,7 @@ func expectedPods(pdb *policyv1.PodDisruptionBudget, pods []*v1.Pod, scales map[
 }
 
 // expectedScale is upstream's getExpectedScale: the sum of the scales of the pods' controllers. Pods without one do not count.
-func expectedScale(pods []*v1.Pod, scales map[types.UID]scale) (int32, error) {
+func expectedScale(pods []*v1.Pod, scales map[types.UID]controllerScale) (int32, error) {
 	total, counted := int32(0), map[types.UID]bool{}
 	for _, pod := range pods {
 		ref := metav1.GetControllerOfNoCopy(pod)
@@ -161,25 +161,25 @@ func expectedScale(pods []*v1.Pod, scales map[types.UID]scale) (int32, error) {
 	return total, nil
 }
 
-// scale is the number of replicas that a pod's controller, or the Deployment above it, asks for.
-type scale struct {
+// controllerScale is the number of replicas that a pod's controller, or the Deployment above it, asks for.
+type controllerScale struct {
 	controller types.UID
 	replicas   int32
 	unscaled   bool // the controller's kind has no scale subresource
 }
 
-// scales returns the scale of each controller that has one, by the UID that pods refer to. It returns the same pointer as the last time if
+// controllerScales returns the scale of each controller that has one, by the UID that pods refer to. It returns the same pointer as the last time if
 // all scales are equal. Jobs and DaemonSets have no scale, so percentages and maxUnavailable do not work for their pods.
-func (p *pass) scales() *map[types.UID]scale {
-	p.due.follow(p.State)
-	if p.scaled != nil && p.scaledAt == p.due.scaled {
-		return p.scaled
+func (p *pass) controllerScales() *map[types.UID]controllerScale {
+	p.due.followWorkloads(p.State)
+	if p.knownScales != nil && p.scaledAt == p.due.scaleChanges {
+		return p.knownScales
 	}
-	p.scaledAt = p.due.scaled
-	scales := map[types.UID]scale{}
+	p.scaledAt = p.due.scaleChanges
+	scales := map[types.UID]controllerScale{}
 	for obj := range p.Scaled() {
 		replicas, _ := cluster.Replicas(obj)
-		scales[obj.GetUID()] = scale{controller: obj.GetUID(), replicas: replicas}
+		scales[obj.GetUID()] = controllerScale{controller: obj.GetUID(), replicas: replicas}
 	}
 	for _, rs := range p.ReplicaSets {
 		if ref := metav1.GetControllerOfNoCopy(rs); ref != nil && ref.Kind == "Deployment" {
@@ -189,10 +189,10 @@ func (p *pass) scales() *map[types.UID]scale {
 		}
 	}
 	for _, owner := range p.UnknownOwners {
-		scales[owner.UID] = scale{owner.UID, *owner.Spec.Replicas, owner.Spec.Unscaled}
+		scales[owner.UID] = controllerScale{owner.UID, *owner.Spec.Replicas, owner.Spec.Unscaled}
 	}
-	if p.scaled == nil || !maps.Equal(*p.scaled, scales) {
-		p.scaled = &scales
+	if p.knownScales == nil || !maps.Equal(*p.knownScales, scales) {
+		p.knownScales = &scales
 	}
-	return p.scaled
+	return p.knownScales
 }

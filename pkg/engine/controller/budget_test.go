@@ -57,7 +57,7 @@ func (w *world) checkBudget(expected, desired, healthy, allowed int32) {
 }
 
 func TestBudgetOfSeveralControllers(t *testing.T) {
-	w := newWorld(t, 1, anywhere)
+	w := newWorld(t, 1, placeAnywhere)
 	w.apply(deployment("web", 3, "a", "") + "---" + statefulSet(2, "a", "") + `---
 apiVersion: policy/v1
 kind: PodDisruptionBudget
@@ -68,17 +68,17 @@ spec: {maxUnavailable: 50%, selector: {matchExpressions: [{key: app, operator: I
 }
 
 func TestBudgetCountsTheScaleOfTheDeployment(t *testing.T) {
-	w := newWorld(t, 1, anywhere)
-	w.apply(deployment("web", 10, "a", rolling("3", "2")) + "---" + budget("web", "maxUnavailable: 30%"))
+	w := newWorld(t, 1, placeAnywhere)
+	w.apply(deployment("web", 10, "a", rollingStrategy("3", "2")) + "---" + budget("web", "maxUnavailable: 30%"))
 	w.checkBudget(10, 7, 10, 3)
 	w.place = func(*cluster.State, *v1.Pod) string { return "" }
-	w.apply(deployment("web", 10, "b", rolling("3", "2")))
+	w.apply(deployment("web", 10, "b", rollingStrategy("3", "2")))
 	w.check("sizes", sizes(w.state), "8+5")
 	w.checkBudget(10, 7, 8, 1) // neither 8 nor 13 are expected
 }
 
 func TestBudgetOfAKindWithoutScaleAllowsNothing(t *testing.T) {
-	w := newWorld(t, 1, anywhere)
+	w := newWorld(t, 1, placeAnywhere)
 	w.apply(job("Job", "") + "---" + `
 apiVersion: policy/v1
 kind: PodDisruptionBudget
@@ -92,7 +92,7 @@ spec: {maxUnavailable: 1, selector: {matchLabels: {job-name: sum}}}
 }
 
 func TestEvict(t *testing.T) {
-	w := newWorld(t, 1, anywhere)
+	w := newWorld(t, 1, placeAnywhere)
 	w.apply(deployment("web", 3, "a", "") + "---" + budget("web", "maxUnavailable: 1"))
 	next, err := node.Evict(w.state, w.state.Pods[0])
 	if err != nil {
@@ -131,7 +131,7 @@ func TestEvictUnhealthyPod(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			w := newWorld(t, 1, anywhere)
+			w := newWorld(t, 1, placeAnywhere)
 			w.apply(deployment("web", 3, "a", "") + "---" + budget("web", "minAvailable: 2, unhealthyPodEvictionPolicy: "+test.policy))
 			var objs []cluster.Object
 			for _, pod := range w.state.Pods[test.healthy:] {

@@ -56,7 +56,7 @@ func TestBudgetSyncIsUpstreams(t *testing.T) {
 	factory := informers.NewSharedInformerFactory(u.client, 0)
 	pods, budgets, rcs := factory.Core().V1().Pods(), factory.Policy().V1().PodDisruptionBudgets(), factory.Core().V1().ReplicationControllers()
 	sets, deployments, statefuls := factory.Apps().V1().ReplicaSets(), factory.Apps().V1().Deployments(), factory.Apps().V1().StatefulSets()
-	w := newWorld(t, 1, anywhere)
+	w := newWorld(t, 1, placeAnywhere)
 	u.clock.SetTime(w.state.Now.Time)
 	controller := disruption.NewDisruptionControllerInternal(context.Background(), pods, budgets, rcs, sets, deployments, statefuls,
 		u.client, mapper, scales, &discoveryfake.FakeDiscovery{Fake: &u.client.Fake}, u.clock, 0)
@@ -72,15 +72,15 @@ func TestBudgetSyncIsUpstreams(t *testing.T) {
 		pdb := g.budget(fmt.Sprint("web-", seed))
 		s = g.guarded(pdb)
 		p := newPass(s)
-		if err := p.budgets(); err != nil {
+		if err := p.syncBudgets(); err != nil {
 			t.Fatal(err)
 		}
-		give(t, pods.Informer(), s.Pods...)
-		give(t, budgets.Informer(), pdb)
-		give(t, rcs.Informer(), s.ReplicationControllers...)
-		give(t, sets.Informer(), s.ReplicaSets...)
-		give(t, deployments.Informer(), s.Deployments...)
-		give(t, statefuls.Informer(), s.StatefulSets...)
+		setStore(t, pods.Informer(), s.Pods...)
+		setStore(t, budgets.Informer(), pdb)
+		setStore(t, rcs.Informer(), s.ReplicationControllers...)
+		setStore(t, sets.Informer(), s.ReplicaSets...)
+		setStore(t, deployments.Informer(), s.Deployments...)
+		setStore(t, statefuls.Informer(), s.StatefulSets...)
 		enqueue(pdb)
 		want, got := (<-written).Status, p.changed[0].(*policyv1.PodDisruptionBudget).Status
 		for _, status := range []*policyv1.PodDisruptionBudgetStatus{&want, &got} {
@@ -104,7 +104,7 @@ func (g dice) budget(name string) *policyv1.PodDisruptionBudget {
 		Spec:       policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": name}}},
 		Status:     policyv1.PodDisruptionBudgetStatus{ObservedGeneration: 1, DisruptionsAllowed: g.Int32N(3), ExpectedPods: g.Int32N(9)},
 	}
-	if g.one(4) {
+	if g.oneIn(4) {
 		pdb.Status.Conditions = []metav1.Condition{{Type: policyv1.DisruptionAllowedCondition, Status: metav1.ConditionTrue, Reason: policyv1.SufficientPodsReason}}
 	}
 	limit := new(pick(g, intstr.FromInt32(g.Int32N(6)), intstr.FromString(fmt.Sprintf("%d%%", g.IntN(101)))))
@@ -129,7 +129,7 @@ func (g dice) guarded(pdb *policyv1.PodDisruptionBudget) *cluster.State {
 	d := &appsv1.Deployment{ObjectMeta: named("-d"), Spec: appsv1.DeploymentSpec{Replicas: count()}}
 	ofDeployment := named("-d-1")
 	ofDeployment.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(d, deploymentKind)}
-	if g.one(3) {
+	if g.oneIn(3) {
 		clones := named("-clones")
 		ofDeployment.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(&clones, cloneSetKind)}
 	}
@@ -148,13 +148,13 @@ func (g dice) guarded(pdb *policyv1.PodDisruptionBudget) *cluster.State {
 		refs = append(refs, metav1.NewControllerRef(rs, replicaSetKind))
 	}
 	bad := -1
-	if g.one(4) {
+	if g.oneIn(4) {
 		bad = g.IntN(8)
 	}
 	for i := range g.IntN(9) {
 		pod := &v1.Pod{ObjectMeta: named(fmt.Sprint("-", i)), Status: v1.PodStatus{Phase: v1.PodRunning}}
 		pod.Labels = map[string]string{"app": pdb.Name}
-		if g.one(8) {
+		if g.oneIn(8) {
 			pod.Labels["app"] = "other"
 		}
 		if ref := pick(g, refs...); ref != nil {
@@ -164,10 +164,10 @@ func (g dice) guarded(pdb *policyv1.PodDisruptionBudget) *cluster.State {
 			gone := &batchv1.Job{ObjectMeta: named("-gone")}
 			pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(gone, pick(g, jobKind, daemonSetKind, replicaSetKind))}
 		}
-		if g.one(6) {
-			pod.DeletionTimestamp = new(ago(&s, -20))
+		if g.oneIn(6) {
+			pod.DeletionTimestamp = new(secondsAgo(&s, -20))
 		}
-		if !g.one(4) {
+		if !g.oneIn(4) {
 			pod.Status.Conditions = []v1.PodCondition{{Type: v1.PodReady, Status: v1.ConditionTrue}}
 		}
 		s.Pods = append(s.Pods, pod)

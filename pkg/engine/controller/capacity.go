@@ -44,25 +44,25 @@ func (c *Capacities) Changed() []*storagev1.CSIStorageCapacity {
 // for the nodes that reach its volumes. If nothing else says which nodes reach the new volume, it is therefore those nodes.
 func (c *Capacities) Provision(claim *v1.PersistentVolumeClaim, class *storagev1.StorageClass, node *v1.Node) (*v1.PersistentVolume, *v1.PersistentVolumeClaim) {
 	pv, bound := Provision(claim, class, node)
-	if !c.published(class.Provisioner) {
+	if !c.publishesCapacity(class.Provisioner) {
 		return pv, bound
 	}
 	if node != nil && !topologyKnown(class) {
 		for _, capacity := range c.now {
-			if capacity.StorageClassName == class.Name && reach(capacity, node) {
+			if capacity.StorageClassName == class.Name && coversNodes(capacity, node) {
 				pv.Spec.NodeAffinity = segmentAffinity(capacity.NodeTopology)
 				break
 			}
 		}
 	}
-	c.change(pv, -1)
+	c.changeRoom(pv, -1)
 	return pv, bound
 }
 
 // Delete gives back the room of a volume that its provisioner deletes.
 func (c *Capacities) Delete(pv *v1.PersistentVolume) {
-	if c.published(pv.Annotations[volume.AnnDynamicallyProvisioned]) {
-		c.change(pv, 1)
+	if c.publishesCapacity(pv.Annotations[volume.AnnDynamicallyProvisioned]) {
+		c.changeRoom(pv, 1)
 	}
 }
 
@@ -70,24 +70,24 @@ func (c *Capacities) Delete(pv *v1.PersistentVolume) {
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/scheduler/framework/plugins/volumebinding/binder.go.
 func (c *Capacities) HaveRoom(claim *v1.PersistentVolumeClaim, class *storagev1.StorageClass, node *v1.Node) bool {
 	size, asked := claim.Spec.Resources.Requests[v1.ResourceStorage]
-	if !asked || !c.published(class.Provisioner) {
+	if !asked || !c.publishesCapacity(class.Provisioner) {
 		return true
 	}
 	return slices.ContainsFunc(c.now, func(capacity *storagev1.CSIStorageCapacity) bool {
 		limit := cmp.Or(capacity.MaximumVolumeSize, capacity.Capacity)
-		return capacity.StorageClassName == class.Name && limit != nil && limit.Value() >= size.Value() && reach(capacity, node)
+		return capacity.StorageClassName == class.Name && limit != nil && limit.Value() >= size.Value() && coversNodes(capacity, node)
 	})
 }
 
-// published reports whether the driver publishes its capacity.
-func (c *Capacities) published(driver string) bool {
+// publishesCapacity reports whether the driver publishes its capacity.
+func (c *Capacities) publishesCapacity(driver string) bool {
 	return slices.ContainsFunc(c.state.CSIDrivers, func(d *storagev1.CSIDriver) bool {
 		return d.Name == driver && ptr.Deref(d.Spec.StorageCapacity, false)
 	})
 }
 
-// change adds the volume's size, times sign, to the capacities of the volume's class whose nodes include all nodes that reach the volume.
-func (c *Capacities) change(pv *v1.PersistentVolume, sign int64) {
+// changeRoom adds the volume's size, times sign, to the capacities of the volume's class whose nodes include all nodes that reach the volume.
+func (c *Capacities) changeRoom(pv *v1.PersistentVolume, sign int64) {
 	var nodes []*v1.Node
 	for _, node := range c.state.Nodes {
 		if volume.CheckNodeAffinity(pv, node.Labels) == nil {
@@ -96,7 +96,7 @@ func (c *Capacities) change(pv *v1.PersistentVolume, sign int64) {
 	}
 	size := pv.Spec.Capacity[v1.ResourceStorage]
 	for i, capacity := range c.now {
-		if len(nodes) == 0 || capacity.StorageClassName != pv.Spec.StorageClassName || capacity.Capacity == nil || !reach(capacity, nodes...) {
+		if len(nodes) == 0 || capacity.StorageClassName != pv.Spec.StorageClassName || capacity.Capacity == nil || !coversNodes(capacity, nodes...) {
 			continue
 		}
 		room := resource.NewQuantity(max(0, capacity.Capacity.Value()+sign*size.Value()), resource.BinarySI)
@@ -110,8 +110,8 @@ func (c *Capacities) change(pv *v1.PersistentVolume, sign int64) {
 	}
 }
 
-// reach reports whether the capacity covers all the nodes, as the scheduler decides it.
-func reach(capacity *storagev1.CSIStorageCapacity, nodes ...*v1.Node) bool {
+// coversNodes reports whether the capacity covers all the nodes, as the scheduler decides it.
+func coversNodes(capacity *storagev1.CSIStorageCapacity, nodes ...*v1.Node) bool {
 	if capacity.NodeTopology == nil {
 		return false
 	}

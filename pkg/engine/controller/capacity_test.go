@@ -27,7 +27,7 @@ nodeTopology: ` + topology + `
 ` + sizes + "\n"
 }
 
-func (w *world) left() map[string]string {
+func (w *world) remainingCapacities() map[string]string {
 	all := map[string]string{}
 	for _, capacity := range w.state.CSIStorageCapacities {
 		all[capacity.Name] = capacity.Capacity.String()
@@ -55,7 +55,7 @@ func (w *world) selectNode(name string, claims ...string) {
 // Two claims of 2Gi each on n1 leave 6Gi of its 10Gi. A maximum volume size that equalled the capacity, or would exceed it, shrinks with
 // it. Capacities of other nodes and classes stay.
 func TestCapacityShrinksAndComesBack(t *testing.T) {
-	w := newWorld(t, 3, anywhere)
+	w := newWorld(t, 3, placeAnywhere)
 	w.apply(strings.Join([]string{
 		"apiVersion: storage.k8s.io/v1\nkind: StorageClass\nmetadata: {name: lvm, annotations: {storageclass.kubernetes.io/is-default-class: \"true\"}}\n" +
 			"provisioner: lvm.example.com\nvolumeBindingMode: WaitForFirstConsumer\n",
@@ -66,20 +66,20 @@ func TestCapacityShrinksAndComesBack(t *testing.T) {
 		strings.Replace(capacityOf("other", "{matchLabels: {kubernetes.io/hostname: n1}}", "capacity: 10Gi"), "Name: lvm", "Name: other", 1),
 		claim("a", ""), claim("b", ""), claim("c", ""),
 	}, "---"))
-	w.check("nothing is provisioned yet", w.left(), map[string]string{"one": "10Gi max 10Gi", "two": "10Gi max 3Gi", "everywhere": "10Gi max 9Gi", "other": "10Gi"})
+	w.check("nothing is provisioned yet", w.remainingCapacities(), map[string]string{"one": "10Gi max 10Gi", "two": "10Gi max 3Gi", "everywhere": "10Gi max 9Gi", "other": "10Gi"})
 	w.selectNode("n1", "a", "b")
-	w.check("two on n1", w.left(), map[string]string{"one": "6Gi max 6Gi", "two": "10Gi max 3Gi", "everywhere": "6Gi max 6Gi", "other": "10Gi"})
+	w.check("two on n1", w.remainingCapacities(), map[string]string{"one": "6Gi max 6Gi", "two": "10Gi max 3Gi", "everywhere": "6Gi max 6Gi", "other": "10Gi"})
 	w.check("the capacity's nodes reach the volume", affinityOf(w.state.PersistentVolumes[0]), "kubernetes.io/hostname=n1")
 	w.selectNode("n2", "c")
-	w.check("one on n2", w.left(), map[string]string{"one": "6Gi max 6Gi", "two": "8Gi max 3Gi", "everywhere": "4Gi max 4Gi", "other": "10Gi"})
+	w.check("one on n2", w.remainingCapacities(), map[string]string{"one": "6Gi max 6Gi", "two": "8Gi max 3Gi", "everywhere": "4Gi max 4Gi", "other": "10Gi"})
 	w.state = admission.Delete(w.state, w.state.PersistentVolumeClaims[0], w.state.PersistentVolumeClaims[1])
 	w.settle()
-	w.check("back on n1", w.left(), map[string]string{"one": "10Gi max 10Gi", "two": "8Gi max 3Gi", "everywhere": "8Gi max 8Gi", "other": "10Gi"})
+	w.check("back on n1", w.remainingCapacities(), map[string]string{"one": "10Gi max 10Gi", "two": "8Gi max 3Gi", "everywhere": "8Gi max 8Gi", "other": "10Gi"})
 }
 
 // A capacity never falls below 0. If the class says which nodes reach its volumes, the capacity's topology does not matter.
 func TestCapacityOfOtherTopology(t *testing.T) {
-	w := newWorld(t, 2, anywhere)
+	w := newWorld(t, 2, placeAnywhere)
 	w.apply(lvmDriver + "---" + capacityOf("one", "{matchLabels: {kubernetes.io/hostname: n1}}", "capacity: 1Gi") + "---" +
 		capacityOf("zone", "{matchLabels: {topology.kubernetes.io/zone: z1}}", "capacity: 1Gi") + "---" + claim("data", ", storageClassName: lvm"))
 	class := &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: "lvm", Annotations: map[string]string{VolumeTopologyAnnotation: TopologyZone}}, Provisioner: "lvm.example.com"}

@@ -16,7 +16,7 @@ import (
 // Two ReplicaSets have one owner, as in a rollout. The old one has a pod on n2 and a newer pod on n1; the new one has a pod on n2. When the
 // old one deletes a pod, it deletes the pod on n2, whose node has another pod of the same owner. Alone it would delete the newer pod.
 func TestTheOldReplicaSetGivesUpTheSharedNode(t *testing.T) {
-	w := newWorld(t, 2, anywhere)
+	w := newWorld(t, 2, placeAnywhere)
 	old, next := decode(t, replicaSet(2))[0].(*appsv1.ReplicaSet), decode(t, replicaSet(1))[0].(*appsv1.ReplicaSet)
 	next.Name = "web-new"
 	next.Spec.Selector.MatchLabels["hash"], next.Spec.Template.Labels["hash"] = "new", "new"
@@ -64,7 +64,7 @@ func TestWhichBudgetAllowsAnEviction(t *testing.T) {
 		}, node.ErrBudget},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, 1, anywhere)
+			w := newWorld(t, 1, placeAnywhere)
 			w.apply(deployment("web", 3, "a", "") + "---" + budget("web", "maxUnavailable: 1"))
 			test.change(w)
 			if _, err := node.Evict(w.state, w.state.Pods[0]); !errors.Is(err, test.want) {

@@ -16,31 +16,31 @@ import (
 	"github.com/faultline/faultline/pkg/input/admission"
 )
 
-// claims creates the ResourceClaims that pods ask for by a template, and releases claims that no pod uses any more, as
+// syncDeviceClaims creates the ResourceClaims that pods ask for by a template, and releases claims that no pod uses any more, as
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/resourceclaim/controller.go
 // and the garbage collector do. That controller needs a cluster to watch, so it is written again; the names here are those of its
 // functions.
-func (p *pass) claims() error {
+func (p *pass) syncDeviceClaims() error {
 	if len(p.ResourceClaims) == 0 && len(p.ResourceClaimTemplates) == 0 {
 		return nil
 	}
-	seen := []any{listOf(p.Pods), listOf(p.ResourceClaims), listOf(p.ResourceClaimTemplates)}
-	return p.unlessSettled(subject{fact: claimsInSync}, seen, p.syncClaims)
+	seen := []any{newListID(p.Pods), newListID(p.ResourceClaims), newListID(p.ResourceClaimTemplates)}
+	return p.syncUnlessSettled(subject{fact: claimsInSync}, seen, p.syncEachDeviceClaim)
 }
 
-// syncClaims syncs every pod with claims on devices, then every such claim.
-func (p *pass) syncClaims() error {
+// syncEachDeviceClaim syncs every pod with claims on devices, then every such claim.
+func (p *pass) syncEachDeviceClaim() error {
 	c := &claimSync{pass: p, claims: map[types.NamespacedName]*resourcev1.ResourceClaim{}, ofPods: map[types.UID][]*resourcev1.ResourceClaim{},
 		pods: map[types.UID]*v1.Pod{}, templates: map[types.NamespacedName]*resourcev1.ResourceClaimTemplate{}}
 	for _, claim := range p.ResourceClaims {
-		c.know(claim)
+		c.indexClaim(claim)
 	}
 	for _, template := range p.ResourceClaimTemplates {
 		c.templates[cluster.NameOf(template)] = template
 	}
 	for _, pod := range p.Pods {
 		c.pods[pod.UID] = pod
-		if len(pod.Spec.ResourceClaims) > 0 && pod.DeletionTimestamp == nil && !cluster.Terminal(pod) {
+		if len(pod.Spec.ResourceClaims) > 0 && pod.DeletionTimestamp == nil && !cluster.IsTerminal(pod) {
 			c.syncPod(pod)
 		}
 	}
@@ -60,8 +60,8 @@ type claimSync struct {
 	problems  []error
 }
 
-// know adds a claim to the claims that the sync looks up.
-func (c *claimSync) know(claim *resourcev1.ResourceClaim) {
+// indexClaim adds a claim to the claims that the sync looks up.
+func (c *claimSync) indexClaim(claim *resourcev1.ResourceClaim) {
 	c.claims[cluster.NameOf(claim)] = claim
 	if owner := owningPod(claim); owner != "" {
 		c.ofPods[owner] = append(c.ofPods[owner], claim)
@@ -90,7 +90,7 @@ func (c *claimSync) syncPod(pod *v1.Pod) {
 	}
 	if len(made) > 0 {
 		pod = withClaimNames(pod, made)
-		c.put(pod)
+		c.putObject(pod)
 		c.pods[pod.UID] = pod
 	}
 	if pod.Spec.NodeName == "" {
@@ -103,7 +103,7 @@ func (c *claimSync) syncPod(pod *v1.Pod) {
 		}
 		claim = claim.DeepCopy()
 		claim.Status.ReservedFor = append(claim.Status.ReservedFor, resourcev1.ResourceClaimConsumerReference{Resource: "pods", Name: pod.Name, UID: pod.UID})
-		c.put(claim)
+		c.putObject(claim)
 		c.claims[cluster.NameOf(claim)] = claim
 	}
 }
@@ -140,22 +140,22 @@ func (c *claimSync) handleClaim(pod *v1.Pod, of *v1.PodResourceClaim) (name stri
 	if template == nil {
 		return "", false
 	}
-	claim := c.fromTemplate(pod, of, template)
+	claim := c.newClaim(pod, of, template)
 	unnamed := *claim
 	unnamed.Name = "" // in upstream's messages a generated name ends before its random part
-	if err := c.charge(&unnamed); err != nil {
+	if err := c.admitAndCharge(&unnamed); err != nil {
 		if !c.refuseDevices(pod, of.Name, err) {
 			c.problems = append(c.problems, err)
 		}
 		return "", false
 	}
-	c.put(claim)
-	c.know(claim)
+	c.putObject(claim)
+	c.indexClaim(claim)
 	return claim.Name, true
 }
 
-// fromTemplate returns a new claim of the template for the pod, with a generated name.
-func (c *claimSync) fromTemplate(pod *v1.Pod, of *v1.PodResourceClaim, template *resourcev1.ResourceClaimTemplate) *resourcev1.ResourceClaim {
+// newClaim returns a new claim of the template for the pod, with a generated name.
+func (c *claimSync) newClaim(pod *v1.Pod, of *v1.PodResourceClaim, template *resourcev1.ResourceClaimTemplate) *resourcev1.ResourceClaim {
 	const longest = 57
 	base := pod.Name + "-" + of.Name + "-"
 	if len(base) > longest { // both names are shortened in proportion
@@ -180,7 +180,7 @@ func (c *claimSync) fromTemplate(pod *v1.Pod, of *v1.PodResourceClaim, template 
 	claim.OwnerReferences[0].BlockOwnerDeletion = nil
 	for claim.Name == "" || c.claims[cluster.NameOf(claim)] != nil {
 		claim.Name = admission.GenerateName(base, c.created)
-		claim.UID = c.uid("ResourceClaim", claim.Namespace, claim.Name)
+		claim.UID = c.newUID("ResourceClaim", claim.Namespace, claim.Name)
 	}
 	return claim
 }
@@ -202,20 +202,20 @@ func withClaimNames(pod *v1.Pod, made map[string]string) *v1.Pod {
 // it was created for a pod, or is being deleted.
 func (c *claimSync) syncClaim(claim *resourcev1.ResourceClaim) {
 	reserved := slices.DeleteFunc(slices.Clone(claim.Status.ReservedFor), func(by resourcev1.ResourceClaimConsumerReference) bool {
-		return by.APIGroup == "" && by.Resource == "pods" && !c.needed(by.UID)
+		return by.APIGroup == "" && by.Resource == "pods" && !c.podMayRun(by.UID)
 	})
-	if len(reserved) == 0 && (claim.DeletionTimestamp != nil || owningPod(claim) != "" && !c.needed(owningPod(claim))) {
-		c.remove(claim)
+	if len(reserved) == 0 && (claim.DeletionTimestamp != nil || owningPod(claim) != "" && !c.podMayRun(owningPod(claim))) {
+		c.removeObjects(claim)
 		return
 	}
 	if len(reserved) == len(claim.Status.ReservedFor) {
 		return
 	}
-	c.put(release(claim, reserved))
+	c.putObject(releaseClaim(claim, reserved))
 }
 
-// release returns the claim with the given reservations alone. Without any it also loses its devices.
-func release(claim *resourcev1.ResourceClaim, reserved []resourcev1.ResourceClaimConsumerReference) *resourcev1.ResourceClaim {
+// releaseClaim returns the claim with the given reservations alone. Without any it also loses its devices.
+func releaseClaim(claim *resourcev1.ResourceClaim, reserved []resourcev1.ResourceClaimConsumerReference) *resourcev1.ResourceClaim {
 	released := *claim
 	released.Status.ReservedFor = reserved
 	if i := slices.Index(released.Finalizers, resourcev1.Finalizer); i >= 0 && len(reserved) == 0 {
@@ -243,15 +243,15 @@ func ClaimsInUse(s *cluster.State) []*resourcev1.ResourceClaim {
 			return by.APIGroup == "" && by.Resource == "pods" && !onNode[by.UID]
 		})
 		if len(reserved) < len(claim.Status.ReservedFor) {
-			claim = release(claim, reserved)
+			claim = releaseClaim(claim, reserved)
 		}
 		claims = append(claims, claim)
 	}
 	return claims
 }
 
-// needed reports whether the pod exists and may still run.
-func (c *claimSync) needed(uid types.UID) bool {
+// podMayRun reports whether the pod exists and may still run.
+func (c *claimSync) podMayRun(uid types.UID) bool {
 	pod := c.pods[uid]
-	return pod != nil && !cluster.Terminal(pod) && (pod.DeletionTimestamp == nil || pod.Spec.NodeName != "")
+	return pod != nil && !cluster.IsTerminal(pod) && (pod.DeletionTimestamp == nil || pod.Spec.NodeName != "")
 }

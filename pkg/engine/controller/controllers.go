@@ -27,14 +27,14 @@ type Controllers struct {
 	// arrived.
 	Arrivals *rand.Rand
 
-	nodes    node.Controllers
-	memory   memory
-	due      due
-	scaled   *map[types.UID]scale // the result of the last call of [pass.scales], when [due.scaled] was scaledAt
-	scaledAt int
-	guards   guards
-	adopts   adopts
-	places   places
+	nodes       node.Controllers
+	memory      memory
+	due         due
+	knownScales *map[types.UID]controllerScale // the result of the last call of [pass.controllerScales], when [due.scaleChanges] was scaledAt
+	scaledAt    int
+	guards      budgetPods
+	adopts      adoptions
+	places      replicaSetTurns
 	// These follow the pods from state to state, since building them anew means looking at every pod.
 	pods   *cluster.Groups[group]
 	names  podNames
@@ -47,20 +47,20 @@ type Controllers struct {
 // its PriorityClass is gone.
 func (c *Controllers) Reconcile(s *cluster.State) (*cluster.State, error) {
 	c.nodes.Seed = c.Seed
-	next := c.attach(c.evictFromDevices(c.nodes.Reconcile(s, c.Rand)), nil)
+	next := c.syncAttachments(c.evictFromDevices(c.nodes.Reconcile(s, c.Rand)), nil)
 	owned := c.ownership(next)
 	// ReplicaSets count their pods before Deployments look at the counts, and create and delete pods after the Deployments have acted. In a
 	// real cluster the status arrives by an event in between. All controllers that create pods do so in order of arrival.
 	syncs := []func(*pass) error{
-		(*pass).autoscalers,
-		(*pass).replicaSetStatuses,
-		(*pass).deployments,
-		(*pass).workloads,
-		(*pass).releaseOrphans,
-		(*pass).ephemeralVolumes,
-		(*pass).volumes,
-		(*pass).claims,
-		(*pass).budgets,
+		(*pass).syncAutoscalers,
+		(*pass).syncReplicaSetStatuses,
+		(*pass).syncDeployments,
+		(*pass).syncWorkloads,
+		(*pass).releaseOrphanedJobPods,
+		(*pass).syncEphemeralVolumes,
+		(*pass).syncVolumes,
+		(*pass).syncDeviceClaims,
+		(*pass).syncBudgets,
 	}
 	var problems []error
 	var refused []cluster.Refusal
@@ -100,25 +100,25 @@ func (c *Controllers) Next(s *cluster.State) (metav1.Time, bool) {
 	}
 	c.nodes.Seed = c.Seed
 	consider(c.nodes.Next(s))
-	for _, scaling := range c.scalings(s) {
-		consider(looksAfter(scaling.by, s.Now.Time))
+	for _, scaling := range c.pendingScalings(s) {
+		consider(nextAutoscalerLook(scaling.by, s.Now.Time))
 	}
 	for _, due := range c.deviceEvictions(s) {
 		consider(due.at)
 	}
-	c.follow(s)
+	c.followPods(s)
 	considerReady := func(owner types.UID, minReady int32) {
 		if minReady == 0 {
 			return
 		}
-		for _, pod := range c.pods.Of(group{owner: owner}).Pods() {
+		for _, pod := range c.pods.Lookup(group{owner: owner}).Pods() {
 			if podutil.IsPodReady(pod) {
 				ready := podutil.GetPodReadyCondition(pod.Status).LastTransitionTime
 				consider(ready.Add(time.Duration(minReady) * time.Second))
 			}
 		}
 	}
-	for r := range c.replicated(s) {
+	for r := range c.replicaControllers(s) {
 		considerReady(r.set.UID, r.set.Spec.MinReadySeconds)
 	}
 	for _, set := range s.StatefulSets {
@@ -137,7 +137,7 @@ func (c *Controllers) Next(s *cluster.State) (metav1.Time, bool) {
 	}
 	if slices.ContainsFunc(s.Refused, cluster.Refusal.IsRetried) {
 		for _, pod := range s.Pods {
-			consider(uncounted(pod))
+			consider(quotaExpiry(pod))
 		}
 	}
 	if !next.IsZero() { // the clock advances in any case
@@ -172,21 +172,23 @@ type pass struct {
 	waiting   []func() error // actions that wait for their turn
 }
 
-// put adds an object to the next state, or replaces it.
-func (p *pass) put(obj cluster.Object) { p.changed = append(p.changed, obj) }
+// putObject adds an object to the next state, or replaces it.
+func (p *pass) putObject(obj cluster.Object) { p.changed = append(p.changed, obj) }
 
-// delete requests the deletion of pods.
-func (p *pass) delete(pods ...*v1.Pod) { p.ending = append(p.ending, pods...) }
+// deletePods requests the deletion of pods.
+func (p *pass) deletePods(pods ...*v1.Pod) { p.ending = append(p.ending, pods...) }
 
-// remove takes objects out of the next state at once.
-func (p *pass) remove(objs ...cluster.Object) { p.deleted = append(p.deleted, objs...) }
+// removeObjects takes objects out of the next state at once.
+func (p *pass) removeObjects(objs ...cluster.Object) { p.deleted = append(p.deleted, objs...) }
 
-// actions counts what the pass has done so far.
-func (p *pass) actions() int { return len(p.changed) + len(p.deleted) + len(p.ending) + len(p.waiting) }
+// countActions counts what the pass has done so far.
+func (p *pass) countActions() int {
+	return len(p.changed) + len(p.deleted) + len(p.ending) + len(p.waiting)
+}
 
 // nextState returns the state after the actions of the pass.
 func (p *pass) nextState() *cluster.State {
-	if p.actions() == 0 {
+	if p.countActions() == 0 {
 		return p.State
 	}
 	next := *admission.Terminate(p.State.With(p.changed...).Without(p.deleted...), "", p.ending...)
@@ -194,20 +196,20 @@ func (p *pass) nextState() *cluster.State {
 	return &next
 }
 
-// settled reports whether the last sync of the subject saw the very same things and had nothing to do.
-func (p *pass) settled(about subject, seen []any) bool {
+// isSettled reports whether the last sync of the subject saw the very same things and had nothing to do.
+func (p *pass) isSettled(about subject, seen []any) bool {
 	_, settled := recall[struct{}](&p.memory, about, seen...)
 	return settled && seen != nil
 }
 
-// unlessSettled runs a sync, unless the last sync of the subject saw the very same things and had nothing to do. With nil seen it always
+// syncUnlessSettled runs a sync, unless the last sync of the subject saw the very same things and had nothing to do. With nil seen it always
 // runs. If pods were refused, the next sync runs again.
-func (p *pass) unlessSettled(about subject, seen []any, sync func() error) error {
-	if p.settled(about, seen) {
+func (p *pass) syncUnlessSettled(about subject, seen []any, sync func() error) error {
+	if p.isSettled(about, seen) {
 		return nil
 	}
-	before, refused := p.actions(), len(p.refused)
-	if err := sync(); err != nil || p.actions() > before || len(p.refused) > refused {
+	before, refused := p.countActions(), len(p.refused)
+	if err := sync(); err != nil || p.countActions() > before || len(p.refused) > refused {
 		return err
 	}
 	if seen != nil {

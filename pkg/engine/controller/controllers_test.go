@@ -58,8 +58,8 @@ func onePerNode(s *cluster.State, pod *v1.Pod) string {
 	return ""
 }
 
-// anywhere places every pod on the first node that accepts pods.
-func anywhere(s *cluster.State, _ *v1.Pod) string {
+// placeAnywhere places every pod on the first node that accepts pods.
+func placeAnywhere(s *cluster.State, _ *v1.Pod) string {
 	for _, node := range s.Nodes {
 		if len(node.Spec.Taints) == 0 {
 			return node.Name
@@ -115,11 +115,11 @@ func (w *world) step() bool {
 	var bound []*v1.Pod
 	for _, pod := range next.Unscheduled() {
 		if node := w.place(next, pod); node != "" {
-			bound = append(bound, cluster.Bind(pod, node, next.Now.Time))
+			bound = append(bound, cluster.BindPod(pod, node, next.Now.Time))
 			next = next.With(bound[len(bound)-1])
 		}
 	}
-	next = w.controllers.Bound(next, bound)
+	next = w.controllers.StartBoundPods(next, bound)
 	if next == w.state {
 		return false
 	}
@@ -242,7 +242,7 @@ func TestFailedPodIsReplaced(t *testing.T) {
 			if _, waits := w.controllers.Next(w.state); waits { // a Job, for its back-off
 				w.wait()
 			}
-			running := slices.DeleteFunc(slices.Clone(w.state.Pods), cluster.Terminal)
+			running := slices.DeleteFunc(slices.Clone(w.state.Pods), cluster.IsTerminal)
 			w.check("running and all", []int{len(running), len(w.state.Pods)}, []int{2, test.pods})
 		})
 	}
@@ -250,7 +250,7 @@ func TestFailedPodIsReplaced(t *testing.T) {
 
 func TestReconcileIsDeterministic(t *testing.T) {
 	run := func(rand *rand.Rand) []string {
-		w := newWorld(t, 3, anywhere)
+		w := newWorld(t, 3, placeAnywhere)
 		w.controllers.Rand = rand
 		w.apply(deployment("web", 6, "a", ""))
 		w.apply(deployment("web", 3, "a", ""))
@@ -273,7 +273,7 @@ func TestReconcileIsDeterministic(t *testing.T) {
 }
 
 func TestReconcileReturnsTheSameStateAtRest(t *testing.T) {
-	w := newWorld(t, 3, anywhere)
+	w := newWorld(t, 3, placeAnywhere)
 	w.apply(deployment("web", 3, "a", "") + "---" + workload("StatefulSet", "db", 2, "a", "  serviceName: db\n") + `---
 apiVersion: policy/v1
 kind: PodDisruptionBudget

@@ -16,18 +16,18 @@ import (
 
 var daemonSetKind = appsv1.SchemeGroupVersion.WithKind("DaemonSet")
 
-// daemonSet syncs a DaemonSet, as syncDaemonSet in
+// syncDaemonSet syncs a DaemonSet, as syncDaemonSet in
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/daemon/daemon_controller.go does.
-func (p *pass) daemonSet(ds *appsv1.DaemonSet) error {
-	seen := p.seen(ds)
+func (p *pass) syncDaemonSet(ds *appsv1.DaemonSet) error {
+	seen := p.syncInputs(ds)
 	if seen != nil {
-		seen = append(seen, listOf(p.Nodes))
+		seen = append(seen, newListID(p.Nodes))
 	}
 	if seen != nil && ds.Spec.MinReadySeconds > 0 {
 		seen = append(seen, p.Now)
 	}
-	return p.unlessSettled(subject{inSync, ds.UID}, seen, func() error {
-		pods, err := p.daemonPods(ds)
+	return p.syncUnlessSettled(subject{inSync, ds.UID}, seen, func() error {
+		pods, err := p.claimDaemonPods(ds)
 		if err != nil {
 			return fmt.Errorf("spec.selector: %w", err)
 		}
@@ -39,9 +39,9 @@ func (p *pass) daemonSet(ds *appsv1.DaemonSet) error {
 		if err != nil {
 			return err
 		}
-		d := &daemonSetSync{pass: p, daemons: p.daemons(ds, hash), set: ds, hash: hash}
-		d.follow(pods)
-		return d.run()
+		d := &daemonSetSync{pass: p, daemons: p.knownDaemons(ds, hash), set: ds, hash: hash}
+		d.followNodesAndPods(pods)
+		return d.updateDaemonSet()
 	})
 }
 
@@ -54,9 +54,9 @@ type daemonSetSync struct {
 	hash string
 }
 
-// run is upstream's updateDaemonSet. A sync that creates or deletes pods updates none, as upstream first waits until its expectations are
+// updateDaemonSet is upstream's updateDaemonSet. A sync that creates or deletes pods updates none, as upstream first waits until its expectations are
 // met.
-func (d *daemonSetSync) run() error {
+func (d *daemonSetSync) updateDaemonSet() error {
 	ending := len(d.ending)
 	created, err := d.manage()
 	if err != nil {
@@ -67,7 +67,7 @@ func (d *daemonSetSync) run() error {
 			return err
 		}
 	}
-	d.status()
+	d.updateStatus()
 	return nil
 }
 
@@ -95,7 +95,7 @@ func (d *daemonSetSync) manage() (created bool, err error) {
 			switch {
 			case !daemonutil.AllowsSurge(d.set):
 				if len(running) > 1 {
-					d.delete(running[1:]...)
+					d.deletePods(running[1:]...)
 				}
 			case len(running) > 1:
 				d.pruneSurge(running)
@@ -103,17 +103,17 @@ func (d *daemonSetSync) manage() (created bool, err error) {
 				lacking = append(lacking, node.Name)
 			}
 		case exists:
-			d.delete(slices.DeleteFunc(slices.Clone(node.pods), func(pod *v1.Pod) bool { return pod.DeletionTimestamp != nil })...)
+			d.deletePods(slices.DeleteFunc(slices.Clone(node.pods), func(pod *v1.Pod) bool { return pod.DeletionTimestamp != nil })...)
 		}
 	}
 	if d.strays > 0 { // upstream's getUnscheduledPodsWithoutNode
 		for _, pod := range d.pods {
-			if name, counts := targetOf(pod); counts && pod.Spec.NodeName == "" && d.byName[name].Node == nil {
-				d.delete(pod)
+			if name, counts := targetNode(pod); counts && pod.Spec.NodeName == "" && d.byName[name].Node == nil {
+				d.deletePods(pod)
 			}
 		}
 	}
-	return len(lacking) > 0, d.createOn(lacking)
+	return len(lacking) > 0, d.createDaemonPods(lacking)
 }
 
 // runningOrDelete returns the pods that run or will run, and deletes the pods that have ended.
@@ -122,8 +122,8 @@ func (d *daemonSetSync) runningOrDelete(pods []*v1.Pod) []*v1.Pod {
 	for _, pod := range pods {
 		switch {
 		case pod.DeletionTimestamp != nil:
-		case cluster.Terminal(pod):
-			d.delete(pod)
+		case cluster.IsTerminal(pod):
+			d.deletePods(pod)
 		default:
 			running = append(running, pod)
 		}
@@ -141,11 +141,11 @@ func (d *daemonSetSync) pruneSurge(running []*v1.Pod) {
 		case !d.isNew(pod) && old == nil:
 			old = pod
 		default:
-			d.delete(pod)
+			d.deletePods(pod)
 		}
 	}
-	if newest != nil && old != nil && (!podutil.IsPodReady(old) || d.available(newest)) {
-		d.delete(old)
+	if newest != nil && old != nil && (!podutil.IsPodReady(old) || d.isAvailable(newest)) {
+		d.deletePods(old)
 	}
 }
 
@@ -157,20 +157,20 @@ func isOfTemplate(ds *appsv1.DaemonSet, hash string, pod *v1.Pod) bool {
 	return daemonutil.IsPodUpdated(pod, hash, generation)
 }
 
-func (d *daemonSetSync) available(pod *v1.Pod) bool {
+func (d *daemonSetSync) isAvailable(pod *v1.Pod) bool {
 	return podutil.IsPodAvailable(pod, d.set.Spec.MinReadySeconds, d.Now)
 }
 
-// createOn creates a pod for each of the nodes. A node affinity ties the pod to its node, and the scheduler binds it.
-func (d *daemonSetSync) createOn(nodes []string) error {
+// createDaemonPods creates a pod for each of the nodes. A node affinity ties the pod to its node, and the scheduler binds it.
+func (d *daemonSetSync) createDaemonPods(nodes []string) error {
 	if len(nodes) == 0 {
 		return nil
 	}
 	generation, _ := daemonutil.GetTemplateGeneration(d.set)
 	template := daemonutil.CreatePodTemplate(d.set.Spec.Template, generation, d.hash)
-	prototype, err := d.prototype(&template, d.set, daemonSetKind)
+	prototype, err := d.newPrototype(&template, d.set, daemonSetKind)
 	if err != nil {
-		return d.refuse(d.set, len(nodes), err)
+		return d.refusePods(d.set, len(nodes), err)
 	}
 	_, err = d.createPods(d.set, prototype, len(nodes), func(i int) *v1.Pod {
 		pod := *prototype
@@ -180,8 +180,8 @@ func (d *daemonSetSync) createOn(nodes []string) error {
 	return err
 }
 
-// status is upstream's updateDaemonSetStatus.
-func (d *daemonSetSync) status() {
+// updateStatus is upstream's updateDaemonSetStatus.
+func (d *daemonSetSync) updateStatus() {
 	status := appsv1.DaemonSetStatus{ObservedGeneration: d.set.Generation, CollisionCount: d.set.Status.CollisionCount, Conditions: d.set.Status.Conditions}
 	c := &d.counted
 	status.NumberMisscheduled, status.DesiredNumberScheduled, status.CurrentNumberScheduled = c.misscheduled, c.desired, c.current
@@ -190,6 +190,6 @@ func (d *daemonSetSync) status() {
 	if !reflect.DeepEqual(status, d.set.Status) {
 		updated := *d.set
 		updated.Status = status
-		d.put(&updated)
+		d.putObject(&updated)
 	}
 }

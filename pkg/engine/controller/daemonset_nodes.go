@@ -13,10 +13,10 @@ import (
 	"k8s.io/kubernetes/pkg/features"
 )
 
-// daemonNodes returns a function that reports whether a pod of the DaemonSet should start on a node, and whether an existing one may stay.
+// newDaemonNodeFilter returns a function that reports whether a pod of the DaemonSet should start on a node, and whether an existing one may stay.
 // Upstream exports daemon.NodeShouldRunDaemonPod for one node; this one builds tolerations and affinity once for many nodes. See
 // nodeShouldRunDaemonPod in https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/daemon/daemon_controller.go.
-func daemonNodes(ds *appsv1.DaemonSet) func(*v1.Node) (run, stay bool) {
+func newDaemonNodeFilter(ds *appsv1.DaemonSet) func(*v1.Node) (run, stay bool) {
 	spec := ds.Spec.Template.Spec
 	affinity := nodeaffinity.NewRequiredNodeAffinity(spec.NodeSelector, spec.Affinity)
 	daemonutil.AddOrUpdateDaemonPodTolerations(&spec) // it makes a new list of tolerations

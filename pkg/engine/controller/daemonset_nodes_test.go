@@ -25,7 +25,7 @@ func TestDaemonNodesIsUpstreams(t *testing.T) {
 		{Tolerations: gpu}, {Tolerations: []v1.Toleration{{Operator: v1.TolerationOpExists}}},
 	} {
 		ds := &appsv1.DaemonSet{Spec: appsv1.DaemonSetSpec{Template: v1.PodTemplateSpec{Spec: spec}}}
-		should := daemonNodes(ds)
+		should := newDaemonNodeFilter(ds)
 		for _, name := range []string{"a", "b"} {
 			for _, labels := range []map[string]string{nil, {"zone": "z"}} {
 				for _, key := range []string{"", "gpu", v1.TaintNodeUnschedulable, v1.TaintNodeUnreachable, v1.TaintNodeNetworkUnavailable} {

@@ -47,44 +47,44 @@ func (c *daemonCounts) add(other daemonCounts, n int32) {
 	c.updated += n * other.updated
 }
 
-// daemonPods returns the DaemonSet's pods after it has adopted and released pods. It looks only at pods that are new.
-func (p *pass) daemonPods(ds *appsv1.DaemonSet) ([]*v1.Pod, error) {
-	owned, all := p.owned.unclaimed(ds.UID)
-	selector, err := p.selector(ds, ds.Spec.Selector)
+// claimDaemonPods returns the DaemonSet's pods after it has adopted and released pods. It looks only at pods that are new.
+func (p *pass) claimDaemonPods(ds *appsv1.DaemonSet) ([]*v1.Pod, error) {
+	owned, all := p.owned.ownGroup(ds.UID)
+	selector, err := p.parseSelector(ds, ds.Spec.Selector)
 	if err != nil || !all {
-		return p.claim(ds, daemonSetKind, ds.Spec.Selector, nil)
+		return p.claimPods(ds, daemonSetKind, ds.Spec.Selector, nil)
 	}
 	type matching struct {
 		pods    []*v1.Pod
 		foreign int // number of pods that the selector does not match
 	}
-	known := once(&p.memory, subject{daemonsMatching, ds.UID}, []any{ds.Spec.Selector}, func() *matching { return &matching{} })
+	known := recallOrCompute(&p.memory, subject{daemonsMatching, ds.UID}, []any{ds.Spec.Selector}, func() *matching { return &matching{} })
 	look := func(pod *v1.Pod, n int) {
 		if pod != nil && !selector.Matches(labels.Set(pod.Labels)) {
 			known.foreign += n
 		}
 	}
-	cluster.Changes(known.pods, owned.Pods(), func(was, is *v1.Pod, _ int) {
+	cluster.VisitChanges(known.pods, owned.Pods(), func(was, is *v1.Pod, _ int) {
 		look(was, -1)
 		look(is, 1)
 	})
 	if known.pods = owned.Pods(); known.foreign > 0 {
-		return p.claim(ds, daemonSetKind, ds.Spec.Selector, nil)
+		return p.claimPods(ds, daemonSetKind, ds.Spec.Selector, nil)
 	}
 	return known.pods, nil
 }
 
-// daemons returns the nodes and pods as the last sync of the DaemonSet left them; empty ones if the template has changed since.
-func (p *pass) daemons(ds *appsv1.DaemonSet, hash string) *daemons {
+// knownDaemons returns the nodes and pods as the last sync of the DaemonSet left them; empty ones if the template has changed since.
+func (p *pass) knownDaemons(ds *appsv1.DaemonSet, hash string) *daemons {
 	made := func() *daemons { return &daemons{byName: map[string]*daemonNode{}} }
 	if ds.Spec.MinReadySeconds > 0 { // pods become available with time
 		return made()
 	}
-	return once(&p.memory, subject{daemonsByNode, ds.UID}, []any{idOf(ds, &ds.Spec.Template), hash}, made)
+	return recallOrCompute(&p.memory, subject{daemonsByNode, ds.UID}, []any{newTemplateID(ds, &ds.Spec.Template), hash}, made)
 }
 
-// follow updates the nodes and pods to those of the state.
-func (d *daemonSetSync) follow(pods []*v1.Pod) {
+// followNodesAndPods updates the nodes and pods to those of the state.
+func (d *daemonSetSync) followNodesAndPods(pods []*v1.Pod) {
 	changed := map[string]*daemonNode{}
 	at := func(name string) *daemonNode {
 		node := d.byName[name]
@@ -95,8 +95,8 @@ func (d *daemonSetSync) follow(pods []*v1.Pod) {
 		changed[name] = node
 		return node
 	}
-	should := daemonNodes(d.set)
-	cluster.Changes(d.followed, d.Nodes, func(was, is *v1.Node, _ int) {
+	should := newDaemonNodeFilter(d.set)
+	cluster.VisitChanges(d.followed, d.Nodes, func(was, is *v1.Node, _ int) {
 		if was != nil {
 			node := at(was.Name)
 			node.Node, node.run, node.stay = nil, false, false
@@ -107,12 +107,12 @@ func (d *daemonSetSync) follow(pods []*v1.Pod) {
 			node.run, node.stay = should(is)
 		}
 	})
-	cluster.Changes(d.pods, pods, func(was, is *v1.Pod, _ int) {
-		if name, counts := targetOf(was); counts {
+	cluster.VisitChanges(d.pods, pods, func(was, is *v1.Pod, _ int) {
+		if name, counts := targetNode(was); counts {
 			node := at(name)
 			node.pods = slices.DeleteFunc(node.pods, func(pod *v1.Pod) bool { return pod == was })
 		}
-		if name, counts := targetOf(is); counts {
+		if name, counts := targetNode(is); counts {
 			node := at(name)
 			node.pods = append(node.pods, is)
 		}
@@ -121,14 +121,14 @@ func (d *daemonSetSync) follow(pods []*v1.Pod) {
 		d.counted.add(node.counted, -1)
 		d.strays -= node.strays
 		slices.SortStableFunc(node.pods, olderFirst)
-		d.look(node)
+		d.inspectNode(node)
 		d.counted.add(node.counted, 1)
 		d.strays += node.strays
 		if node.Node == nil && len(node.pods) == 0 {
 			delete(d.byName, name)
 		}
 	}
-	if !cluster.Same(d.followed, d.Nodes) {
+	if !cluster.SameSlice(d.followed, d.Nodes) {
 		d.nodes = make([]*daemonNode, len(d.Nodes))
 		for i, node := range d.Nodes {
 			d.nodes[i] = d.byName[node.Name]
@@ -137,17 +137,17 @@ func (d *daemonSetSync) follow(pods []*v1.Pod) {
 	d.followed, d.pods = d.Nodes, pods
 }
 
-// targetOf returns the name of the node for which the pod was created, and whether the pod counts there.
-func targetOf(pod *v1.Pod) (string, bool) {
-	if pod == nil || cluster.Terminal(pod) && pod.DeletionTimestamp != nil {
+// targetNode returns the name of the node for which the pod was created, and whether the pod counts there.
+func targetNode(pod *v1.Pod) (string, bool) {
+	if pod == nil || cluster.IsTerminal(pod) && pod.DeletionTimestamp != nil {
 		return "", false
 	}
 	name, err := daemonutil.GetTargetNodeName(pod)
 	return name, err == nil
 }
 
-// look updates what the status counts for a node, as upstream's updateDaemonSetStatus does, and whether the node is settled.
-func (d *daemonSetSync) look(node *daemonNode) {
+// inspectNode updates what the status counts for a node, as upstream's updateDaemonSetStatus does, and whether the node is settled.
+func (d *daemonSetSync) inspectNode(node *daemonNode) {
 	node.settled, node.strays, node.counted = false, 0, daemonCounts{}
 	count := &node.counted
 	switch {
@@ -168,13 +168,13 @@ func (d *daemonSetSync) look(node *daemonNode) {
 		count.current = 1
 		first := node.pods[0]
 		if podutil.IsPodReady(first) {
-			if count.ready = 1; d.available(first) {
+			if count.ready = 1; d.isAvailable(first) {
 				count.available = 1
 			}
 		}
 		if d.isNew(first) {
 			count.updated = 1
 		}
-		node.settled = len(node.pods) == 1 && count.updated+count.available == 2 && first.DeletionTimestamp == nil && !cluster.Terminal(first)
+		node.settled = len(node.pods) == 1 && count.updated+count.available == 2 && first.DeletionTimestamp == nil && !cluster.IsTerminal(first)
 	}
 }

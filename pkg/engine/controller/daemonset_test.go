@@ -10,8 +10,8 @@ import (
 	"github.com/faultline/faultline/pkg/engine/node"
 )
 
-// held places a DaemonSet's pod on the node that its affinity names.
-func held(_ *cluster.State, pod *v1.Pod) string {
+// placeOnTarget places a DaemonSet's pod on the node that its affinity names.
+func placeOnTarget(_ *cluster.State, pod *v1.Pod) string {
 	node, err := daemonutil.GetTargetNodeName(pod)
 	if err != nil {
 		return ""
@@ -32,7 +32,7 @@ spec:
 }
 
 func TestDaemonSetRunsWhereItFits(t *testing.T) {
-	w := newWorld(t, 3, held)
+	w := newWorld(t, 3, placeOnTarget)
 	tainted := w.state.Nodes[1].DeepCopy()
 	tainted.Spec.Taints = []v1.Taint{{Key: "gpu", Effect: v1.TaintEffectNoSchedule}}
 	w.state = w.state.With(tainted)
@@ -70,7 +70,7 @@ func TestDaemonSetRollingUpdate(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			w := newWorld(t, 4, held)
+			w := newWorld(t, 4, placeOnTarget)
 			w.apply(daemonSet("a", "}\n"+test.strategy))
 			fewest, most := 4, 4
 			w.round = func(s *cluster.State) { fewest, most = min(fewest, len(s.Pods)), max(most, len(s.Pods)) }
@@ -85,7 +85,7 @@ func TestDaemonSetRollingUpdate(t *testing.T) {
 }
 
 func TestDaemonSetUpdateStopsAtAPodThatDoesNotStart(t *testing.T) {
-	w := newWorld(t, 4, held)
+	w := newWorld(t, 4, placeOnTarget)
 	w.apply(daemonSet("a", "}\n"))
 	w.place = func(*cluster.State, *v1.Pod) string { return "" }
 	w.apply(daemonSet("b", "}\n"))
@@ -96,7 +96,7 @@ func TestDaemonSetUpdateStopsAtAPodThatDoesNotStart(t *testing.T) {
 }
 
 func TestDaemonSetUpdateWaitsForMinReadySeconds(t *testing.T) {
-	w := newWorld(t, 2, held)
+	w := newWorld(t, 2, placeOnTarget)
 	w.apply(daemonSet("a", "}\n  minReadySeconds: 30\n"))
 	w.check("available at first", w.state.DaemonSets[0].Status.NumberAvailable, int32(0))
 	w.wait()

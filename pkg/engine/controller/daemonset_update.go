@@ -25,7 +25,7 @@ func (d *daemonSetSync) rollingUpdate() error {
 		maxUnavailable = 1
 	}
 	if maxSurge > 0 {
-		return d.surge(maxSurge, desired)
+		return d.surgeUpdate(maxSurge, desired)
 	}
 	unavailable := 0
 	var broken, candidates []*v1.Pod
@@ -33,28 +33,28 @@ func (d *daemonSetSync) rollingUpdate() error {
 		if node.settled {
 			continue
 		}
-		updated, old, ok := d.split(node.pods)
+		updated, old, ok := d.findUpdatedAndOldPods(node.pods)
 		switch {
 		case !ok, (updated == nil) == (old == nil):
 			unavailable++ // manage deletes the excess or creates the missing pod
 		case updated != nil:
-			if !d.available(updated) {
+			if !d.isAvailable(updated) {
 				unavailable++
 			}
-		case !d.available(old):
+		case !d.isAvailable(old):
 			broken = append(broken, old)
 			unavailable++
 		case unavailable < maxUnavailable:
 			candidates = append(candidates, old)
 		}
 	}
-	d.delete(broken...)
-	d.delete(candidates[:min(max(0, maxUnavailable-unavailable), len(candidates))]...)
+	d.deletePods(broken...)
+	d.deletePods(candidates[:min(max(0, maxUnavailable-unavailable), len(candidates))]...)
 	return nil
 }
 
-// surge starts new pods beside old ones, up to maxSurge at a time, and deletes each old pod whose new one is available.
-func (d *daemonSetSync) surge(maxSurge, desired int) error {
+// surgeUpdate starts new pods beside old ones, up to maxSurge at a time, and deletes each old pod whose new one is available.
+func (d *daemonSetSync) surgeUpdate(maxSurge, desired int) error {
 	surging, available := 0, 0
 	var allowed, candidates []string
 	var unwanted []*v1.Pod
@@ -62,37 +62,37 @@ func (d *daemonSetSync) surge(maxSurge, desired int) error {
 		if len(node.pods) == 0 && !node.run {
 			continue
 		}
-		updated, old, ok := d.split(node.pods)
+		updated, old, ok := d.findUpdatedAndOldPods(node.pods)
 		if !ok {
 			surging++
 			continue
 		}
-		if oldest := cmp.Or(old, updated); oldest != nil && d.available(oldest) {
+		if oldest := cmp.Or(old, updated); oldest != nil && d.isAvailable(oldest) {
 			available++
 		}
 		switch {
 		case old == nil:
-		case updated != nil && !d.available(updated):
+		case updated != nil && !d.isAvailable(updated):
 			surging++
 		case updated != nil:
-			d.delete(old)
-		case !node.run && !d.available(old):
-			d.delete(old)
+			d.deletePods(old)
+		case !node.run && !d.isAvailable(old):
+			d.deletePods(old)
 		case !node.run:
 			unwanted = append(unwanted, old)
-		case !d.available(old):
+		case !d.isAvailable(old):
 			allowed = append(allowed, node.Name)
 		case surging < maxSurge:
 			candidates = append(candidates, node.Name)
 		}
 	}
-	d.delete(unwanted[:min(max(0, available-desired), len(unwanted))]...)
-	return d.createOn(append(allowed, candidates[:min(max(0, maxSurge-surging), len(candidates))]...))
+	d.deletePods(unwanted[:min(max(0, available-desired), len(unwanted))]...)
+	return d.createDaemonPods(append(allowed, candidates[:min(max(0, maxSurge-surging), len(candidates))]...))
 }
 
-// split returns the node's pod of the new revision and its pod of an old one; upstream's findUpdatedPodsOnNode. It returns false if there
+// findUpdatedAndOldPods returns the node's pod of the new revision and its pod of an old one; upstream's findUpdatedPodsOnNode. It returns false if there
 // are several of either.
-func (d *daemonSetSync) split(pods []*v1.Pod) (updated, old *v1.Pod, ok bool) {
+func (d *daemonSetSync) findUpdatedAndOldPods(pods []*v1.Pod) (updated, old *v1.Pod, ok bool) {
 	for _, pod := range pods {
 		of := &old
 		if d.isNew(pod) {

@@ -33,7 +33,7 @@ func TestDaemonSetSyncIsUpstreams(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := newWorld(t, 4, anywhere)
+	w := newWorld(t, 4, placeAnywhere)
 	u.clock.SetTime(w.state.Now.Time)
 	w.admit(decode(t, daemonSet("a", "}\n"))...)
 	for seed := range uint64(*worlds) {
@@ -42,13 +42,13 @@ func TestDaemonSetSyncIsUpstreams(t *testing.T) {
 		s := *w.state.Without(w.state.DaemonSets[0]).With(ds)
 		s.Nodes, s.ControllerRevisions, s.Pods = g.nodesOf(w.state.Nodes), history, g.daemonPods(ds, history)
 		p := newPass(&s)
-		if err := p.daemonSet(ds); err != nil {
+		if err := p.syncDaemonSet(ds); err != nil {
 			t.Fatal(err)
 		}
-		give(t, sets.Informer(), ds)
-		give(t, revisions.Informer(), history...)
-		give(t, pods.Informer(), s.Pods...)
-		give(t, nodes.Informer(), s.Nodes...)
+		setStore(t, sets.Informer(), ds)
+		setStore(t, revisions.Informer(), history...)
+		setStore(t, pods.Informer(), s.Pods...)
+		setStore(t, nodes.Informer(), s.Nodes...)
 		got, diff := outcomeOf(p).unchanged(ds), "-"
 		for range 50 {
 			if diff == "" {
@@ -69,7 +69,7 @@ func (g dice) nodesOf(nodes []*v1.Node) []*v1.Node {
 	var all []*v1.Node
 	for _, node := range nodes {
 		node = node.DeepCopy()
-		if g.one(4) {
+		if g.oneIn(4) {
 			node.Spec.Taints = []v1.Taint{pick(g,
 				v1.Taint{Key: "gpu", Effect: v1.TaintEffectNoSchedule}, v1.Taint{Key: "gpu", Effect: v1.TaintEffectNoExecute},
 				v1.Taint{Key: v1.TaintNodeUnschedulable, Effect: v1.TaintEffectNoSchedule}, v1.Taint{Key: v1.TaintNodeUnreachable, Effect: v1.TaintEffectNoExecute})}
@@ -86,10 +86,10 @@ func (g dice) daemonSet(t *testing.T, template *appsv1.DaemonSet, name string) (
 	spec := &ds.Spec
 	spec.Selector.MatchLabels["app"], spec.Template.Labels["app"] = name, name
 	spec.MinReadySeconds = pick[int32](g, 0, 0, 30)
-	if g.one(4) {
+	if g.oneIn(4) {
 		spec.Template.Spec.NodeSelector = map[string]string{v1.LabelTopologyZone: "z1"}
 	}
-	if g.one(4) {
+	if g.oneIn(4) {
 		spec.Template.Spec.Tolerations = []v1.Toleration{{Key: "gpu", Operator: v1.TolerationOpExists, Effect: pick(g, "", v1.TaintEffectNoSchedule)}}
 	}
 	amount := func() *intstr.IntOrString {
@@ -123,7 +123,7 @@ func (g dice) daemonSet(t *testing.T, template *appsv1.DaemonSet, name string) (
 			Data: runtime.RawExtension{Raw: patch}, Revision: int64(i + 1),
 		}
 		revision.Labels[appsv1.DefaultDaemonSetUniqueLabelKey] = hash
-		if g.one(8) {
+		if g.oneIn(8) {
 			revision.OwnerReferences = nil // an orphan
 		}
 		revisions = append(revisions, revision)
@@ -140,14 +140,14 @@ func (g dice) daemonPods(ds *appsv1.DaemonSet, revisions []*appsv1.ControllerRev
 		name := fmt.Sprintf("%s-p%d", ds.Name, i)
 		pod := &v1.Pod{
 			ObjectMeta: metav1.ObjectMeta{
-				Namespace: ds.Namespace, Name: name, UID: types.UID(name), CreationTimestamp: ago(g.state, 200-i), Labels: maps.Clone(ds.Spec.Template.Labels),
+				Namespace: ds.Namespace, Name: name, UID: types.UID(name), CreationTimestamp: secondsAgo(g.state, 200-i), Labels: maps.Clone(ds.Spec.Template.Labels),
 				OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(ds, daemonSetKind)},
 			},
 			Spec:   *ds.Spec.Template.Spec.DeepCopy(),
 			Status: v1.PodStatus{Phase: v1.PodPending},
 		}
 		pod.Labels[appsv1.DefaultDaemonSetUniqueLabelKey] = fmt.Sprint("h", g.IntN(len(revisions)+1))
-		if g.one(4) {
+		if g.oneIn(4) {
 			node = pick(g, node, "gone")
 			pod.Spec.Affinity = daemonutil.ReplaceDaemonSetPodNodeNameNodeAffinity(nil, node)
 		} else {
@@ -159,11 +159,11 @@ func (g dice) daemonPods(ds *appsv1.DaemonSet, revisions []*appsv1.ControllerRev
 		case 1:
 			pod.Labels["app"] = "other" // to be released
 		}
-		if g.one(8) {
-			pod.DeletionTimestamp = new(ago(g.state, -20))
+		if g.oneIn(8) {
+			pod.DeletionTimestamp = new(secondsAgo(g.state, -20))
 		}
-		if pod.Status.Phase == v1.PodRunning && !g.one(4) {
-			pod.Status.Conditions = []v1.PodCondition{{Type: v1.PodReady, Status: v1.ConditionTrue, LastTransitionTime: ago(g.state, pick(g, 10, 100))}}
+		if pod.Status.Phase == v1.PodRunning && !g.oneIn(4) {
+			pod.Status.Conditions = []v1.PodCondition{{Type: v1.PodReady, Status: v1.ConditionTrue, LastTransitionTime: secondsAgo(g.state, pick(g, 10, 100))}}
 		}
 		all = append(all, pod)
 	}

@@ -29,22 +29,22 @@ var deploymentKind = appsv1.SchemeGroupVersion.WithKind("Deployment")
 // maxRevisionHistory is upstream's limit, in characters, of the revision-history annotation.
 const maxRevisionHistory = 2000
 
-// deployments syncs every Deployment, as syncDeployment in
+// syncDeployments syncs every Deployment, as syncDeployment in
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/deployment/deployment_controller.go does.
-func (p *pass) deployments() error {
-	seen := []any{listOf(p.Deployments), listOf(p.ReplicaSets)}
-	p.due.follow(p.State)
+func (p *pass) syncDeployments() error {
+	seen := []any{newListID(p.Deployments), newListID(p.ReplicaSets)}
+	p.due.followWorkloads(p.State)
 	if p.due.recreated > 0 { // these look at pods, too
 		seen = nil
 	}
-	return p.unlessSettled(subject{fact: deploymentsInSync}, seen, p.eachDeployment)
+	return p.syncUnlessSettled(subject{fact: deploymentsInSync}, seen, p.syncDueDeployments)
 }
 
-// eachDeployment syncs the Deployments that are due. Each first adopts the orphaned ReplicaSets that its selector matches.
-func (p *pass) eachDeployment() error {
+// syncDueDeployments syncs the Deployments that are due. Each first adopts the orphaned ReplicaSets that its selector matches.
+func (p *pass) syncDueDeployments() error {
 	if p.due.recreated > 0 || p.due.orphans > 0 { // any Deployment may adopt an orphan
 		for _, d := range p.Deployments {
-			mark(&p.due.deployments, d.UID)
+			markDue(&p.due.deployments, d.UID)
 		}
 	}
 	setsOf := func(owner types.UID) (sets []*appsv1.ReplicaSet) {
@@ -54,9 +54,9 @@ func (p *pass) eachDeployment() error {
 		return sets
 	}
 	orphans := setsOf("")
-	for _, i := range at(p.due.index.deployments, p.due.deployments) {
+	for _, i := range duePositions(p.due.index.deployments, p.due.deployments) {
 		d := p.Deployments[i]
-		selector, err := p.selector(d, d.Spec.Selector)
+		selector, err := p.parseSelector(d, d.Spec.Selector)
 		if err != nil {
 			return fmt.Errorf("%s: spec.selector: %w", cluster.RefTo(d).Describe(), err)
 		}
@@ -67,32 +67,32 @@ func (p *pass) eachDeployment() error {
 			}
 			adopted := *rs
 			adopted.OwnerReferences = withController(rs.OwnerReferences, d, deploymentKind)
-			p.put(&adopted)
+			p.putObject(&adopted)
 			sets = append(sets, &adopted)
 			return true
 		})
 		seen := []any{d}
 		for _, rs := range sets {
 			seen = append(seen, rs)
-			if recreates(d) {
-				for _, pod := range p.owned.of(rs.UID) {
+			if isRecreate(d) {
+				for _, pod := range p.owned.podsOf(rs.UID) {
 					seen = append(seen, pod)
 				}
 			}
 		}
 		about := subject{inSync, d.UID}
-		if err := p.unlessSettled(about, seen, func() error { return p.deployment(d, sets) }); err != nil {
+		if err := p.syncUnlessSettled(about, seen, func() error { return p.syncDeployment(d, sets) }); err != nil {
 			return fmt.Errorf("%s: %w", cluster.RefTo(d).Describe(), err)
 		}
-		if p.settled(about, seen) {
+		if p.isSettled(about, seen) {
 			delete(p.due.deployments, d.UID)
 		}
 	}
 	return nil
 }
 
-// recreates reports whether the Deployment waits for its old pods to end before it creates new ones.
-func recreates(d *appsv1.Deployment) bool {
+// isRecreate reports whether the Deployment waits for its old pods to end before it creates new ones.
+func isRecreate(d *appsv1.Deployment) bool {
 	return d.Spec.Strategy.Type == appsv1.RecreateDeploymentStrategyType
 }
 
@@ -104,36 +104,36 @@ type deploymentSync struct {
 	sets       []*appsv1.ReplicaSet
 }
 
-// deployment does one sync of a Deployment with its ReplicaSets.
-func (p *pass) deployment(original *appsv1.Deployment, sets []*appsv1.ReplicaSet) error {
+// syncDeployment does one sync of a Deployment with its ReplicaSets.
+func (p *pass) syncDeployment(original *appsv1.Deployment, sets []*appsv1.ReplicaSet) error {
 	d := *original
 	d.Annotations = maps.Clone(original.Annotations)
 	r := deploymentSync{pass: p, deployment: &d, sets: sets}
 	var err error
-	scaled, _ := scaledFor(&d, sets)
+	scaled, _ := findStaleScale(&d, sets)
 	switch {
 	case d.Spec.Paused, scaled != nil:
-		r.scale()
-	case recreates(&d):
-		err = r.recreate()
+		r.scaleSets()
+	case isRecreate(&d):
+		err = r.rolloutRecreate()
 	default:
-		err = r.rolling()
+		err = r.rolloutRolling()
 	}
 	if err != nil {
 		return err
 	}
 	if !reflect.DeepEqual(original.Status, d.Status) || !maps.Equal(original.Annotations, d.Annotations) {
-		p.put(&d)
+		p.putObject(&d)
 	}
 	return nil
 }
 
-// revisions returns the Deployment's new ReplicaSet and its old ones. If the new one does not exist, it is created, or nil without create.
+// syncRevisions returns the Deployment's new ReplicaSet and its old ones. If the new one does not exist, it is created, or nil without create.
 // This is getAllReplicaSetsAndSyncRevision in
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/deployment/sync.go.
-func (r *deploymentSync) revisions(create bool) (current *appsv1.ReplicaSet, old []*appsv1.ReplicaSet, err error) {
+func (r *deploymentSync) syncRevisions(create bool) (current *appsv1.ReplicaSet, old []*appsv1.ReplicaSet, err error) {
 	d, logger := r.deployment, klog.Background()
-	existing := r.newSet(r.deployment, r.sets)
+	existing := r.findNewReplicaSet(r.deployment, r.sets)
 	for _, rs := range r.sets { // as FindOldReplicaSets, without comparing all templates once more
 		if existing == nil || rs.UID != existing.UID {
 			old = append(old, rs)
@@ -147,7 +147,7 @@ func (r *deploymentSync) revisions(create bool) (current *appsv1.ReplicaSet, old
 		updated := deploymentutil.SetNewReplicaSetAnnotations(context.Background(), d, &rs, revision, true, maxRevisionHistory)
 		if updated || rs.Spec.MinReadySeconds != d.Spec.MinReadySeconds {
 			rs.Spec.MinReadySeconds = d.Spec.MinReadySeconds
-			r.replace(&rs)
+			r.replaceSet(&rs)
 			return &rs, old, nil
 		}
 		deploymentutil.SetDeploymentRevision(d, existing.Annotations[deploymentutil.RevisionAnnotation])
@@ -159,14 +159,14 @@ func (r *deploymentSync) revisions(create bool) (current *appsv1.ReplicaSet, old
 	return current, old, err
 }
 
-// newSet is upstream's FindNewReplicaSet, which compares whole templates. It remembers the answer for the same templates.
-func (c *Controllers) newSet(d *appsv1.Deployment, sets []*appsv1.ReplicaSet) *appsv1.ReplicaSet {
-	templates := []any{idOf(d, &d.Spec.Template)}
+// findNewReplicaSet is upstream's FindNewReplicaSet, which compares whole templates. It remembers the answer for the same templates.
+func (c *Controllers) findNewReplicaSet(d *appsv1.Deployment, sets []*appsv1.ReplicaSet) *appsv1.ReplicaSet {
+	templates := []any{newTemplateID(d, &d.Spec.Template)}
 	for _, rs := range sets {
-		templates = append(templates, idOf(rs, &rs.Spec.Template))
+		templates = append(templates, newTemplateID(rs, &rs.Spec.Template))
 	}
 	sort.Sort(controller.ReplicaSetsByCreationTimestamp(sets)) // FindNewReplicaSet sorts them, too
-	current := once(&c.memory, subject{currentSet, d.UID}, templates, func() types.UID {
+	current := recallOrCompute(&c.memory, subject{currentSet, d.UID}, templates, func() types.UID {
 		if existing := deploymentutil.FindNewReplicaSet(d, sets); existing != nil {
 			return existing.UID
 		}
@@ -187,8 +187,8 @@ type templateID struct {
 	containers *v1.Container
 }
 
-// idOf returns the identity of an object's template.
-func idOf(owner metav1.Object, template *v1.PodTemplateSpec) templateID {
+// newTemplateID returns the identity of an object's template.
+func newTemplateID(owner metav1.Object, template *v1.PodTemplateSpec) templateID {
 	return templateID{owner.GetUID(), owner.GetGeneration(), &template.Spec.Containers[0]}
 }
 
@@ -210,7 +210,7 @@ func (r *deploymentSync) newReplicaSet(old []*appsv1.ReplicaSet, revision string
 		ObjectMeta: metav1.ObjectMeta{
 			Name:              name,
 			Namespace:         d.Namespace,
-			UID:               r.uid("ReplicaSet", d.Namespace, name),
+			UID:               r.newUID("ReplicaSet", d.Namespace, name),
 			CreationTimestamp: r.Now,
 			Generation:        1,
 			OwnerReferences:   []metav1.OwnerReference{*metav1.NewControllerRef(d, deploymentKind)},
@@ -229,12 +229,12 @@ func (r *deploymentSync) newReplicaSet(old []*appsv1.ReplicaSet, revision string
 	}
 	rs.Spec.Replicas = &replicas
 	deploymentutil.SetNewReplicaSetAnnotations(context.Background(), d, rs, revision, false, maxRevisionHistory)
-	if err := r.charge(rs); err != nil {
+	if err := r.admitAndCharge(rs); err != nil {
 		return nil, r.refuseSet(rs, err)
 	}
 	deploymentutil.SetDeploymentRevision(d, revision)
 	r.sets = append(r.sets, rs)
-	r.put(rs)
+	r.putObject(rs)
 	return rs, nil
 }
 
@@ -243,20 +243,20 @@ func replicaSetName(deployment, hash string) string {
 	return deployment[:min(len(deployment), validation.DNS1123SubdomainMaxLength-1-len(hash))] + "-" + hash
 }
 
-// replace replaces a ReplicaSet by its new form.
-func (r *deploymentSync) replace(rs *appsv1.ReplicaSet) {
+// replaceSet replaces a ReplicaSet by its new form.
+func (r *deploymentSync) replaceSet(rs *appsv1.ReplicaSet) {
 	for i := range r.sets {
 		if r.sets[i].UID == rs.UID {
 			r.sets[i] = rs
 		}
 	}
-	r.put(rs)
+	r.putObject(rs)
 }
 
-// scaledFor returns the ReplicaSet that was last scaled for another spec.replicas than the Deployment has now, and that number; nil if
+// findStaleScale returns the ReplicaSet that was last scaled for another spec.replicas than the Deployment has now, and that number; nil if
 // there is none. In that case, upstream's isScalingEvent, the controller only scales. It writes the annotation only together with a new
 // size, and so waits forever if the size is right and the annotation is not.
-func scaledFor(d *appsv1.Deployment, sets []*appsv1.ReplicaSet) (*appsv1.ReplicaSet, int32) {
+func findStaleScale(d *appsv1.Deployment, sets []*appsv1.ReplicaSet) (*appsv1.ReplicaSet, int32) {
 	for _, rs := range controller.FilterActiveReplicaSets(sets) {
 		if desired, ok := deploymentutil.GetDesiredReplicasAnnotation(klog.Background(), rs); ok && desired != *d.Spec.Replicas {
 			return rs, desired
@@ -268,22 +268,22 @@ func scaledFor(d *appsv1.Deployment, sets []*appsv1.ReplicaSet) (*appsv1.Replica
 // DesiredReplicasAnnotation on a ReplicaSet is the number of replicas that its Deployment asked for when it last scaled the ReplicaSet.
 const DesiredReplicasAnnotation = deploymentutil.DesiredReplicasAnnotation
 
-// ScaledForOther returns the ReplicaSet for which the Deployment's controller waits in vain: it was scaled for another spec.replicas than
+// FindStuckScale returns the ReplicaSet for which the Deployment's controller waits in vain: it was scaled for another spec.replicas than
 // the Deployment has now, and already has the right size. It returns nil if there is none.
-func ScaledForOther(s *cluster.State, d *appsv1.Deployment) *appsv1.ReplicaSet {
+func FindStuckScale(s *cluster.State, d *appsv1.Deployment) *appsv1.ReplicaSet {
 	var sets []*appsv1.ReplicaSet
 	for _, rs := range s.ReplicaSets {
 		if metav1.IsControlledBy(rs, d) {
 			sets = append(sets, rs)
 		}
 	}
-	set, _ := scaledFor(d, sets)
+	set, _ := findStaleScale(d, sets)
 	return set
 }
 
-// rolling is rolloutRolling in https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/deployment/rolling.go.
-func (r *deploymentSync) rolling() error {
-	current, old, err := r.revisions(true)
+// rolloutRolling is rolloutRolling in https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/deployment/rolling.go.
+func (r *deploymentSync) rolloutRolling() error {
+	current, old, err := r.syncRevisions(true)
 	if err != nil {
 		return err
 	}
@@ -298,7 +298,7 @@ func (r *deploymentSync) rolling() error {
 	if !scaled {
 		r.shrinkOld(all, controller.FilterActiveReplicaSets(old), current)
 	}
-	r.status(all, current)
+	r.updateStatus(all, current)
 	return nil
 }
 
@@ -374,10 +374,10 @@ func (r *deploymentSync) shrinkHealthy(all, old []*appsv1.ReplicaSet, minAvailab
 	}
 }
 
-// recreate is rolloutRecreate in https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/deployment/recreate.go: it creates
+// rolloutRecreate is rolloutRecreate in https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/deployment/recreate.go: it creates
 // the new ReplicaSet only when no old pod is left.
-func (r *deploymentSync) recreate() error {
-	current, old, err := r.revisions(false)
+func (r *deploymentSync) rolloutRecreate() error {
+	current, old, err := r.syncRevisions(false)
 	if err != nil {
 		return err
 	}
@@ -390,7 +390,7 @@ func (r *deploymentSync) recreate() error {
 	}
 	if !scaled && !r.oldPodsRunning(old) {
 		if current == nil {
-			if current, old, err = r.revisions(true); err != nil {
+			if current, old, err = r.syncRevisions(true); err != nil {
 				return err
 			}
 		}
@@ -398,7 +398,7 @@ func (r *deploymentSync) recreate() error {
 			r.scaleSet(current, *r.deployment.Spec.Replicas, false)
 		}
 	}
-	r.status(append(old, current), current)
+	r.updateStatus(append(old, current), current)
 	return nil
 }
 
@@ -408,7 +408,7 @@ func (r *deploymentSync) oldPodsRunning(old []*appsv1.ReplicaSet) bool {
 		if rs.Status.Replicas > 0 {
 			return true
 		}
-		for _, pod := range r.owned.of(rs.UID) {
+		for _, pod := range r.owned.podsOf(rs.UID) {
 			if pod.Status.Phase != v1.PodSucceeded && pod.Status.Phase != v1.PodFailed {
 				return true
 			}

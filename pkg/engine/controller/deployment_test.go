@@ -21,7 +21,7 @@ func sizes(s *cluster.State) string {
 	return strings.Join(all, "+")
 }
 
-func rolling(surge, unavailable string) string {
+func rollingStrategy(surge, unavailable string) string {
 	return fmt.Sprintf("  strategy: {rollingUpdate: {maxSurge: %s, maxUnavailable: %s}}\n", surge, unavailable)
 }
 
@@ -38,7 +38,7 @@ func TestRollingUpdate(t *testing.T) {
 		waiting string
 	}{{
 		// With 4 replicas there may be one pod more and one fewer: the first sync creates a new pod and deletes an old one.
-		name: "25% and 25% with room", replicas: 4, nodes: 1, surge: "25%", unavailable: "25%", place: anywhere,
+		name: "25% and 25% with room", replicas: 4, nodes: 1, surge: "25%", unavailable: "25%", place: placeAnywhere,
 		trace: []string{"4", "3+1", "3+2", "1+2", "1+4", "0+4"},
 	}, {
 		// The deleted pod makes room for the new one.
@@ -62,7 +62,7 @@ func TestRollingUpdate(t *testing.T) {
 	}}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			w := newWorld(t, test.nodes, anywhere)
+			w := newWorld(t, test.nodes, placeAnywhere)
 			if test.nodes > 1 {
 				w.place = onePerNode
 			}
@@ -72,9 +72,9 @@ func TestRollingUpdate(t *testing.T) {
 					trace = append(trace, size)
 				}
 			}
-			w.apply(deployment("web", test.replicas, "a", rolling(test.surge, test.unavailable)))
+			w.apply(deployment("web", test.replicas, "a", rollingStrategy(test.surge, test.unavailable)))
 			w.place = test.place
-			w.apply(deployment("web", test.replicas, "b", rolling(test.surge, test.unavailable)))
+			w.apply(deployment("web", test.replicas, "b", rollingStrategy(test.surge, test.unavailable)))
 
 			w.check("sizes", trace, test.trace)
 			unscheduled := w.state.Unscheduled()
@@ -89,17 +89,17 @@ func TestRollingUpdate(t *testing.T) {
 }
 
 func TestProportionalScaling(t *testing.T) {
-	w := newWorld(t, 1, anywhere)
-	w.apply(deployment("web", 10, "a", rolling("3", "2")))
+	w := newWorld(t, 1, placeAnywhere)
+	w.apply(deployment("web", 10, "a", rollingStrategy("3", "2")))
 	w.place = func(*cluster.State, *v1.Pod) string { return "" }
-	w.apply(deployment("web", 10, "b", rolling("3", "2")))
+	w.apply(deployment("web", 10, "b", rollingStrategy("3", "2")))
 	w.check("before", sizes(w.state), "8+5")
 	w.round = func(s *cluster.State) {
 		if w.round = nil; sizes(s) != "11+7" {
 			t.Errorf("after the first sync: %s; want 11+7: 5 more in the proportion 8 to 5, as the documentation works out", sizes(s))
 		}
 	}
-	w.apply(deployment("web", 15, "b", rolling("3", "2")))
+	w.apply(deployment("web", 15, "b", rollingStrategy("3", "2")))
 }
 
 func TestRecreate(t *testing.T) {
@@ -119,7 +119,7 @@ func TestRecreate(t *testing.T) {
 }
 
 func TestRecreateWaitsForAPodThatTerminates(t *testing.T) {
-	w := newWorld(t, 1, anywhere)
+	w := newWorld(t, 1, placeAnywhere)
 	const strategy = "  strategy: {type: Recreate}\n"
 	w.apply(deployment("web", 1, "a", strategy))
 	ending := w.state.Pods[0]
@@ -135,9 +135,9 @@ func TestRecreateWaitsForAPodThatTerminates(t *testing.T) {
 
 // An old ReplicaSet has to delete a pod that it still counts. Until it does not count the pod any more, no old ReplicaSet shrinks.
 func TestARolloutWaitsForTheCount(t *testing.T) {
-	w := newWorld(t, 1, anywhere)
-	w.apply(deployment("web", 4, "a", rolling("0", "1")))
-	w.admit(decode(t, deployment("web", 4, "b", rolling("0", "1")))...)
+	w := newWorld(t, 1, placeAnywhere)
+	w.apply(deployment("web", 4, "a", rollingStrategy("0", "1")))
+	w.admit(decode(t, deployment("web", 4, "b", rollingStrategy("0", "1")))...)
 	for available, want := range map[int32]int32{4: 3, 3: 2, 2: 2} {
 		p := newPass(w.state)
 		old := *w.state.ReplicaSets[0]
@@ -150,7 +150,7 @@ func TestARolloutWaitsForTheCount(t *testing.T) {
 }
 
 func TestPausedDeploymentScalesButDoesNotRoll(t *testing.T) {
-	w := newWorld(t, 1, anywhere)
+	w := newWorld(t, 1, placeAnywhere)
 	w.apply(deployment("web", 2, "a", ""))
 	w.apply(deployment("web", 3, "b", "  paused: true\n"))
 	w.check("sizes", sizes(w.state), "3")
@@ -163,7 +163,7 @@ func TestPausedDeploymentScalesButDoesNotRoll(t *testing.T) {
 // event, finds that the size is right, and stops: nothing is updated, whatever maxUnavailable is. Scaling to another size and back writes
 // the annotation, and the update continues.
 func TestScalingEventWithoutEnd(t *testing.T) {
-	w := newWorld(t, 1, anywhere)
+	w := newWorld(t, 1, placeAnywhere)
 	w.apply(deployment("web", 2, "a", ""))
 	stale := w.state.ReplicaSets[0].DeepCopy()
 	stale.Annotations["deployment.kubernetes.io/desired-replicas"] = "3"
@@ -180,7 +180,7 @@ func TestScalingEventWithoutEnd(t *testing.T) {
 }
 
 func TestRollbackReusesTheReplicaSet(t *testing.T) {
-	w := newWorld(t, 1, anywhere)
+	w := newWorld(t, 1, placeAnywhere)
 	for _, image := range []string{"a", "b", "a"} {
 		w.apply(deployment("web", 2, image, ""))
 	}
@@ -189,7 +189,7 @@ func TestRollbackReusesTheReplicaSet(t *testing.T) {
 }
 
 func TestMinReadySecondsWaitForTheClock(t *testing.T) {
-	w := newWorld(t, 1, anywhere)
+	w := newWorld(t, 1, placeAnywhere)
 	const more = "  minReadySeconds: 30\n"
 	w.apply(deployment("web", 2, "a", more))
 	if r := Rollouts(w.state)[0]; r.Complete || r.Ready != 2 || r.Unavailable != 2 || !strings.Contains(r.Waiting, "30 seconds of minReadySeconds") {
@@ -206,7 +206,7 @@ func TestMinReadySecondsWaitForTheClock(t *testing.T) {
 }
 
 func TestReplicaSetNamesAreUpstreams(t *testing.T) {
-	w := newWorld(t, 1, anywhere)
+	w := newWorld(t, 1, placeAnywhere)
 	w.apply(deployment("web", 1, "a", ""))
 	rs := w.state.ReplicaSets[0]
 	hash := rs.Labels["pod-template-hash"]

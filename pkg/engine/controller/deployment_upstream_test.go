@@ -27,7 +27,7 @@ func TestDeploymentSyncIsUpstreams(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := newWorld(t, 2, anywhere)
+	w := newWorld(t, 2, placeAnywhere)
 	w.admit(decode(t, deployment("web", 1, "a", ""))...)
 	for seed := range uint64(*worlds) {
 		g := dice{rand.New(rand.NewPCG(seed, 1)), w.state}
@@ -35,12 +35,12 @@ func TestDeploymentSyncIsUpstreams(t *testing.T) {
 		s := *w.state.Without(w.state.Deployments[0]).With(d)
 		s.ReplicaSets, s.Pods = owned, all
 		p := newPass(&s)
-		if err := p.deployments(); err != nil {
+		if err := p.syncDeployments(); err != nil {
 			t.Fatal(err)
 		}
-		give(t, deployments.Informer(), d)
-		give(t, sets.Informer(), owned...)
-		give(t, pods.Informer(), all...)
+		setStore(t, deployments.Informer(), d)
+		setStore(t, sets.Informer(), owned...)
+		setStore(t, pods.Informer(), all...)
 		want, got := u.sync(controller, d), outcomeOf(p)
 		for _, obj := range append(objects(owned), d) {
 			want.unchanged(obj)
@@ -58,14 +58,14 @@ func (g dice) deployment(template *appsv1.Deployment, name string) (*appsv1.Depl
 	d.Name, d.UID, d.Generation = name, types.UID(name), 2
 	d.Spec.Selector.MatchLabels["app"], d.Spec.Template.Labels["app"] = name, name
 	d.Spec.Replicas = new(g.Int32N(8))
-	d.Spec.Paused = g.one(8)
+	d.Spec.Paused = g.oneIn(8)
 	d.Spec.MinReadySeconds = pick[int32](g, 0, 0, 5)
 	d.Spec.ProgressDeadlineSeconds, d.Spec.RevisionHistoryLimit = new(int32(math.MaxInt32)), nil // which are left out here
-	if g.one(4) {
+	if g.oneIn(4) {
 		d.Spec.Strategy = appsv1.DeploymentStrategy{Type: appsv1.RecreateDeploymentStrategyType}
 	} else {
 		amount := func(least int) *intstr.IntOrString {
-			if g.one(2) {
+			if g.oneIn(2) {
 				return new(intstr.FromInt32(int32(least + g.IntN(3))))
 			}
 			return new(intstr.FromString(fmt.Sprintf("%d%%", 20*least+g.IntN(60))))
@@ -80,7 +80,7 @@ func (g dice) deployment(template *appsv1.Deployment, name string) (*appsv1.Depl
 		hash := fmt.Sprint("h", i)
 		rs := &appsv1.ReplicaSet{
 			ObjectMeta: metav1.ObjectMeta{
-				Namespace: d.Namespace, Name: name + "-" + hash, UID: types.UID(name + "-" + hash), CreationTimestamp: ago(g.state, 100-10*i),
+				Namespace: d.Namespace, Name: name + "-" + hash, UID: types.UID(name + "-" + hash), CreationTimestamp: secondsAgo(g.state, 100-10*i),
 				OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(d, deploymentKind)}, Annotations: map[string]string{},
 			},
 			Spec: appsv1.ReplicaSetSpec{
@@ -93,10 +93,10 @@ func (g dice) deployment(template *appsv1.Deployment, name string) (*appsv1.Depl
 		if i != current {
 			rs.Spec.Template.Spec.Containers[0].Image = hash
 		}
-		if !g.one(6) {
+		if !g.oneIn(6) {
 			rs.Annotations[deploymentutil.RevisionAnnotation] = fmt.Sprint(i + g.IntN(3))
 		}
-		if !g.one(6) {
+		if !g.oneIn(6) {
 			desired := pick(g, *d.Spec.Replicas, *d.Spec.Replicas, *d.Spec.Replicas, g.Int32N(8))
 			deploymentutil.SetReplicasAnnotations(rs, desired, desired+deploymentutil.MaxSurge(*d))
 		}

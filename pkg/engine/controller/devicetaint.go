@@ -41,17 +41,17 @@ func (c *Controllers) deviceEvictions(s *cluster.State) []deviceEviction {
 	if len(s.ResourceClaims) == 0 || !utilfeature.DefaultFeatureGate.Enabled(features.DRADeviceTaints) {
 		return nil
 	}
-	from := []any{listOf(s.Pods), listOf(s.ResourceClaims), listOf(s.ResourceSlices), listOf(s.DeviceTaintRules)}
-	return once(&c.memory, subject{fact: taintEvictions}, from, func() []deviceEviction {
-		published := once(&c.memory, subject{fact: publishedTaints}, from[2:3], func() map[device][]resourcev1.DeviceTaint {
-			return taintsOf(s.ResourceSlices)
+	from := []any{newListID(s.Pods), newListID(s.ResourceClaims), newListID(s.ResourceSlices), newListID(s.DeviceTaintRules)}
+	return recallOrCompute(&c.memory, subject{fact: taintEvictions}, from, func() []deviceEviction {
+		published := recallOrCompute(&c.memory, subject{fact: publishedTaints}, from[2:3], func() map[device][]resourcev1.DeviceTaint {
+			return publishedDeviceTaints(s.ResourceSlices)
 		})
-		return evictionsBy(published, s)
+		return evictionsByTaints(published, s)
 	})
 }
 
-// evictionsBy returns the pods that must leave because of the published taints of devices, or the taints of rules.
-func evictionsBy(published map[device][]resourcev1.DeviceTaint, s *cluster.State) []deviceEviction {
+// evictionsByTaints returns the pods that must leave because of the published taints of devices, or the taints of rules.
+func evictionsByTaints(published map[device][]resourcev1.DeviceTaint, s *cluster.State) []deviceEviction {
 	var rules []*resourcev1.DeviceTaintRule
 	for _, rule := range s.DeviceTaintRules {
 		if utilfeature.DefaultFeatureGate.Enabled(features.DRADeviceTaintRules) && rule.Spec.Taint.Effect == resourcev1.DeviceTaintEffectNoExecute {
@@ -60,7 +60,7 @@ func evictionsBy(published map[device][]resourcev1.DeviceTaint, s *cluster.State
 	}
 	due := map[types.NamespacedName]claimEviction{}
 	for _, claim := range s.ResourceClaims {
-		if at, evicts := evictionTime(claim, published, rules); evicts {
+		if at, evicts := claimEvictionTime(claim, published, rules); evicts {
 			due[cluster.NameOf(claim)] = claimEviction{claim, at}
 		}
 	}
@@ -69,7 +69,7 @@ func evictionsBy(published map[device][]resourcev1.DeviceTaint, s *cluster.State
 	}
 	var evictions []deviceEviction
 	for _, pod := range s.Pods {
-		if pod.Spec.NodeName == "" || pod.DeletionTimestamp != nil || cluster.Terminal(pod) {
+		if pod.Spec.NodeName == "" || pod.DeletionTimestamp != nil || cluster.IsTerminal(pod) {
 			continue
 		}
 		if at, evicts := podEvictionTime(pod, due); evicts {
@@ -79,8 +79,8 @@ func evictionsBy(published map[device][]resourcev1.DeviceTaint, s *cluster.State
 	return evictions
 }
 
-// taintsOf returns the NoExecute taints that drivers publish for their devices. Older generations of a pool do not count.
-func taintsOf(all []*resourcev1.ResourceSlice) map[device][]resourcev1.DeviceTaint {
+// publishedDeviceTaints returns the NoExecute taints that drivers publish for their devices. Older generations of a pool do not count.
+func publishedDeviceTaints(all []*resourcev1.ResourceSlice) map[device][]resourcev1.DeviceTaint {
 	newest := map[device]int64{} // by driver and pool
 	for _, slice := range all {
 		pool := device{driver: slice.Spec.Driver, pool: slice.Spec.Pool.Name}
@@ -109,9 +109,9 @@ type claimEviction struct {
 	at    time.Time
 }
 
-// evictionTime returns when the first of the claim's devices is no longer tolerated; false if all are tolerated for ever. It is upstream's
+// claimEvictionTime returns when the first of the claim's devices is no longer tolerated; false if all are tolerated for ever. It is upstream's
 // claimEvictionTime.
-func evictionTime(claim *resourcev1.ResourceClaim, published map[device][]resourcev1.DeviceTaint, rules []*resourcev1.DeviceTaintRule) (when time.Time, evicts bool) {
+func claimEvictionTime(claim *resourcev1.ResourceClaim, published map[device][]resourcev1.DeviceTaint, rules []*resourcev1.DeviceTaintRule) (when time.Time, evicts bool) {
 	if claim.Status.Allocation == nil {
 		return time.Time{}, false
 	}

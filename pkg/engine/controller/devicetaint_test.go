@@ -12,7 +12,7 @@ import (
 // deviceTaintWorld returns a cluster with a pod on device d0 of pool n1 of driver gpu, whose claim has the tolerations, and with a pod on
 // device d1.
 func deviceTaintWorld(t *testing.T, tolerations string) *world {
-	w := newWorld(t, 2, anywhere)
+	w := newWorld(t, 2, placeAnywhere)
 	pod := func(name, device, tolerations string) string {
 		return fmt.Sprintf(`
 apiVersion: v1

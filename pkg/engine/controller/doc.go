@@ -30,7 +30,7 @@
 // it was, also in the middle of a rollout. Without them the status of a set says whether its pods are of the current template; if they are,
 // they keep running.
 //
-// Pods of a dump whose controller is not known belong to a cluster.UnknownOwner, which replaces them: see [pass.unknownOwner].
+// Pods of a dump whose controller is not known belong to a cluster.UnknownOwner, which replaces them: see [pass.syncUnknownOwner].
 //
 // Controllers remember what they have computed, so that a sync in which nothing has changed costs next to nothing. One rule says how long
 // an entry holds: see [memory]. Tests compare each round with a round of controllers that remember nothing.

@@ -24,7 +24,7 @@ spec:
 	w.apply(deployment("web", 4, "a", ""))
 
 	apps := func(options node.DrainOptions) (evict string, blocked []string) {
-		pods, refused, err := node.Drainable(w.state, "n1", options)
+		pods, refused, err := node.PodsToEvict(w.state, "n1", options)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -48,21 +48,21 @@ spec:
 	w.check("with all flags: evicted", evict, " scratch web ") // the bare pod has no app
 	w.check("with all flags: blocked", blocked, []string(nil))
 
-	if _, _, err := node.Drainable(w.state, "n9", node.DrainOptions{}); err == nil {
+	if _, _, err := node.PodsToEvict(w.state, "n9", node.DrainOptions{}); err == nil {
 		t.Error("a node that does not exist is drained")
 	}
 }
 
 // A dump may have the pods of a DaemonSet and lack the DaemonSet, which kubectl would find in the cluster.
 func TestDrainWithoutTheDaemonSet(t *testing.T) {
-	w := newWorld(t, 1, held)
+	w := newWorld(t, 1, placeOnTarget)
 	w.apply(daemonSet("a", "}\n"))
 	w.state = w.state.Without(w.state.DaemonSets[0])
-	evict, blocked, err := node.Drainable(w.state, "n1", node.DrainOptions{IgnoreDaemonSets: true})
+	evict, blocked, err := node.PodsToEvict(w.state, "n1", node.DrainOptions{IgnoreDaemonSets: true})
 	if err != nil || len(evict)+len(blocked) > 0 {
 		t.Errorf("evicted %d, blocked %v, error %v", len(evict), blocked, err)
 	}
-	if _, blocked, _ = node.Drainable(w.state, "n1", node.DrainOptions{}); len(blocked) != 1 || !strings.Contains(blocked[0].Reason, "cannot delete DaemonSet-managed Pods") {
+	if _, blocked, _ = node.PodsToEvict(w.state, "n1", node.DrainOptions{}); len(blocked) != 1 || !strings.Contains(blocked[0].Reason, "cannot delete DaemonSet-managed Pods") {
 		t.Errorf("without --ignore-daemonsets blocked %v", blocked)
 	}
 }

@@ -23,8 +23,8 @@ type due struct {
 	budgets map[int]bool
 	// adopts and turns mean that the orphans that each workload may adopt, or the workloads' turns, must be computed again.
 	adopts, turns bool
-	// scaled counts changes: each workload that came, went, or got another number of replicas.
-	scaled int
+	// scaleChanges counts changes: each workload that came, went, or got another number of replicas.
+	scaleChanges int
 
 	index *index        // of the state seen; nil if it must be built again
 	seen  cluster.State // the last state that was followed
@@ -53,8 +53,8 @@ func newIndex(s *cluster.State) *index {
 	return x
 }
 
-// at returns the positions of the objects that are due, in order. UIDs without a position are skipped: they are objects of other kinds.
-func at(positions map[types.UID]int, due map[types.UID]bool) []int {
+// duePositions returns the positions of the objects that are due, in order. UIDs without a position are skipped: they are objects of other kinds.
+func duePositions(positions map[types.UID]int, due map[types.UID]bool) []int {
 	var found []int
 	for uid := range due {
 		if i, is := positions[uid]; is {
@@ -65,31 +65,31 @@ func at(positions map[types.UID]int, due map[types.UID]bool) []int {
 	return found
 }
 
-// mark marks an object as due.
-func mark[K comparable](to *map[K]bool, key K) {
+// markDue marks an object as due.
+func markDue[K comparable](to *map[K]bool, key K) {
 	if *to == nil {
 		*to = map[K]bool{}
 	}
 	(*to)[key] = true
 }
 
-// resize marks a ReplicaSet as changed, because it or its pods have.
-func (d *due) resize(set types.UID) {
-	mark(&d.counts, set)
-	mark(&d.sizes, set)
+// markReplicaSet marks a ReplicaSet as changed, because it or its pods have.
+func (d *due) markReplicaSet(set types.UID) {
+	markDue(&d.counts, set)
+	markDue(&d.sizes, set)
 }
 
-// follow marks what differs from the state that was last followed.
-func (d *due) follow(s *cluster.State) {
-	follow(d, d.seen.Deployments, s.Deployments, func(was, is *appsv1.Deployment) {
-		if was != nil && recreates(was) {
+// followWorkloads marks what differs from the state that was last followed.
+func (d *due) followWorkloads(s *cluster.State) {
+	followKind(d, d.seen.Deployments, s.Deployments, func(was, is *appsv1.Deployment) {
+		if was != nil && isRecreate(was) {
 			d.recreated--
 		}
 		if is == nil {
 			return
 		}
-		mark(&d.deployments, is.UID)
-		if recreates(is) {
+		markDue(&d.deployments, is.UID)
+		if isRecreate(is) {
 			d.recreated++
 		}
 	})
@@ -98,46 +98,46 @@ func (d *due) follow(s *cluster.State) {
 			return
 		}
 		if ref := metav1.GetControllerOfNoCopy(set); ref != nil {
-			mark(&d.deployments, ref.UID)
+			markDue(&d.deployments, ref.UID)
 		} else {
 			d.orphans += n
 		}
 	}
-	follow(d, d.seen.ReplicaSets, s.ReplicaSets, func(was, is *appsv1.ReplicaSet) {
+	followKind(d, d.seen.ReplicaSets, s.ReplicaSets, func(was, is *appsv1.ReplicaSet) {
 		owned(was, -1)
 		owned(is, 1)
 		if is != nil {
-			d.resize(is.UID)
+			d.markReplicaSet(is.UID)
 		}
 	})
-	follow(d, d.seen.ReplicationControllers, s.ReplicationControllers, func(_, is *v1.ReplicationController) {
+	followKind(d, d.seen.ReplicationControllers, s.ReplicationControllers, func(_, is *v1.ReplicationController) {
 		if is != nil {
-			d.resize(is.UID)
+			d.markReplicaSet(is.UID)
 		}
 	})
-	follow(d, d.seen.StatefulSets, s.StatefulSets, func(*appsv1.StatefulSet, *appsv1.StatefulSet) {})
-	follow(d, d.seen.DaemonSets, s.DaemonSets, func(*appsv1.DaemonSet, *appsv1.DaemonSet) {})
-	follow(d, d.seen.UnknownOwners, s.UnknownOwners, func(*cluster.UnknownOwner, *cluster.UnknownOwner) {})
+	followKind(d, d.seen.StatefulSets, s.StatefulSets, func(*appsv1.StatefulSet, *appsv1.StatefulSet) {})
+	followKind(d, d.seen.DaemonSets, s.DaemonSets, func(*appsv1.DaemonSet, *appsv1.DaemonSet) {})
+	followKind(d, d.seen.UnknownOwners, s.UnknownOwners, func(*cluster.UnknownOwner, *cluster.UnknownOwner) {})
 	if d.seen = *s; d.index == nil {
 		d.index = newIndex(s)
 	}
 }
 
-// follow calls f for each workload that has changed, and marks what is computed from all workloads.
-func follow[T interface {
+// followKind calls f for each workload that has changed, and marks what is computed from all workloads.
+func followKind[T interface {
 	cluster.Object
 	comparable
 }](d *due, before, now []T, f func(was, is T)) {
 	var none T
-	cluster.Changes(before, now, func(was, is T, _ int) {
+	cluster.VisitChanges(before, now, func(was, is T, _ int) {
 		if was == none || is == none || was.GetUID() != is.GetUID() || !sameOwner(was, is) {
-			d.scaled++
+			d.scaleChanges++
 			d.adopts, d.turns, d.index = true, true, nil
 		} else {
 			before, _ := cluster.Replicas(was)
 			now, _ := cluster.Replicas(is)
 			if before != now {
-				d.scaled++
+				d.scaleChanges++
 			}
 			d.adopts = d.adopts || cluster.Selector(was) != cluster.Selector(is)
 		}

@@ -14,19 +14,19 @@ import (
 	"github.com/faultline/faultline/pkg/input/admission"
 )
 
-// ephemeralVolumes creates the claims of generic ephemeral volumes, as
+// syncEphemeralVolumes creates the claims of generic ephemeral volumes, as
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/volume/ephemeral/controller.go
 // does. The pod owns its claim, which is removed with the pod; see collectClaims.
-func (p *pass) ephemeralVolumes() error {
+func (p *pass) syncEphemeralVolumes() error {
 	var claims map[types.NamespacedName]*v1.PersistentVolumeClaim
 	var problems []error
-	p.follow(p.State) // earlier controllers of this round may have changed the pods
-	for _, pod := range p.pods.Of(group{mounting: true}).Pods() {
+	p.followPods(p.State) // earlier controllers of this round may have changed the pods
+	for _, pod := range p.pods.Lookup(group{mounting: true}).Pods() {
 		if pod.DeletionTimestamp != nil || !slices.ContainsFunc(pod.Spec.Volumes, isEphemeral) {
 			continue
 		}
 		if claims == nil {
-			claims = byName(p.PersistentVolumeClaims)
+			claims = indexClaims(p.PersistentVolumeClaims)
 		}
 		for i := range pod.Spec.Volumes {
 			volume := &pod.Spec.Volumes[i]
@@ -39,7 +39,7 @@ func (p *pass) ephemeralVolumes() error {
 				}
 				continue
 			}
-			if err := p.createEphemeral(pod, volume); err != nil {
+			if err := p.createEphemeralClaim(pod, volume); err != nil {
 				if !p.refuseEphemeral(pod, volume, err) {
 					problems = append(problems, err)
 				}
@@ -52,8 +52,8 @@ func (p *pass) ephemeralVolumes() error {
 
 func isEphemeral(volume v1.Volume) bool { return volume.Ephemeral != nil }
 
-// createEphemeral creates the claim of one volume of the pod.
-func (p *pass) createEphemeral(pod *v1.Pod, volume *v1.Volume) error {
+// createEphemeralClaim creates the claim of one volume of the pod.
+func (p *pass) createEphemeralClaim(pod *v1.Pod, volume *v1.Volume) error {
 	template := volume.Ephemeral.VolumeClaimTemplate
 	claim := &v1.PersistentVolumeClaim{
 		ObjectMeta: metav1.ObjectMeta{
@@ -66,18 +66,18 @@ func (p *pass) createEphemeral(pod *v1.Pod, volume *v1.Volume) error {
 	if err := admission.AdmitClaim(p.State, claim); err != nil {
 		return err
 	}
-	if err := p.charge(claim); err != nil {
+	if err := p.admitAndCharge(claim); err != nil {
 		return err
 	}
-	claim.UID = p.uid("PersistentVolumeClaim", claim.Namespace, claim.Name)
-	p.put(claim)
+	claim.UID = p.newUID("PersistentVolumeClaim", claim.Namespace, claim.Name)
+	p.putObject(claim)
 	return nil
 }
 
 // refuseEphemeral records the claim that the API server refuses to create for a pod's volume, in the words of the controller's event. It
 // returns false for any other error. The pod exists, and waits for its claim.
 func (p *pass) refuseEphemeral(pod *v1.Pod, volume *v1.Volume, err error) bool {
-	if !admission.Refused(err) {
+	if !admission.IsRefusal(err) {
 		return false
 	}
 	name := ephemeral.VolumeClaimName(pod, volume)
@@ -88,8 +88,8 @@ func (p *pass) refuseEphemeral(pod *v1.Pod, volume *v1.Volume, err error) bool {
 	return true
 }
 
-// byName returns the claims by namespace and name.
-func byName(all []*v1.PersistentVolumeClaim) map[types.NamespacedName]*v1.PersistentVolumeClaim {
+// indexClaims returns the claims by namespace and name.
+func indexClaims(all []*v1.PersistentVolumeClaim) map[types.NamespacedName]*v1.PersistentVolumeClaim {
 	claims := make(map[types.NamespacedName]*v1.PersistentVolumeClaim, len(all))
 	for _, claim := range all {
 		claims[cluster.NameOf(claim)] = claim
@@ -97,5 +97,7 @@ func byName(all []*v1.PersistentVolumeClaim) map[types.NamespacedName]*v1.Persis
 	return claims
 }
 
-// mounting reports whether a volume of the pod may need a claim or an attachment.
-func mounting(pod *v1.Pod) bool { return slices.ContainsFunc(pod.Spec.Volumes, attachable) }
+// hasAttachableVolumes reports whether a volume of the pod may need a claim or an attachment.
+func hasAttachableVolumes(pod *v1.Pod) bool {
+	return slices.ContainsFunc(pod.Spec.Volumes, mayNeedAttachment)
+}

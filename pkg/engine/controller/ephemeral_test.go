@@ -25,7 +25,7 @@ func (w *world) claimsOf() map[string]string {
 
 // The claim of an ephemeral volume belongs to its pod: it is created and removed with the pod, and its volume with the claim.
 func TestEphemeralVolume(t *testing.T) {
-	w := newWorld(t, 1, anywhere)
+	w := newWorld(t, 1, placeAnywhere)
 	w.apply(storageClass("fast", "provisioner: ebs.csi.aws.com\n"))
 	w.apply(mountingPod("p", "n1", scratch))
 	w.check("made", w.claimsOf(), map[string]string{"p-data": "pod/p"})
@@ -44,7 +44,7 @@ func TestEphemeralVolume(t *testing.T) {
 
 // If another object's claim has the name, that claim stays as it is, and the pod gets no claims for its other volumes.
 func TestEphemeralVolumeInTheWay(t *testing.T) {
-	w := newWorld(t, 1, anywhere)
+	w := newWorld(t, 1, placeAnywhere)
 	w.apply(claim("p-data", ""))
 	w.apply(strings.Replace(mountingPod("p", "n1", scratch), "}]}\n", "}, {name: more, "+scratch+"}]}\n", 1))
 	w.check("claims", w.claimsOf(), map[string]string{"p-data": ""})
@@ -52,7 +52,7 @@ func TestEphemeralVolumeInTheWay(t *testing.T) {
 
 // A claim that a quota refuses is requested again until the quota allows it.
 func TestEphemeralVolumeRefused(t *testing.T) {
-	w := newWorld(t, 1, anywhere)
+	w := newWorld(t, 1, placeAnywhere)
 	w.apply("apiVersion: v1\nkind: ResourceQuota\nmetadata: {name: q}\nspec: {hard: {persistentvolumeclaims: 1}}\n")
 	w.apply(mountingPod("p1", "n1", scratch) + "---" + mountingPod("p2", "n1", scratch))
 	w.check("claims", w.claimsOf(), map[string]string{"p1-data": "pod/p1"})

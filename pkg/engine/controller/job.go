@@ -20,18 +20,18 @@ import (
 
 var jobKind = batchv1.SchemeGroupVersion.WithKind("Job")
 
-// job syncs a Job, as
+// syncJob syncs a Job, as
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/job/job_controller.go
 // does.
-func (p *pass) job(job *batchv1.Job) error {
+func (p *pass) syncJob(job *batchv1.Job) error {
 	if isExternal(job) || jobutil.IsJobFinished(job) {
 		return nil
 	}
 	sync := p.newJobSync(job)
-	if err := sync.run(); err != nil {
+	if err := sync.runSync(); err != nil {
 		return err
 	}
-	if sync.remembers || sync.backoff != (cluster.JobBackoff{}) {
+	if sync.keepsBackoff || sync.backoff != (cluster.JobBackoff{}) {
 		if p.backoffs == nil {
 			p.backoffs = map[types.UID]cluster.JobBackoff{}
 		}
@@ -45,10 +45,10 @@ func isExternal(job *batchv1.Job) bool {
 	return ptr.Deref(job.Spec.ManagedBy, batchv1.JobControllerName) != batchv1.JobControllerName
 }
 
-// releaseOrphans removes the finalizer from pods that no Job will count; upstream's handleSingleOrphanPod.
-func (p *pass) releaseOrphans() error {
-	p.follow(p.State) // earlier controllers of this round may have changed the pods
-	tracked := p.owned.groups.Of(group{tracked: true}).Pods()
+// releaseOrphanedJobPods removes the finalizer from pods that no Job will count; upstream's handleSingleOrphanPod.
+func (p *pass) releaseOrphanedJobPods() error {
+	p.followPods(p.State) // earlier controllers of this round may have changed the pods
+	tracked := p.owned.groups.Lookup(group{tracked: true}).Pods()
 	if len(tracked) == 0 {
 		return nil
 	}
@@ -59,7 +59,7 @@ func (p *pass) releaseOrphans() error {
 	for _, pod := range tracked {
 		ref := metav1.GetControllerOfNoCopy(pod)
 		if ref == nil || ref.Kind == jobKind.Kind && ref.APIVersion == jobKind.GroupVersion().String() && !counting[ref.UID] {
-			p.untrack(pod)
+			p.removeTrackingFinalizer(pod)
 		}
 	}
 	return nil
@@ -68,8 +68,8 @@ func (p *pass) releaseOrphans() error {
 // A pod of a Job carries the finalizer batch.kubernetes.io/job-tracking until its Job has counted it. A pod without the finalizer has been
 // counted.
 
-// untracked returns the pod without the finalizer of its Job.
-func untracked(pod *v1.Pod) *v1.Pod {
+// withoutTrackingFinalizer returns the pod without the finalizer of its Job.
+func withoutTrackingFinalizer(pod *v1.Pod) *v1.Pod {
 	if !admission.HasJobTrackingFinalizer(pod) {
 		return pod
 	}
@@ -78,12 +78,12 @@ func untracked(pod *v1.Pod) *v1.Pod {
 	return &counted
 }
 
-// untrack removes the finalizer from the pod. A deleted pod that has ended waited only for that, and is removed.
-func (p *pass) untrack(pod *v1.Pod) {
-	if pod.DeletionTimestamp != nil && (cluster.Terminal(pod) || pod.Spec.NodeName == "") {
-		p.remove(pod)
+// removeTrackingFinalizer removes the finalizer from the pod. A deleted pod that has ended waited only for that, and is removed.
+func (p *pass) removeTrackingFinalizer(pod *v1.Pod) {
+	if pod.DeletionTimestamp != nil && (cluster.IsTerminal(pod) || pod.Spec.NodeName == "") {
+		p.removeObjects(pod)
 	} else {
-		p.put(untracked(pod))
+		p.putObject(withoutTrackingFinalizer(pod))
 	}
 }
 

@@ -15,10 +15,10 @@ import (
 
 // The functions of this file say what a failed pod means to its Job.
 
-// podFailed reports whether the pod counts as failed: isPodFailed in
+// isPodFailed reports whether the pod counts as failed: isPodFailed in
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/job/job_controller.go.
 // A Terminating pod counts at once, unless the Job replaces only pods that have reached the phase Failed.
-func podFailed(job *batchv1.Job, pod *v1.Pod) bool {
+func isPodFailed(job *batchv1.Job, pod *v1.Pod) bool {
 	if pod.Status.Phase == v1.PodFailed {
 		return true
 	}
@@ -36,8 +36,8 @@ type verdict struct {
 	message string                         // of action FailJob
 }
 
-// counts reports whether the failure counts towards the limits.
-func (v verdict) counts() bool { return v.action != batchv1.PodFailurePolicyActionIgnore }
+// countsTowardsLimit reports whether the failure counts towards the limits.
+func (v verdict) countsTowardsLimit() bool { return v.action != batchv1.PodFailurePolicyActionIgnore }
 
 // judgeFailure returns the verdict of the first rule that matches: matchPodFailurePolicy in
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/job/pod_failure_policy.go.

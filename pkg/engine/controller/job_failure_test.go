@@ -44,7 +44,7 @@ func TestJudgeFailure(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			w := newWorld(t, 0, anywhere)
+			w := newWorld(t, 0, placeAnywhere)
 			w.admit(decode(t, job("Job", "  podFailurePolicy: {rules: ["+test.rules+"]}\n"))...)
 			pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "p"}, Status: test.status}
 			if got := judgeFailure(w.state.Jobs[0].Spec.PodFailurePolicy, pod); got != test.want {
@@ -143,7 +143,7 @@ func TestJobCountsAPodThatHadEnded(t *testing.T) {
 		v1.PodSucceeded: "active 0, failed 0, terminating 0, SuccessCriteriaMet/CompletionsReached, Complete/CompletionsReached",
 		v1.PodFailed:    "active 1, failed 1, terminating 0",
 	} {
-		w := newWorld(t, 2, anywhere)
+		w := newWorld(t, 2, placeAnywhere)
 		w.apply(job("Job", "  podFailurePolicy: {rules: [{action: FailJob, onPodConditions: [{type: DisruptionTarget}]}]}\n"))
 		pod := w.state.Pods[0].DeepCopy()
 		pod.Status.Phase = phase
@@ -156,7 +156,7 @@ func TestJobCountsAPodThatHadEnded(t *testing.T) {
 
 // A Pending pod that is deleted counts, too.
 func TestJobCountsAPodThatWaited(t *testing.T) {
-	w := newWorld(t, 0, anywhere)
+	w := newWorld(t, 0, placeAnywhere)
 	w.apply(job("Job", "  backoffLimit: 0\n"))
 	w.state = admission.Delete(w.state, w.state.Pods[0])
 	w.settle()
@@ -165,7 +165,7 @@ func TestJobCountsAPodThatWaited(t *testing.T) {
 }
 
 func TestJobSaysWhichPodFailedIt(t *testing.T) {
-	w := newWorld(t, 1, anywhere)
+	w := newWorld(t, 1, placeAnywhere)
 	w.apply(job("Job", "  podFailurePolicy: {rules: [{action: FailJob, onPodConditions: [{type: DisruptionTarget}]}]}\n"))
 	pod := w.state.Pods[0].DeepCopy()
 	pod.Status.Phase = v1.PodFailed
@@ -206,7 +206,7 @@ func TestFinishTime(t *testing.T) {
 
 // Each back-off is twice the one before, and at most ten minutes.
 func TestJobBackoff(t *testing.T) {
-	w := newWorld(t, 1, anywhere)
+	w := newWorld(t, 1, placeAnywhere)
 	w.apply(job("Job", "  backoffLimit: 100\n  completions: 2\n"))
 	var waits []string
 	for range 9 {

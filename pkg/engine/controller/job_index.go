@@ -35,7 +35,7 @@ func parseIndexes(text string, completions int) indexes {
 			x = append(x, interval{from, to})
 		}
 	}
-	return x.and()
+	return x.union()
 }
 
 // String returns the format that parseIndexes parses.
@@ -54,8 +54,8 @@ func (x indexes) String() string {
 	return strings.Join(parts, ",")
 }
 
-// and returns the union with other intervals.
-func (x indexes) and(others ...interval) indexes {
+// union returns the union with other intervals.
+func (x indexes) union(others ...interval) indexes {
 	all := slices.Concat(x, others)
 	slices.SortFunc(all, func(a, b interval) int { return cmp.Compare(a.first, b.first) })
 	var union indexes
@@ -90,16 +90,16 @@ func (x indexes) has(index int) bool {
 	return found
 }
 
-// common returns the number of indexes that are in both sets.
-func (x indexes) common(others indexes) int {
-	return x.total() + others.total() - x.and(others...).total()
+// countCommon returns the number of indexes that are in both sets.
+func (x indexes) countCommon(others indexes) int {
+	return x.total() + others.total() - x.union(others...).total()
 }
 
-// lacking returns the first indexes below completions that are not in the set, at most count of them.
-func (x indexes) lacking(completions, count int) []int {
+// firstMissing returns the first indexes below completions that are not in the set, at most count of them.
+func (x indexes) firstMissing(completions, count int) []int {
 	var missing []int
 	index := 0
-	for _, iv := range x.and(interval{completions, completions}) {
+	for _, iv := range x.union(interval{completions, completions}) {
 		for ; index < min(iv.first, completions) && len(missing) < count; index++ {
 			missing = append(missing, index)
 		}
@@ -108,15 +108,15 @@ func (x indexes) lacking(completions, count int) []int {
 	return missing
 }
 
-// indexesOf returns the completion indexes of the pods that have one.
-func indexesOf(pods []*v1.Pod) indexes {
+// completionIndexes returns the completion indexes of the pods that have one.
+func completionIndexes(pods []*v1.Pod) indexes {
 	var of indexes
 	for _, pod := range pods {
 		if index, ok := completionIndex(pod); ok {
 			of = append(of, interval{index, index})
 		}
 	}
-	return of.and()
+	return of.union()
 }
 
 // completionIndex returns the pod's index in an Indexed Job, and whether it has one.
@@ -139,7 +139,7 @@ func metSuccessPolicy(policy *batchv1.SuccessPolicy, succeeded indexes, completi
 		met := rule.SucceededCount != nil && succeeded.total() >= int(*rule.SucceededCount)
 		if rule.SucceededIndexes != nil {
 			required := parseIndexes(*rule.SucceededIndexes, completions)
-			common := succeeded.common(required)
+			common := succeeded.countCommon(required)
 			met = len(required) > 0 && (common == required.total() || rule.SucceededCount != nil && common >= int(*rule.SucceededCount))
 		}
 		if met {
@@ -154,8 +154,8 @@ func failureCounts(pod *v1.Pod) (counted, ignored int) {
 	return failureCount(pod, batchv1.JobIndexFailureCountAnnotation), failureCount(pod, batchv1.JobIndexIgnoredFailureCountAnnotation)
 }
 
-// failures returns how often the pod's index had failed before this pod, ignored failures included.
-func failures(pod *v1.Pod) int {
+// totalFailures returns how often the pod's index had failed before this pod, ignored failures included.
+func totalFailures(pod *v1.Pod) int {
 	counted, ignored := failureCounts(pod)
 	return counted + ignored
 }

@@ -35,7 +35,7 @@ func TestIndexes(t *testing.T) {
 				Total   int
 				Lacking []int
 			}
-			got, want := found{x.String(), x.total(), x.lacking(test.completions, 3)}, found{test.want, test.total, test.lacking}
+			got, want := found{x.String(), x.total(), x.firstMissing(test.completions, 3)}, found{test.want, test.total, test.lacking}
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Error(diff)
 			}

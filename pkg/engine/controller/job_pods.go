@@ -19,16 +19,16 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// manage deletes the Job's excess pods, or creates the pods that it lacks. It returns the number of active pods after that; upstream's
+// manageJob deletes the Job's excess pods, or creates the pods that it lacks. It returns the number of active pods after that; upstream's
 // manageJob.
-func (j *jobSync) manage() (int32, error) {
+func (j *jobSync) manageJob() (int32, error) {
 	active := int32(len(j.active))
 	if j.job.DeletionTimestamp != nil {
 		return active, nil
 	}
-	want := j.want()
-	if excess := j.excess(int(max(0, active-want))); len(excess) > 0 {
-		j.end(excess)
+	want := j.wantedActive()
+	if excess := j.excessPods(int(max(0, active-want))); len(excess) > 0 {
+		j.endPods(excess)
 		return active - int32(len(excess)), nil
 	}
 	lacking := want - active
@@ -38,12 +38,12 @@ func (j *jobSync) manage() (int32, error) {
 	if lacking <= 0 {
 		return active, nil
 	}
-	created, err := j.create(int(lacking))
+	created, err := j.createJobPods(int(lacking))
 	return active + int32(created), err
 }
 
-// want returns how many pods should be active.
-func (j *jobSync) want() int32 {
+// wantedActive returns how many pods should be active.
+func (j *jobSync) wantedActive() int32 {
 	parallelism := *j.job.Spec.Parallelism
 	switch {
 	case j.suspended():
@@ -56,11 +56,11 @@ func (j *jobSync) want() int32 {
 	return parallelism
 }
 
-// excess returns active pods to delete: at least atLeast of them, and all whose index is invalid or the same as another pod's. It is
+// excessPods returns active pods to delete: at least atLeast of them, and all whose index is invalid or the same as another pod's. It is
 // upstream's activePodsForRemoval. Among equals the newest goes first, or the one that the random generator chooses.
-func (j *jobSync) excess(atLeast int) []*v1.Pod {
+func (j *jobSync) excessPods(atLeast int) []*v1.Pod {
 	valid := slices.DeleteFunc(slices.Clone(j.active), func(pod *v1.Pod) bool { return !j.belongs(pod) })
-	if atLeast == 0 && (!isIndexed(j.job) || indexesOf(valid).total() == len(j.active)) {
+	if atLeast == 0 && (!isIndexed(j.job) || completionIndexes(valid).total() == len(j.active)) {
 		return nil
 	}
 	ranked := slices.Clone(j.active)
@@ -92,23 +92,23 @@ func (j *jobSync) excess(atLeast int) []*v1.Pod {
 	return append(excess, others[:max(0, atLeast-len(excess))]...)
 }
 
-// end deletes the pods, and removes their finalizer: no sync counts them once they have ended.
-func (j *jobSync) end(pods []*v1.Pod) {
+// endPods deletes the pods, and removes their finalizer: no sync counts them once they have ended.
+func (j *jobSync) endPods(pods []*v1.Pod) {
 	for _, pod := range pods {
-		j.asked[pod.UID] = true
+		j.endRequested[pod.UID] = true
 		j.terminating++
 		if podutil.IsPodReady(pod) {
 			j.ready--
 		}
-		j.delete(untracked(pod))
+		j.deletePods(withoutTrackingFinalizer(pod))
 	}
 }
 
-// create creates count pods, or fewer if the Job must wait after failures, and returns how many exist by now.
-func (j *jobSync) create(count int) (int, error) {
+// createJobPods creates count pods, or fewer if the Job must wait after failures, and returns how many exist by now.
+func (j *jobSync) createJobPods(count int) (int, error) {
 	var indexes []int
 	switch {
-	case j.job.Spec.BackoffLimitPerIndex == nil && j.waits(j.backoff.Failures, j.backoff.Last):
+	case j.job.Spec.BackoffLimitPerIndex == nil && j.mustWait(j.backoff.Failures, j.backoff.Last):
 		return 0, nil
 	case isIndexed(j.job):
 		if indexes = j.nextIndexes(count); len(indexes) == 0 {
@@ -116,37 +116,37 @@ func (j *jobSync) create(count int) (int, error) {
 		}
 		count = len(indexes)
 	}
-	prototype, err := j.prototype(&j.job.Spec.Template, j.job, jobKind)
+	prototype, err := j.newPrototype(&j.job.Spec.Template, j.job, jobKind)
 	if err != nil {
-		return 0, j.refuse(j.job, count, err)
+		return 0, j.refusePods(j.job, count, err)
 	}
 	prototype.Finalizers = append(slices.Clone(prototype.Finalizers), batchv1.JobTrackingFinalizer)
 	return j.createPods(j.job, prototype, count, func(i int) *v1.Pod {
 		if indexes == nil {
 			return prototype
 		}
-		return j.indexed(prototype, indexes[i])
+		return j.podOfIndex(prototype, indexes[i])
 	})
 }
 
 // nextIndexes returns the first indexes that need a pod, at most count of them; upstream's firstPendingIndexes.
 func (j *jobSync) nextIndexes(count int) []int {
-	busy := j.succeededIndexes.and(j.failedIndexes...).and(indexesOf(j.active)...)
+	busy := j.succeededIndexes.union(j.failedIndexes...).union(completionIndexes(j.active)...)
 	if replacesOnlyFailed(j.job) {
-		busy = busy.and(indexesOf(controller.FilterTerminatingPods(j.pods))...)
+		busy = busy.union(completionIndexes(controller.FilterTerminatingPods(j.pods))...)
 	}
 	var ready []int
-	for _, index := range busy.lacking(int(*j.job.Spec.Completions), count) {
+	for _, index := range busy.firstMissing(int(*j.job.Spec.Completions), count) {
 		last := j.lastFailed[index]
-		if last == nil || !j.waits(failures(last)+1, finishTime(last)) {
+		if last == nil || !j.mustWait(totalFailures(last)+1, finishTime(last)) {
 			ready = append(ready, index)
 		}
 	}
 	return ready
 }
 
-// indexed returns the prototype's pod for the index.
-func (j *jobSync) indexed(prototype *v1.Pod, index int) *v1.Pod {
+// podOfIndex returns the prototype's pod for the index.
+func (j *jobSync) podOfIndex(prototype *v1.Pod, index int) *v1.Pod {
 	pod := *prototype
 	pod.Labels, pod.Annotations = maps.Clone(pod.Labels), maps.Clone(pod.Annotations)
 	metav1.SetMetaDataLabel(&pod.ObjectMeta, batchv1.JobCompletionIndexAnnotation, strconv.Itoa(index))
@@ -158,7 +158,7 @@ func (j *jobSync) indexed(prototype *v1.Pod, index int) *v1.Pod {
 		counted, ignored := 0, 0
 		if last := j.lastFailed[index]; last != nil {
 			counted, ignored = failureCounts(last)
-			if judgeFailure(j.job.Spec.PodFailurePolicy, last).counts() {
+			if judgeFailure(j.job.Spec.PodFailurePolicy, last).countsTowardsLimit() {
 				counted++
 			} else {
 				ignored++
@@ -172,11 +172,11 @@ func (j *jobSync) indexed(prototype *v1.Pod, index int) *v1.Pod {
 	return &pod
 }
 
-// remember adds the pods that have just ended to the failures since the last success: newBackoffRecord in
+// recordFailures adds the pods that have just ended to the failures since the last success: newBackoffRecord in
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/job/backoff_utils.go.
 // If nothing is remembered of the Job, because it comes from a dump, pods that an earlier sync counted stand for what its controller knows.
 // If each index has a limit, the last failed pod of an index holds the number, and nothing is remembered.
-func (j *jobSync) remember(succeeded, failed []*v1.Pod) {
+func (j *jobSync) recordFailures(succeeded, failed []*v1.Pod) {
 	if j.job.Spec.BackoffLimitPerIndex != nil {
 		return
 	}
@@ -185,10 +185,10 @@ func (j *jobSync) remember(succeeded, failed []*v1.Pod) {
 	j.backoff.Retry = time.Time{}
 	if !found {
 		before := j.status.UncountedTerminatedPods
-		succeeded = append(succeeded, j.counted(v1.PodSucceeded, before.Succeeded)...)
-		failed = append(failed, j.counted(v1.PodFailed, before.Failed)...)
+		succeeded = append(succeeded, j.countedPods(v1.PodSucceeded, before.Succeeded)...)
+		failed = append(failed, j.countedPods(v1.PodFailed, before.Failed)...)
 	}
-	j.remembers = found || len(succeeded)+len(failed) > 0
+	j.keepsBackoff = found || len(succeeded)+len(failed) > 0
 	var success, last time.Time
 	for _, pod := range succeeded {
 		j.backoff = cluster.JobBackoff{}
@@ -209,9 +209,9 @@ func (j *jobSync) remember(succeeded, failed []*v1.Pod) {
 	}
 }
 
-// counted returns the pods that ended in the phase and that an earlier sync has counted. It leaves out pods that are being deleted, since
+// countedPods returns the pods that ended in the phase and that an earlier sync has counted. It leaves out pods that are being deleted, since
 // the Job itself may have requested that.
-func (j *jobSync) counted(phase v1.PodPhase, before []types.UID) []*v1.Pod {
+func (j *jobSync) countedPods(phase v1.PodPhase, before []types.UID) []*v1.Pod {
 	var counted []*v1.Pod
 	for _, pod := range j.pods {
 		if pod.Status.Phase == phase && pod.DeletionTimestamp == nil && j.belongs(pod) && !j.uncounted(pod, before) {
@@ -221,9 +221,9 @@ func (j *jobSync) counted(phase v1.PodPhase, before []types.UID) []*v1.Pod {
 	return counted
 }
 
-// waits reports whether it is too early for another pod after the number of failures in a row; upstream's getRemainingTimeForFailuresCount.
+// mustWait reports whether it is too early for another pod after the number of failures in a row; upstream's getRemainingTimeForFailuresCount.
 // A time after now counts as long ago: it comes from a later step.
-func (j *jobSync) waits(failures int, last time.Time) bool {
+func (j *jobSync) mustWait(failures int, last time.Time) bool {
 	const first, longest = 10 * time.Second, 10 * time.Minute
 	if failures == 0 || last.After(j.Now.Time) {
 		return false

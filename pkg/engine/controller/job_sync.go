@@ -26,26 +26,26 @@ type jobSync struct {
 	status *batchv1.JobStatus
 	// pods are the Job's pods; active are those that have neither ended nor been deleted.
 	pods, active []*v1.Pod
-	// ready and terminating count pods. A pod that this sync deletes counts as terminating. Its UID is in [jobSync.asked].
+	// ready and terminating count pods. A pod that this sync deletes counts as terminating. Its UID is in [jobSync.endRequested].
 	ready, terminating int32
-	asked              map[types.UID]bool
+	endRequested       map[types.UID]bool
 	// succeeded and failed count all ended pods, also those that no earlier sync has counted.
 	succeeded, failed int32
 	// succeededIndexes and failedIndexes are the results of an Indexed Job.
 	succeededIndexes, failedIndexes indexes
 	// lastFailed has, by index, the failed pod that waits for its replacement. The replacement continues its count of failures.
 	lastFailed map[int]*v1.Pod
-	// backoff is what the controller remembers of the Job after this sync. [jobSync.remembers] means that pods have ended, so that the backoff is
+	// backoff is what the controller remembers of the Job after this sync. [jobSync.keepsBackoff] means that pods have ended, so that the backoff is
 	// kept even if it is zero.
-	backoff   cluster.JobBackoff
-	remembers bool
+	backoff      cluster.JobBackoff
+	keepsBackoff bool
 	// finished is the condition that the Job reaches: FailureTarget or Failed, SuccessCriteriaMet or Complete.
 	finished *batchv1.JobCondition
 }
 
 // newJobSync counts the Job's pods as they are before the sync.
 func (p *pass) newJobSync(job *batchv1.Job) *jobSync {
-	j := &jobSync{pass: p, job: job, status: job.Status.DeepCopy(), pods: p.owned.of(job.UID), asked: map[types.UID]bool{}}
+	j := &jobSync{pass: p, job: job, status: job.Status.DeepCopy(), pods: p.owned.podsOf(job.UID), endRequested: map[types.UID]bool{}}
 	j.active = controller.FilterActivePods(klog.Background(), j.pods)
 	j.terminating = controller.CountTerminatingPods(j.pods)
 	for _, pod := range j.active {
@@ -62,27 +62,27 @@ func (p *pass) newJobSync(job *batchv1.Job) *jobSync {
 	return j
 }
 
-// run does the sync: it counts ended pods, decides whether the Job is finished, creates or deletes pods, and writes the status.
-func (j *jobSync) run() error {
-	j.tally()
-	j.judge()
+// runSync does the sync: it counts ended pods, decides whether the Job is finished, creates or deletes pods, and writes the status.
+func (j *jobSync) runSync() error {
+	j.tallyEndedPods()
+	j.judgeJob()
 	var active int32
 	if j.finished != nil {
-		j.end(j.active)
+		j.endPods(j.active)
 	} else {
 		var err error
-		if active, err = j.manage(); err != nil {
+		if active, err = j.manageJob(); err != nil {
 			return err
 		}
 		j.judgeCompletions(active)
 	}
 	j.status.Active, j.status.Ready, j.status.Terminating = active, &j.ready, &j.terminating
-	j.track()
-	j.finish()
+	j.trackEndedPods()
+	j.enactFinished()
 	if !apiequality.Semantic.DeepEqual(*j.status, j.job.Status) {
 		counted := *j.job
 		counted.Status = *j.status
-		j.put(&counted)
+		j.putObject(&counted)
 	}
 	return nil
 }
@@ -104,29 +104,29 @@ func (j *jobSync) uncounted(pod *v1.Pod, before []types.UID) bool {
 	return admission.HasJobTrackingFinalizer(pod) && j.belongs(pod) && !slices.Contains(before, pod.UID)
 }
 
-// tally counts the pods that have ended, with those that earlier syncs have counted.
-func (j *jobSync) tally() {
+// tallyEndedPods counts the pods that have ended, with those that earlier syncs have counted.
+func (j *jobSync) tallyEndedPods() {
 	before := j.status.UncountedTerminatedPods
 	var succeeded, failed []*v1.Pod
 	for _, pod := range j.pods {
 		if pod.Status.Phase == v1.PodSucceeded && j.uncounted(pod, before.Succeeded) {
 			succeeded = append(succeeded, pod)
 		}
-		if podFailed(j.job, pod) && j.uncounted(pod, before.Failed) {
+		if isPodFailed(j.job, pod) && j.uncounted(pod, before.Failed) {
 			failed = append(failed, pod)
-			if judgeFailure(j.job.Spec.PodFailurePolicy, pod).counts() {
+			if judgeFailure(j.job.Spec.PodFailurePolicy, pod).countsTowardsLimit() {
 				j.failed++
 			}
 		}
 	}
 	j.failed += j.status.Failed + int32(len(before.Failed))
 	j.succeeded = j.status.Succeeded + int32(len(succeeded)+len(before.Succeeded))
-	j.remember(succeeded, failed)
+	j.recordFailures(succeeded, failed)
 	if !isIndexed(j.job) {
 		return
 	}
 	completions := int(*j.job.Spec.Completions)
-	j.succeededIndexes = parseIndexes(j.status.CompletedIndexes, completions).and(indexesOf(succeeded)...)
+	j.succeededIndexes = parseIndexes(j.status.CompletedIndexes, completions).union(completionIndexes(succeeded)...)
 	j.succeeded = int32(j.succeededIndexes.total())
 	if j.job.Spec.BackoffLimitPerIndex != nil {
 		j.failedIndexes = parseIndexes(ptr.Deref(j.status.FailedIndexes, ""), completions)
@@ -140,43 +140,43 @@ func (j *jobSync) tallyIndexes() {
 	j.lastFailed = map[int]*v1.Pod{}
 	var failed []*v1.Pod
 	for _, pod := range j.pods {
-		if !j.uncounted(pod, nil) || !podFailed(j.job, pod) {
+		if !j.uncounted(pod, nil) || !isPodFailed(j.job, pod) {
 			continue
 		}
 		verdict := judgeFailure(j.job.Spec.PodFailurePolicy, pod)
 		counted, _ := failureCounts(pod)
-		if verdict.action == batchv1.PodFailurePolicyActionFailIndex || verdict.counts() && counted >= int(*j.job.Spec.BackoffLimitPerIndex) {
+		if verdict.action == batchv1.PodFailurePolicyActionFailIndex || verdict.countsTowardsLimit() && counted >= int(*j.job.Spec.BackoffLimitPerIndex) {
 			failed = append(failed, pod)
 		}
 	}
-	j.failedIndexes = j.failedIndexes.and(indexesOf(failed)...)
-	settled := j.succeededIndexes.and(j.failedIndexes...).and(indexesOf(j.active)...)
+	j.failedIndexes = j.failedIndexes.union(completionIndexes(failed)...)
+	settled := j.succeededIndexes.union(j.failedIndexes...).union(completionIndexes(j.active)...)
 	for _, pod := range j.pods {
 		index, _ := completionIndex(pod)
-		if !j.uncounted(pod, nil) || !podFailed(j.job, pod) || settled.has(index) {
+		if !j.uncounted(pod, nil) || !isPodFailed(j.job, pod) || settled.has(index) {
 			continue
 		}
 		last := j.lastFailed[index]
-		if last == nil || failures(pod) >= failures(last) && !finishTime(pod).Before(finishTime(last)) {
+		if last == nil || totalFailures(pod) >= totalFailures(last) && !finishTime(pod).Before(finishTime(last)) {
 			j.lastFailed[index] = pod
 		}
 	}
 }
 
-// judge decides whether the Job has failed, or has met its success policy. The decision of an earlier sync stays.
-func (j *jobSync) judge() {
+// judgeJob decides whether the Job has failed, or has met its success policy. The decision of an earlier sync stays.
+func (j *jobSync) judgeJob() {
 	spec, conditions := &j.job.Spec, j.status.Conditions
 	if met := jobCondition(conditions, batchv1.JobSuccessCriteriaMet); met != nil {
 		j.finished = met
 		return
 	}
 	if target := jobCondition(conditions, batchv1.JobFailureTarget); target != nil {
-		j.finished = j.condition(batchv1.JobFailed, target.Reason, target.Message)
+		j.finished = j.newCondition(batchv1.JobFailed, target.Reason, target.Message)
 		return
 	}
-	fail := func(reason, message string) { j.finished = j.condition(batchv1.JobFailureTarget, reason, message) }
+	fail := func(reason, message string) { j.finished = j.newCondition(batchv1.JobFailureTarget, reason, message) }
 	for _, pod := range j.pods {
-		if !podFailed(j.job, pod) {
+		if !isPodFailed(j.job, pod) {
 			continue
 		}
 		if v := judgeFailure(spec.PodFailurePolicy, pod); v.action == batchv1.PodFailurePolicyActionFailJob {
@@ -197,7 +197,7 @@ func (j *jobSync) judge() {
 		fail(batchv1.JobReasonFailedIndexes, "Job has failed indexes")
 	default:
 		if rule := metSuccessPolicy(spec.SuccessPolicy, j.succeededIndexes, completions); rule != "" {
-			j.finished = j.condition(batchv1.JobSuccessCriteriaMet, batchv1.JobReasonSuccessPolicy, rule)
+			j.finished = j.newCondition(batchv1.JobSuccessCriteriaMet, batchv1.JobReasonSuccessPolicy, rule)
 		}
 	}
 }
@@ -222,7 +222,7 @@ func (j *jobSync) judgeCompletions(active int32) {
 		enough = j.succeeded >= *j.job.Spec.Completions
 	}
 	if enough && active == 0 {
-		j.finished = j.condition(batchv1.JobSuccessCriteriaMet, batchv1.JobReasonCompletionsReached, "Reached expected number of succeeded pods")
+		j.finished = j.newCondition(batchv1.JobSuccessCriteriaMet, batchv1.JobReasonCompletionsReached, "Reached expected number of succeeded pods")
 		return
 	}
 	if j.job.DeletionTimestamp != nil {
@@ -231,19 +231,19 @@ func (j *jobSync) judgeCompletions(active int32) {
 	was := jobCondition(j.status.Conditions, batchv1.JobSuspended) != nil
 	switch {
 	case j.suspended() && !was:
-		j.setCondition(j.condition(batchv1.JobSuspended, "JobSuspended", "Job suspended"))
+		j.setCondition(j.newCondition(batchv1.JobSuspended, "JobSuspended", "Job suspended"))
 		j.status.StartTime = nil
 	case !j.suspended() && was:
-		resumed := j.condition(batchv1.JobSuspended, "JobResumed", "Job resumed")
+		resumed := j.newCondition(batchv1.JobSuspended, "JobResumed", "Job resumed")
 		resumed.Status = v1.ConditionFalse
 		j.setCondition(resumed)
 		j.status.StartTime = &j.Now
 	}
 }
 
-// track counts the pods that have ended, and removes the finalizer from each counted pod; upstream's trackJobStatusAndRemoveFinalizers.
+// trackEndedPods counts the pods that have ended, and removes the finalizer from each counted pod; upstream's trackJobStatusAndRemoveFinalizers.
 // When a Job fails, its remaining pods count as failed, too.
-func (j *jobSync) track() {
+func (j *jobSync) trackEndedPods() {
 	failing := j.finished != nil && (j.finished.Type == batchv1.JobFailureTarget || j.finished.Type == batchv1.JobFailed)
 	before := j.status.UncountedTerminatedPods
 	held := map[types.UID]bool{}
@@ -251,20 +251,20 @@ func (j *jobSync) track() {
 		if !admission.HasJobTrackingFinalizer(pod) {
 			continue
 		}
-		if !j.countable(pod) {
+		if !j.canRemoveFinalizer(pod) {
 			held[pod.UID] = true
 			continue
 		}
-		switch failed := podFailed(j.job, pod) || failing; {
+		switch failed := isPodFailed(j.job, pod) || failing; {
 		case pod.Status.Phase == v1.PodSucceeded && !slices.Contains(before.Failed, pod.UID):
 			if j.uncounted(pod, before.Succeeded) {
 				j.status.Succeeded++
 			}
-		case failed && j.uncounted(pod, before.Failed) && judgeFailure(j.job.Spec.PodFailurePolicy, pod).counts():
+		case failed && j.uncounted(pod, before.Failed) && judgeFailure(j.job.Spec.PodFailurePolicy, pod).countsTowardsLimit():
 			j.status.Failed++
 		}
-		if !j.asked[pod.UID] {
-			j.untrack(pod)
+		if !j.endRequested[pod.UID] {
+			j.removeTrackingFinalizer(pod)
 		}
 	}
 	// A dump may list pods that are about to be counted. They are counted once they have no finalizer.
@@ -284,17 +284,17 @@ func (j *jobSync) track() {
 	}
 }
 
-// countable reports whether the pod's end can be counted now; upstream's canRemoveFinalizer.
-func (j *jobSync) countable(pod *v1.Pod) bool {
+// canRemoveFinalizer reports whether the pod's end can be counted now; upstream's canRemoveFinalizer.
+func (j *jobSync) canRemoveFinalizer(pod *v1.Pod) bool {
 	if j.job.DeletionTimestamp != nil || j.finished != nil || pod.Status.Phase == v1.PodSucceeded {
 		return true
 	}
 	index, _ := completionIndex(pod)
-	return podFailed(j.job, pod) && j.lastFailed[index] != pod
+	return isPodFailed(j.job, pod) && j.lastFailed[index] != pod
 }
 
-// finish adds the condition that the Job reaches and, as soon as no pod is Terminating, the final one; upstream's enactJobFinished.
-func (j *jobSync) finish() {
+// enactFinished adds the condition that the Job reaches and, as soon as no pod is Terminating, the final one; upstream's enactJobFinished.
+func (j *jobSync) enactFinished() {
 	if j.finished == nil {
 		return
 	}
@@ -306,7 +306,7 @@ func (j *jobSync) finish() {
 		if interim == batchv1.JobSuccessCriteriaMet {
 			final = batchv1.JobComplete
 		}
-		j.finished = j.condition(final, j.finished.Reason, j.finished.Message)
+		j.finished = j.newCondition(final, j.finished.Reason, j.finished.Message)
 	}
 	if before := j.status.UncountedTerminatedPods; len(before.Succeeded)+len(before.Failed) > 0 || j.terminating > 0 {
 		return
@@ -317,7 +317,7 @@ func (j *jobSync) finish() {
 	}
 }
 
-func (j *jobSync) condition(kind batchv1.JobConditionType, reason, message string) *batchv1.JobCondition {
+func (j *jobSync) newCondition(kind batchv1.JobConditionType, reason, message string) *batchv1.JobCondition {
 	return &batchv1.JobCondition{Type: kind, Status: v1.ConditionTrue, Reason: reason, Message: message, LastProbeTime: j.Now, LastTransitionTime: j.Now}
 }
 

@@ -107,7 +107,7 @@ func TestJobSync(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			w := newWorld(t, 1, anywhere)
+			w := newWorld(t, 1, placeAnywhere)
 			w.admit(decode(t, job("Job", test.spec))...)
 			for _, pod := range podsOfJob(w, test.pods...) {
 				w.state = w.state.With(pod)
@@ -141,7 +141,7 @@ func TestJobSync(t *testing.T) {
 
 // The last failed pod of an index keeps its finalizer until its replacement continues its count.
 func TestJobKeepsTheLastFailedPodOfAnIndex(t *testing.T) {
-	w := newWorld(t, 1, anywhere)
+	w := newWorld(t, 1, placeAnywhere)
 	w.admit(decode(t, job("Job", "  completionMode: Indexed\n  completions: 1\n  backoffLimitPerIndex: 3\n"))...)
 	failed := podsOfJob(w, "Failed @0 ×1")[0]
 	failed.DeletionTimestamp = ptr.To(w.state.Now)
@@ -175,7 +175,7 @@ func TestJobWaitsAfterFailuresThatWereCountedBefore(t *testing.T) {
 		{"without a pod that the Job did not want", []string{"Failed counted ending"}, []int{4}, 0},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			w := newWorld(t, 1, anywhere)
+			w := newWorld(t, 1, placeAnywhere)
 			w.admit(decode(t, job("Job", "  completions: 9\n"))...)
 			began := w.state.Now
 			for i, pod := range podsOfJob(w, test.pods...) {
@@ -202,7 +202,7 @@ func TestJobWaitsAfterFailuresThatWereCountedBefore(t *testing.T) {
 
 // A failure 2 s ago comes before a success 1 s ago, which the controller remembers even when the succeeded pod is gone.
 func TestJobRemembersASuccess(t *testing.T) {
-	w := newWorld(t, 1, anywhere)
+	w := newWorld(t, 1, placeAnywhere)
 	w.admit(decode(t, job("Job", "  completions: 9\n"))...)
 	for i, pod := range podsOfJob(w, "Failed counted", "Succeeded counted") {
 		at := metav1.NewTime(w.state.Now.Add(time.Duration(i-2) * time.Second))
@@ -229,7 +229,7 @@ func TestJobDeadline(t *testing.T) {
 		{"suspended", "  activeDeadlineSeconds: 60\n  suspend: true\n", "active 0, failed 0, terminating 0, Suspended/JobSuspended"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			w := newWorld(t, 1, anywhere)
+			w := newWorld(t, 1, placeAnywhere)
 			w.apply(job("Job", test.spec))
 			if at, waits := w.controllers.Next(w.state); waits {
 				t.Errorf("the clock goes on to %v: a deadline alone must not end a Job, whose pods are looked at while they run", at)
@@ -255,7 +255,7 @@ func TestJobPodsWithoutJob(t *testing.T) {
 		{"of a Job of another controller", "  managedBy: example.com/queue\n", "Failed", []string{"p0[batch.kubernetes.io/job-tracking]"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			w := newWorld(t, 1, anywhere)
+			w := newWorld(t, 1, placeAnywhere)
 			w.admit(decode(t, job("Job", test.spec))...)
 			pod := podsOfJob(w, test.pod)[0]
 			if test.spec == "" {

@@ -33,7 +33,7 @@ func TestJobPods(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			w := newWorld(t, 1, anywhere)
+			w := newWorld(t, 1, placeAnywhere)
 			w.apply(job("Job", test.spec))
 			w.check("pods", len(w.state.Pods), test.pods)
 			w.check("active", w.state.Jobs[0].Status.Active, int32(test.pods))
@@ -42,14 +42,14 @@ func TestJobPods(t *testing.T) {
 }
 
 func TestJobSuspendedLaterLosesItsPods(t *testing.T) {
-	w := newWorld(t, 1, anywhere)
+	w := newWorld(t, 1, placeAnywhere)
 	w.apply(job("Job", "  parallelism: 2\n"))
 	w.apply(job("Job", "  parallelism: 2\n  suspend: true\n"))
 	w.check("pods", len(w.state.Pods), 0)
 }
 
 func TestIndexedJob(t *testing.T) {
-	w := newWorld(t, 1, anywhere)
+	w := newWorld(t, 1, placeAnywhere)
 	w.apply(job("Job", "  parallelism: 3\n  completions: 3\n  completionMode: Indexed\n"))
 	w.state = admission.Delete(w.state, w.state.Pods[1])
 	w.settle()
@@ -66,7 +66,7 @@ func TestIndexedJob(t *testing.T) {
 }
 
 func TestCronJobRunsOnRequest(t *testing.T) {
-	w := newWorld(t, 1, anywhere)
+	w := newWorld(t, 1, placeAnywhere)
 	w.apply(`
 apiVersion: batch/v1
 kind: CronJob

@@ -27,7 +27,7 @@ func TestJobSyncIsUpstreams(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := newWorld(t, 2, anywhere)
+	w := newWorld(t, 2, placeAnywhere)
 	u.clock.SetTime(w.state.Now.Time)
 	*field[clock.WithTicker](controller, "clock") = u.clock
 	w.admit(decode(t, job("Job", ""))...)
@@ -39,11 +39,11 @@ func TestJobSyncIsUpstreams(t *testing.T) {
 		s.Pods = all
 		s.JobBackoffs = map[types.UID]cluster.JobBackoff{j.UID: {}} // it is known that nothing has failed, as upstream believes when it starts
 		p := newPass(&s)
-		if err := p.job(j); err != nil {
+		if err := p.syncJob(j); err != nil {
 			t.Fatal(err)
 		}
-		give(t, jobs.Informer(), j)
-		give(t, pods.Informer(), all...)
+		setStore(t, jobs.Informer(), j)
+		setStore(t, pods.Informer(), all...)
 		want, got := u.sync(controller, j).unchanged(j), outcomeOf(p).unchanged(j)
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("seed %d (-upstream +here):\n%s\n%s", seed, diff, describe([]cluster.Object{j}, all))
@@ -57,12 +57,12 @@ type dice struct {
 	state *cluster.State
 }
 
-// one returns true with probability 1/in.
-func (g dice) one(in int) bool { return g.IntN(in) == 0 }
+// oneIn returns true with probability 1/in.
+func (g dice) oneIn(in int) bool { return g.IntN(in) == 0 }
 
 // number returns a number from 0 to below-1, or nil.
 func (g dice) number(below int) *int32 {
-	if g.one(3) {
+	if g.oneIn(3) {
 		return nil
 	}
 	return new(g.Int32N(int32(below)))
@@ -76,17 +76,17 @@ func (g dice) job(template *batchv1.Job, name string) *batchv1.Job {
 	spec := &j.Spec
 	spec.Parallelism, spec.BackoffLimit = new(g.Int32N(5)), new(g.Int32N(6))
 	spec.Completions = g.number(6)
-	spec.Suspend = new(g.one(8))
-	if g.one(6) {
+	spec.Suspend = new(g.oneIn(8))
+	if g.oneIn(6) {
 		spec.ActiveDeadlineSeconds = new(int64(30 + g.IntN(60)))
 	}
-	indexed := spec.Completions != nil && g.one(2)
+	indexed := spec.Completions != nil && g.oneIn(2)
 	if indexed {
 		spec.CompletionMode = new(batchv1.IndexedCompletion)
-		if g.one(2) {
+		if g.oneIn(2) {
 			spec.BackoffLimitPerIndex, spec.MaxFailedIndexes = new(g.Int32N(3)), g.number(4)
 		}
-		if g.one(3) {
+		if g.oneIn(3) {
 			spec.SuccessPolicy = &batchv1.SuccessPolicy{Rules: []batchv1.SuccessPolicyRule{
 				pick(g, batchv1.SuccessPolicyRule{SucceededCount: new(int32(2))}, batchv1.SuccessPolicyRule{SucceededIndexes: new("0,2-3")},
 					batchv1.SuccessPolicyRule{SucceededIndexes: new("1-4"), SucceededCount: new(int32(2))}),
@@ -94,32 +94,32 @@ func (g dice) job(template *batchv1.Job, name string) *batchv1.Job {
 		}
 	}
 	switch {
-	case g.one(3):
+	case g.oneIn(3):
 		spec.PodReplacementPolicy = new(batchv1.Failed)
 		rule := batchv1.PodFailurePolicyRule{Action: pick(g, batchv1.PodFailurePolicyActionIgnore, batchv1.PodFailurePolicyActionCount, batchv1.PodFailurePolicyActionFailJob)}
-		if spec.BackoffLimitPerIndex != nil && g.one(2) {
+		if spec.BackoffLimitPerIndex != nil && g.oneIn(2) {
 			rule.Action = batchv1.PodFailurePolicyActionFailIndex
 		}
-		if g.one(2) {
+		if g.oneIn(2) {
 			rule.OnPodConditions = []batchv1.PodFailurePolicyOnPodConditionsPattern{{Type: v1.DisruptionTarget, Status: v1.ConditionTrue}}
 		} else {
 			rule.OnExitCodes = &batchv1.PodFailurePolicyOnExitCodesRequirement{Operator: batchv1.PodFailurePolicyOnExitCodesOpIn, Values: []int32{2, 3}}
-			if g.one(2) {
+			if g.oneIn(2) {
 				rule.OnExitCodes.Operator = batchv1.PodFailurePolicyOnExitCodesOpNotIn
 			}
-			if g.one(2) {
+			if g.oneIn(2) {
 				rule.OnExitCodes.ContainerName = new("c")
 			}
 		}
 		spec.PodFailurePolicy = &batchv1.PodFailurePolicy{Rules: []batchv1.PodFailurePolicyRule{rule}}
-	case spec.BackoffLimitPerIndex == nil && g.one(3):
+	case spec.BackoffLimitPerIndex == nil && g.oneIn(3):
 		spec.Template.Spec.RestartPolicy = v1.RestartPolicyOnFailure
-	case g.one(3): //nolint:gocritic // each call is another draw
+	case g.oneIn(3): //nolint:gocritic // each call is another draw
 		spec.PodReplacementPolicy = new(pick(g, batchv1.Failed, batchv1.TerminatingOrFailed))
 	}
 	status := &j.Status
-	if !*spec.Suspend && !g.one(4) {
-		status.StartTime = new(ago(g.state, g.IntN(100)))
+	if !*spec.Suspend && !g.oneIn(4) {
+		status.StartTime = new(secondsAgo(g.state, g.IntN(100)))
 	}
 	status.Active, status.Failed = g.Int32N(3), g.Int32N(3)
 	if indexed {
@@ -130,12 +130,12 @@ func (g dice) job(template *batchv1.Job, name string) *batchv1.Job {
 	} else {
 		status.Succeeded = pick(g, 0, 0, g.Int32N(3))
 	}
-	if g.one(6) {
+	if g.oneIn(6) {
 		status.Conditions = append(status.Conditions, pick(g,
 			batchv1.JobCondition{Type: batchv1.JobSuspended, Status: v1.ConditionTrue, Reason: "JobSuspended", Message: "Job suspended"},
 			batchv1.JobCondition{Type: batchv1.JobSuspended, Status: v1.ConditionFalse, Reason: "JobResumed", Message: "Job resumed"}))
 	}
-	if g.one(12) {
+	if g.oneIn(12) {
 		status.Conditions = append(status.Conditions, batchv1.JobCondition{
 			Type: pick(g, batchv1.JobFailureTarget, batchv1.JobSuccessCriteriaMet), Status: v1.ConditionTrue, Reason: "Earlier", Message: "decided before",
 		})
@@ -151,13 +151,13 @@ func (g dice) podsOf(j *batchv1.Job) []*v1.Pod {
 		pod := &v1.Pod{
 			ObjectMeta: metav1.ObjectMeta{
 				Namespace: j.Namespace, Name: fmt.Sprintf("%s-p%d", j.Name, i), UID: types.UID(fmt.Sprintf("%s-p%d", j.Name, i)),
-				Labels: j.Spec.Selector.MatchLabels, Annotations: map[string]string{}, CreationTimestamp: ago(g.state, 200-i),
+				Labels: j.Spec.Selector.MatchLabels, Annotations: map[string]string{}, CreationTimestamp: secondsAgo(g.state, 200-i),
 				OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(j, jobKind)},
 			},
 			Spec:   v1.PodSpec{NodeName: pick(g, "", "n1", "n2"), Containers: []v1.Container{{Name: "c"}, {Name: "d"}}},
 			Status: v1.PodStatus{Phase: pick(g, v1.PodPending, v1.PodRunning, v1.PodRunning, v1.PodSucceeded, v1.PodFailed, v1.PodFailed)},
 		}
-		if !g.one(5) {
+		if !g.oneIn(5) {
 			pod.Finalizers = []string{batchv1.JobTrackingFinalizer}
 		}
 		failed := g.IntN(3)
@@ -166,41 +166,41 @@ func (g dice) podsOf(j *batchv1.Job) []*v1.Pod {
 				pod.Annotations[batchv1.JobCompletionIndexAnnotation] = fmt.Sprint(index)
 			}
 			pod.Annotations[batchv1.JobIndexFailureCountAnnotation] = fmt.Sprint(failed)
-			if g.one(4) {
+			if g.oneIn(4) {
 				pod.Annotations[batchv1.JobIndexIgnoredFailureCountAnnotation] = "1"
 				failed++
 			}
 		}
-		ended := ago(g.state, 40-10*failed-i)
-		if g.one(4) {
+		ended := secondsAgo(g.state, 40-10*failed-i)
+		if g.oneIn(4) {
 			pod.DeletionTimestamp, pod.DeletionGracePeriodSeconds = new(metav1.NewTime(ended.Add(30*time.Second))), new(int64(30))
 		}
-		if g.one(3) {
+		if g.oneIn(3) {
 			pod.Status.Conditions = append(pod.Status.Conditions, v1.PodCondition{Type: v1.DisruptionTarget, Status: v1.ConditionTrue})
 		}
-		terminal := cluster.Terminal(pod)
+		terminal := cluster.IsTerminal(pod)
 		switch {
-		case pod.Status.Phase == v1.PodRunning && g.one(2):
-			pod.Status.Conditions = append(pod.Status.Conditions, v1.PodCondition{Type: v1.PodReady, Status: v1.ConditionTrue, LastTransitionTime: ago(g.state, 150)})
-		case terminal && g.one(2):
+		case pod.Status.Phase == v1.PodRunning && g.oneIn(2):
+			pod.Status.Conditions = append(pod.Status.Conditions, v1.PodCondition{Type: v1.PodReady, Status: v1.ConditionTrue, LastTransitionTime: secondsAgo(g.state, 150)})
+		case terminal && g.oneIn(2):
 			pod.Status.Conditions = append(pod.Status.Conditions, v1.PodCondition{Type: v1.PodReady, Status: v1.ConditionFalse, LastTransitionTime: ended})
-		case terminal && g.one(2): //nolint:gocritic // each call is another draw
+		case terminal && g.oneIn(2): //nolint:gocritic // each call is another draw
 			pod.CreationTimestamp = ended
 		}
 		for _, name := range []string{"c", "d"} {
 			status := v1.ContainerStatus{Name: name, RestartCount: g.Int32N(3)}
 			switch {
-			case terminal && !g.one(3):
+			case terminal && !g.oneIn(3):
 				status.State.Terminated = &v1.ContainerStateTerminated{ExitCode: g.Int32N(4), FinishedAt: ended}
 			case !terminal:
 				status.State.Running = &v1.ContainerStateRunning{}
 			}
 			pod.Status.ContainerStatuses = append(pod.Status.ContainerStatuses, status)
 		}
-		if terminal && g.one(4) { // a sidecar
+		if terminal && g.oneIn(4) { // a sidecar
 			pod.Spec.InitContainers = []v1.Container{{Name: "s", RestartPolicy: new(v1.ContainerRestartPolicyAlways)}}
 			status := v1.ContainerStatus{Name: "s"}
-			if !g.one(4) {
+			if !g.oneIn(4) {
 				status.State.Terminated = &v1.ContainerStateTerminated{FinishedAt: ended}
 			}
 			pod.Status.InitContainerStatuses = []v1.ContainerStatus{status}

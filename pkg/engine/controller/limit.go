@@ -37,17 +37,17 @@ func (e *TooManyPodsError) Error() string {
 // CheckPods returns an error if workloads ask for more than most pods together, or if one asks for more than upstream's controllers can
 // count. The API server accepts such workloads, and a real cluster fills up with pods until something breaks.
 func CheckPods(s *cluster.State, most int) error {
-	all, total, problems := asked(s, most)
+	all, total, problems := podDemands(s, most)
 	if total > int64(most) {
-		largest := slices.MaxFunc(all, func(a, b asks) int { return cmp.Compare(a.pods, b.pods) })
+		largest := slices.MaxFunc(all, func(a, b podDemand) int { return cmp.Compare(a.pods, b.pods) })
 		problems = append(problems, &TooManyPodsError{Owner: cluster.RefTo(largest.owner), Pods: largest.pods, Total: total, Most: most})
 	}
 	return errors.Join(problems...)
 }
 
-// Pods returns how many pods the state will have: pods without a controller, and as many as controllers ask for.
-func Pods(s *cluster.State) int {
-	_, total, _ := asked(s, 0)
+// CountPods returns how many pods the state will have: pods without a controller, and as many as controllers ask for.
+func CountPods(s *cluster.State) int {
+	_, total, _ := podDemands(s, 0)
 	for _, pod := range s.Pods {
 		if metav1.GetControllerOfNoCopy(pod) == nil {
 			total++
@@ -56,20 +56,20 @@ func Pods(s *cluster.State) int {
 	return int(total)
 }
 
-// asks is the number of pods that a workload asks for.
-type asks struct {
+// podDemand is the number of pods that a workload asks for.
+type podDemand struct {
 	owner cluster.Object
 	pods  int64
 }
 
-// asked returns the number of pods that each workload asks for, and the sum. A DaemonSet counts for a pod on every node; only if the sum
+// podDemands returns the number of pods that each workload asks for, and the sum. A DaemonSet counts for a pod on every node; only if the sum
 // exceeds most is it the exact number of nodes that run its pods.
-func asked(s *cluster.State, most int) (all []asks, total int64, problems []error) {
+func podDemands(s *cluster.State, most int) (all []podDemand, total int64, problems []error) {
 	count := func(owner cluster.Object, pods int64) {
-		all = append(all, asks{owner, pods})
+		all = append(all, podDemand{owner, pods})
 		total += pods
 	}
-	autoscalers := autoscalersOf(s)
+	autoscalers := indexAutoscalers(s)
 	for _, d := range s.Deployments {
 		replicas := autoscalers.replicas("Deployment", d)
 		count(d, replicas)
@@ -110,7 +110,7 @@ func asked(s *cluster.State, most int) (all []asks, total int64, problems []erro
 		for i := range all {
 			if ds, ok := all[i].owner.(*appsv1.DaemonSet); ok {
 				total -= all[i].pods
-				all[i].pods = daemonPods(s, ds)
+				all[i].pods = countDaemonPods(s, ds)
 				total += all[i].pods
 			}
 		}
@@ -118,9 +118,9 @@ func asked(s *cluster.State, most int) (all []asks, total int64, problems []erro
 	return all, total, problems
 }
 
-// daemonPods returns the number of nodes that run a pod of the DaemonSet.
-func daemonPods(s *cluster.State, ds *appsv1.DaemonSet) (pods int64) {
-	should := daemonNodes(ds)
+// countDaemonPods returns the number of nodes that run a pod of the DaemonSet.
+func countDaemonPods(s *cluster.State, ds *appsv1.DaemonSet) (pods int64) {
+	should := newDaemonNodeFilter(ds)
 	for _, node := range s.Nodes {
 		if run, _ := should(node); run {
 			pods++

@@ -54,18 +54,18 @@ type entry struct {
 	value any
 }
 
-// list identifies a list by its first element and its length. States share the lists that did not change.
-type list struct {
+// listID identifies a list by its first element and its length. States share the lists that did not change.
+type listID struct {
 	first  any
 	length int
 }
 
-// listOf returns the identity of a list.
-func listOf[T any](all []T) list {
+// newListID returns the identity of a list.
+func newListID[T any](all []T) listID {
 	if len(all) == 0 {
-		return list{}
+		return listID{}
 	}
-	return list{&all[0], len(all)}
+	return listID{&all[0], len(all)}
 }
 
 // recall returns the value that is known about the subject, if it was computed from the very same things.
@@ -85,9 +85,9 @@ func (m *memory) remember(about subject, value any, from ...any) {
 	m.entries[about] = entry{append([]any(nil), from...), value} // a copy, so that callers that only recall need not allocate
 }
 
-// once returns the value that is known about the subject, if it was computed from the very same things. Otherwise it computes and remembers
+// recallOrCompute returns the value that is known about the subject, if it was computed from the very same things. Otherwise it computes and remembers
 // the value.
-func once[V any](m *memory, about subject, from []any, value func() V) V {
+func recallOrCompute[V any](m *memory, about subject, from []any, value func() V) V {
 	known, found := recall[V](m, about, from...)
 	if !found {
 		known = value()

@@ -19,7 +19,7 @@ import (
 // The memory keeps a limited number of entries about objects that came and went. It keeps the entries about an object that exists, and
 // about the state.
 func TestTheMemoryForgetsWhatIsGone(t *testing.T) {
-	w := newWorld(t, 1, anywhere)
+	w := newWorld(t, 1, placeAnywhere)
 	w.apply(replicaSet(1))
 	m, stays, state := &memory{}, subject{inSync, w.state.ReplicaSets[0].UID}, subject{fact: claimsInSync}
 	m.remember(stays, 1, w)
@@ -39,7 +39,7 @@ func TestTheMemoryForgetsWhatIsGone(t *testing.T) {
 }
 
 func TestAnOrphanAppearsBesideAReplicaSetAtRest(t *testing.T) {
-	w := newWorld(t, 1, anywhere)
+	w := newWorld(t, 1, placeAnywhere)
 	w.apply(replicaSet(1))
 	w.apply(`
 apiVersion: v1
@@ -53,7 +53,7 @@ spec: {containers: [{name: c, image: a}]}
 }
 
 func TestASelectorChangesBesideOrphans(t *testing.T) {
-	w := newWorld(t, 1, anywhere)
+	w := newWorld(t, 1, placeAnywhere)
 	w.apply(replicaSet(1) + `---
 apiVersion: v1
 kind: Pod
@@ -71,7 +71,7 @@ spec: {containers: [{name: c, image: a}]}
 
 // If a controller adopts a pod in a round, the Job controller does not release the pod in the same round.
 func TestAnAdoptedPodIsNoOrphan(t *testing.T) {
-	w := newWorld(t, 1, anywhere)
+	w := newWorld(t, 1, placeAnywhere)
 	w.apply(`
 apiVersion: v1
 kind: Pod
@@ -110,7 +110,7 @@ spec: {containers: [{name: c, image: a}], tolerations: [{key: first, operator: E
 
 // The name that the next pod would get is taken; then it is free, since the cluster returns to its earlier state; then it is taken again.
 func TestANameIsTakenAndFree(t *testing.T) {
-	w := newWorld(t, 1, anywhere)
+	w := newWorld(t, 1, placeAnywhere)
 	w.apply(replicaSet(1))
 	w.admit(decode(t, replicaSet(2))...)
 	free := w.state
@@ -128,7 +128,7 @@ func TestANameIsTakenAndFree(t *testing.T) {
 }
 
 func TestOrphansAppearBesideADaemonSetAtRest(t *testing.T) {
-	w := newWorld(t, 1, anywhere)
+	w := newWorld(t, 1, placeAnywhere)
 	w.apply(workload("DaemonSet", "web", 0, "a", ""))
 	w.state = w.state.With(&v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "bare", Namespace: "default", UID: "bare", Labels: map[string]string{"app": "web"}}})
 	w.step()
@@ -146,7 +146,7 @@ func TestOrphansAppearBesideADaemonSetAtRest(t *testing.T) {
 }
 
 func TestAClaimChangesBesideAStatefulSetAtRest(t *testing.T) {
-	w := newWorld(t, 1, anywhere)
+	w := newWorld(t, 1, placeAnywhere)
 	w.apply(workload("StatefulSet", "web", 1, "a", `  persistentVolumeClaimRetentionPolicy: {whenDeleted: Delete}
   volumeClaimTemplates:
   - metadata: {name: data}

@@ -14,7 +14,7 @@ import (
 
 // spread places a pod on the node without taints that has the fewest pods, the first of equals, and a DaemonSet's pod on its own node.
 func spread(s *cluster.State, pod *v1.Pod) string {
-	if node := held(s, pod); node != "" {
+	if node := placeOnTarget(s, pod); node != "" {
 		return node
 	}
 	on := map[string]int{}
@@ -30,17 +30,17 @@ func spread(s *cluster.State, pod *v1.Pod) string {
 	return best
 }
 
-func failing(t *testing.T) *world {
+func newFailingWorld(t *testing.T) *world {
 	w := newWorld(t, 2, spread)
 	w.apply(deployment("web", 2, "a", ""))
 	w.apply(workload("StatefulSet", "db", 2, "a", "  serviceName: db\n"))
 	w.apply(daemonSet("a", "}\n"))
-	w.check("start", w.where(), map[string]string{"web": "n1 n2", "db": "n1 n2", "agent": "n1 n2"})
+	w.check("start", w.nodesByApp(), map[string]string{"web": "n1 n2", "db": "n1 n2", "agent": "n1 n2"})
 	return w
 }
 
-// where returns the nodes of each app's pods, in order of arrival; "!" marks Terminating pods.
-func (w *world) where() map[string]string {
+// nodesByApp returns the nodes of each app's pods, in order of arrival; "!" marks Terminating pods.
+func (w *world) nodesByApp() map[string]string {
 	all := map[string]string{}
 	for _, pod := range w.state.Pods {
 		node := pod.Spec.NodeName
@@ -66,26 +66,26 @@ func (w *world) fail(mode node.FailureMode, nodes ...string) {
 }
 
 func TestNodeDeleted(t *testing.T) {
-	w := failing(t)
+	w := newFailingWorld(t)
 	lost := w.state.Node("n1")
 	w.fail(node.Deleted, "n1")
-	w.check("all but the DaemonSet's come back on the other", w.where(), map[string]string{"web": "n2 n2", "db": "n2 n2", "agent": "n2"})
+	w.check("all but the DaemonSet's come back on the other", w.nodesByApp(), map[string]string{"web": "n2 n2", "db": "n2 n2", "agent": "n2"})
 	w.admit(lost)
 	w.settle()
-	w.check("nothing moves back", w.where(), map[string]string{"web": "n2 n2", "db": "n2 n2", "agent": "n2 n1"})
+	w.check("nothing moves back", w.nodesByApp(), map[string]string{"web": "n2 n2", "db": "n2 n2", "agent": "n2 n1"})
 }
 
 func TestNodeUnreachable(t *testing.T) {
-	w := failing(t)
+	w := newFailingWorld(t)
 	started := w.state.Now
 	w.fail(node.Unreachable, "n1")
-	w.check("all stay for five minutes", w.where(), map[string]string{"web": "n1 n2", "db": "n1 n2", "agent": "n1 n2"})
+	w.check("all stay for five minutes", w.nodesByApp(), map[string]string{"web": "n1 n2", "db": "n1 n2", "agent": "n1 n2"})
 	w.check("but are not ready", w.state.ReplicaSets[0].Status.ReadyReplicas, int32(1))
 	w.wait()
 	if waited := w.state.Now.Sub(started.Time).Seconds(); waited < 300 || waited > 310 {
 		t.Errorf("evicted after %v s, want 300", waited)
 	}
-	w.check("then Deployments replace theirs, StatefulSets wait", w.where(), map[string]string{"web": "n1! n2 n2", "db": "n1! n2", "agent": "n1 n2"})
+	w.check("then Deployments replace theirs, StatefulSets wait", w.nodesByApp(), map[string]string{"web": "n1! n2 n2", "db": "n1! n2", "agent": "n1 n2"})
 	w.check("waiting", Rollouts(w.state)[1].Waiting, "pod db-0 is Terminating on node n1, which does not answer")
 	if at, ok := w.controllers.Next(w.state); ok {
 		t.Errorf("something more waits for the clock at %v", at)
@@ -97,14 +97,14 @@ func TestNodeUnreachable(t *testing.T) {
 	}
 	w.state = next
 	w.settle()
-	w.check("restored", w.where(), map[string]string{"web": "n2 n2", "db": "n2 n1", "agent": "n1 n2"})
+	w.check("restored", w.nodesByApp(), map[string]string{"web": "n2 n2", "db": "n2 n1", "agent": "n1 n2"})
 	w.check("ready again", w.state.DaemonSets[0].Status.NumberReady, int32(2))
 	w.check("taints", len(w.state.Node("n1").Spec.Taints), 0)
 }
 
 func TestRestoreLeavesPodsWhereTheyAre(t *testing.T) {
-	w := failing(t)
-	before := w.born()
+	w := newFailingWorld(t)
+	before := w.nodesAndCreation()
 	w.fail(node.Unreachable, "n1")
 	next, err := node.Restore(w.state, "n1")
 	if err != nil {
@@ -112,7 +112,7 @@ func TestRestoreLeavesPodsWhereTheyAre(t *testing.T) {
 	}
 	w.state = next
 	w.settle()
-	w.check("pods", w.born(), before)
+	w.check("pods", w.nodesAndCreation(), before)
 	for _, r := range Rollouts(w.state) {
 		w.check(r.Kind+" is complete", r.Complete, true)
 	}
@@ -121,29 +121,29 @@ func TestRestoreLeavesPodsWhereTheyAre(t *testing.T) {
 	}
 	w.admit(decode(t, deployment("more", 2, "a", ""))...)
 	w.settle()
-	w.check("the node takes new pods", w.where()["more"], "n1 n2")
+	w.check("the node takes new pods", w.nodesByApp()["more"], "n1 n2")
 }
 
 func TestPodLeavesWhenItsTolerationEnds(t *testing.T) {
-	w := newWorld(t, 1, anywhere)
+	w := newWorld(t, 1, placeAnywhere)
 	w.apply(pod(", tolerations: [{key: node.kubernetes.io/unreachable, operator: Exists, effect: NoExecute, tolerationSeconds: 30}]"))
 	failed := w.state.Now
 	w.fail(node.Unreachable, "n1")
 	at, ok := w.controllers.Next(w.state)
 	w.check("leaves after", []any{at.Sub(failed.Time).Seconds(), ok}, []any{30.0, true})
 	w.wait()
-	w.check("pods", w.where(), map[string]string{"": "n1!"})
+	w.check("pods", w.nodesByApp(), map[string]string{"": "n1!"})
 }
 
 func TestNodeOutOfService(t *testing.T) {
-	w := failing(t)
+	w := newFailingWorld(t)
 	w.fail(node.OutOfService, "n1")
 	// No pod tolerates the taint by default, so all go at once, and no agent comes back.
-	w.check("out of service", w.where(), map[string]string{"web": "n2 n2", "db": "n2 n2", "agent": "n2"})
+	w.check("out of service", w.nodesByApp(), map[string]string{"web": "n2 n2", "db": "n2 n2", "agent": "n2"})
 }
 
 func TestPodThatToleratesForEverStays(t *testing.T) {
-	w := newWorld(t, 1, anywhere)
+	w := newWorld(t, 1, placeAnywhere)
 	w.apply(pod(", tolerations: [{operator: Exists}]"))
 	w.fail(node.Unreachable, "n1")
 	if at, ok := w.controllers.Next(w.state); ok || len(w.state.Pods) != 1 {

@@ -31,31 +31,31 @@ func groupsOf(pod *v1.Pod) []group {
 	if admission.HasJobTrackingFinalizer(pod) {
 		groups = append(groups, group{tracked: true})
 	}
-	if cluster.Waits(pod) {
+	if cluster.IsUnscheduled(pod) {
 		groups = append(groups, group{waiting: true})
 	}
-	if mounting(pod) {
+	if hasAttachableVolumes(pod) {
 		groups = append(groups, group{mounting: true})
 	}
 	return groups
 }
 
-// follow updates the groups of pods to those of the state, and marks the owners of changed pods as due.
-func (c *Controllers) follow(s *cluster.State) {
+// followPods updates the groups of pods to those of the state, and marks the owners of changed pods as due.
+func (c *Controllers) followPods(s *cluster.State) {
 	if c.pods == nil {
 		c.pods = cluster.NewGroups(groupsOf)
 	}
-	for _, key := range c.pods.Follow(s.Pods) {
+	for _, key := range c.pods.Update(s.Pods) {
 		if key.owner != "" {
-			c.due.resize(key.owner)
+			c.due.markReplicaSet(key.owner)
 		}
 	}
 }
 
 // Unscheduled returns the pods of a state that wait for a node. The result is State.Unscheduled's, but only changed pods are looked at.
 func (c *Controllers) Unscheduled(s *cluster.State) []*v1.Pod {
-	c.follow(s)
-	return c.pods.Of(group{waiting: true}).Pods()
+	c.followPods(s)
+	return c.pods.Lookup(group{waiting: true}).Pods()
 }
 
 // owners finds the pods and the ControllerRevisions of a controller by its UID, and the orphans, which have no controller. Each list is in
@@ -75,7 +75,7 @@ type owners struct {
 
 // ownership returns the owners of the state's pods and ControllerRevisions.
 func (c *Controllers) ownership(s *cluster.State) *owners {
-	c.follow(s)
+	c.followPods(s)
 	o := owners{groups: c.pods, claimed: map[types.UID][]*v1.Pod{}, adopted: map[types.UID]bool{}, revisions: map[types.UID][]*appsv1.ControllerRevision{}}
 	for _, revision := range s.ControllerRevisions {
 		var owner types.UID
@@ -85,21 +85,21 @@ func (c *Controllers) ownership(s *cluster.State) *owners {
 		o.revisions[owner] = append(o.revisions[owner], revision)
 	}
 	if len(o.orphans()) > 0 {
-		o.adoptable, o.adopters = c.adoptable(s)
+		o.adoptable, o.adopters = c.findAdoptable(s)
 	}
 	return &o
 }
 
-// of returns the pods of a controller.
-func (o *owners) of(owner types.UID) []*v1.Pod {
+// podsOf returns the pods of a controller.
+func (o *owners) podsOf(owner types.UID) []*v1.Pod {
 	if claimed, found := o.claimed[owner]; found {
 		return claimed
 	}
-	return o.groups.Of(group{owner: owner}).Pods()
+	return o.groups.Lookup(group{owner: owner}).Pods()
 }
 
 // orphans returns the pods without a controller.
-func (o *owners) orphans() []*v1.Pod { return o.groups.Of(group{}).Pods() }
+func (o *owners) orphans() []*v1.Pod { return o.groups.Lookup(group{}).Pods() }
 
 // candidates returns the orphans that the controller may adopt. For a ReplicaSet that a Deployment has created in this round, it returns
 // every orphan.
@@ -110,17 +110,17 @@ func (o *owners) candidates(owner types.UID) []*v1.Pod {
 	return o.orphans()
 }
 
-// unclaimed returns the group of the controller's pods. It returns false if the controller has adopted or released pods in this round, or
+// ownGroup returns the group of the controller's pods. It returns false if the controller has adopted or released pods in this round, or
 // may adopt some.
-func (o *owners) unclaimed(owner types.UID) (*cluster.Group, bool) {
+func (o *owners) ownGroup(owner types.UID) (*cluster.Group, bool) {
 	_, claimed := o.claimed[owner]
-	return o.groups.Of(group{owner: owner}), !claimed && len(o.candidates(owner)) == 0
+	return o.groups.Lookup(group{owner: owner}), !claimed && len(o.candidates(owner)) == 0
 }
 
-// seen returns what the sync of a StatefulSet or DaemonSet sees: the object, its pods and its ControllerRevisions. It returns nil if the
+// syncInputs returns what the sync of a StatefulSet or DaemonSet sees: the object, its pods and its ControllerRevisions. It returns nil if the
 // object may adopt pods or revisions.
-func (p *pass) seen(owner cluster.Object) []any {
-	pods, all := p.owned.unclaimed(owner.GetUID())
+func (p *pass) syncInputs(owner cluster.Object) []any {
+	pods, all := p.owned.ownGroup(owner.GetUID())
 	if !all || len(p.owned.revisions[""]) > 0 {
 		return nil
 	}
@@ -131,17 +131,17 @@ func (p *pass) seen(owner cluster.Object) []any {
 	return seen
 }
 
-// adopts caches the orphans that each controller may adopt, for a group of orphans.
-type adopts struct {
+// adoptions caches the orphans that each controller may adopt, for a group of orphans.
+type adoptions struct {
 	adoptable map[types.UID][]*v1.Pod
 	adopters  []types.UID
 	orphans   *cluster.Group
 }
 
-// adoptable returns the orphans that each controller may adopt, and the controllers that may adopt any.
-func (c *Controllers) adoptable(s *cluster.State) (map[types.UID][]*v1.Pod, []types.UID) {
-	a, orphans := &c.adopts, c.pods.Of(group{})
-	c.due.follow(s)
+// findAdoptable returns the orphans that each controller may adopt, and the controllers that may adopt any.
+func (c *Controllers) findAdoptable(s *cluster.State) (map[types.UID][]*v1.Pod, []types.UID) {
+	a, orphans := &c.adopts, c.pods.Lookup(group{})
+	c.due.followWorkloads(s)
 	if !c.due.adopts && a.orphans == orphans {
 		return a.adoptable, a.adopters
 	}
@@ -150,12 +150,12 @@ func (c *Controllers) adoptable(s *cluster.State) (map[types.UID][]*v1.Pod, []ty
 	var selectors cluster.Selectors
 	var uids []types.UID
 	add := func(namespace string, uid types.UID, selector *metav1.LabelSelector) {
-		if selectors.Add(namespace, selector) == nil { // [pass.claim] returns the error
+		if selectors.Add(namespace, selector) == nil { // [pass.claimPods] returns the error
 			uids = append(uids, uid)
 			a.adoptable[uid] = nil
 		}
 	}
-	for r := range c.replicated(s) {
+	for r := range c.replicaControllers(s) {
 		add(r.set.Namespace, r.set.UID, r.set.Spec.Selector)
 	}
 	for _, set := range s.StatefulSets {
@@ -178,8 +178,8 @@ func (c *Controllers) adoptable(s *cluster.State) (map[types.UID][]*v1.Pod, []ty
 	return a.adoptable, a.adopters
 }
 
-// selector parses the selector of an object, and remembers the result.
-func (c *Controllers) selector(owner cluster.Object, of *metav1.LabelSelector) (labels.Selector, error) {
+// parseSelector parses the selector of an object, and remembers the result.
+func (c *Controllers) parseSelector(owner cluster.Object, of *metav1.LabelSelector) (labels.Selector, error) {
 	about := subject{parsedSelector, owner.GetUID()}
 	if known, found := recall[labels.Selector](&c.memory, about, of); found {
 		return known, nil
@@ -191,17 +191,17 @@ func (c *Controllers) selector(owner cluster.Object, of *metav1.LabelSelector) (
 	return selector, err
 }
 
-// claim returns the pods that the controller owns, in order of arrival. Before that, the controller releases pods that its selector does
+// claimPods returns the pods that the controller owns, in order of arrival. Before that, the controller releases pods that its selector does
 // not match any more, and adopts orphans that the selector matches, as
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/controller_ref_manager.go
 // does. Pods for which wanted returns false are neither adopted, nor released, nor returned; with nil all pods are wanted.
-func (p *pass) claim(owner cluster.Object, kind schema.GroupVersionKind, selector *metav1.LabelSelector, wanted func(*v1.Pod) bool) ([]*v1.Pod, error) {
-	matching, err := p.selector(owner, selector)
+func (p *pass) claimPods(owner cluster.Object, kind schema.GroupVersionKind, selector *metav1.LabelSelector, wanted func(*v1.Pod) bool) ([]*v1.Pod, error) {
+	matching, err := p.parseSelector(owner, selector)
 	if err != nil {
 		return nil, err
 	}
-	before := p.actions()
-	owned := p.owned.of(owner.GetUID())
+	before := p.countActions()
+	owned := p.owned.podsOf(owner.GetUID())
 	pods, kept := make([]*v1.Pod, 0, len(owned)), make([]*v1.Pod, 0, len(owned))
 	for _, pod := range owned {
 		switch {
@@ -215,7 +215,7 @@ func (p *pass) claim(owner cluster.Object, kind schema.GroupVersionKind, selecto
 			released.OwnerReferences = slices.DeleteFunc(slices.Clone(pod.OwnerReferences), func(r metav1.OwnerReference) bool {
 				return r.UID == owner.GetUID()
 			})
-			p.put(&released)
+			p.putObject(&released)
 		}
 	}
 	for _, pod := range p.owned.candidates(owner.GetUID()) {
@@ -227,12 +227,12 @@ func (p *pass) claim(owner cluster.Object, kind schema.GroupVersionKind, selecto
 		}
 		adopted := *pod
 		adopted.OwnerReferences = withController(pod.OwnerReferences, owner, kind)
-		p.put(&adopted)
+		p.putObject(&adopted)
 		p.owned.adopted[pod.UID] = true
 		kept = append(kept, &adopted)
 		pods = append(pods, &adopted)
 	}
-	if p.actions() > before {
+	if p.countActions() > before {
 		p.owned.claimed[owner.GetUID()] = kept
 	}
 	return pods, nil

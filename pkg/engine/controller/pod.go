@@ -14,29 +14,29 @@ import (
 	"github.com/faultline/faultline/pkg/input/admission"
 )
 
-// prototype returns a pod of the template with its owner, admitted, that lacks only a name. The pods made from it share everything but
+// newPrototype returns a pod of the template with its owner, admitted, that lacks only a name. The pods made from it share everything but
 // their names and UIDs, since a pod in a state is never changed.
-func (p *pass) prototype(template *v1.PodTemplateSpec, owner cluster.Object, kind schema.GroupVersionKind) (*v1.Pod, error) {
+func (p *pass) newPrototype(template *v1.PodTemplateSpec, owner cluster.Object, kind schema.GroupVersionKind) (*v1.Pod, error) {
 	pod, err := controller.GetPodFromTemplate(template, owner, metav1.NewControllerRef(owner, kind))
 	if err != nil {
 		return nil, err
 	}
 	pod.Namespace = owner.GetNamespace()
-	if err := p.admit(pod); err != nil {
+	if err := p.admitPod(pod); err != nil {
 		return nil, err
 	}
 	return pod, nil
 }
 
-// prototypeOf returns the prototype of a ReplicaSet's pods. It is the same pointer as the last time if nothing that it derives from has
+// replicaSetPrototype returns the prototype of a ReplicaSet's pods. It is the same pointer as the last time if nothing that it derives from has
 // changed.
-func (p *pass) prototypeOf(r replicated) (*v1.Pod, error) {
+func (p *pass) replicaSetPrototype(r replicaController) (*v1.Pod, error) {
 	about := subject{podPrototype, r.set.UID}
-	from := []any{idOf(r.object, &r.set.Spec.Template), listOf(p.PriorityClasses), listOf(p.RuntimeClasses), listOf(p.LimitRanges), listOf(p.Namespaces), listOf(p.Policies), listOf(p.ServiceAccounts), p.Mutations}
+	from := []any{newTemplateID(r.object, &r.set.Spec.Template), newListID(p.PriorityClasses), newListID(p.RuntimeClasses), newListID(p.LimitRanges), newListID(p.Namespaces), newListID(p.Policies), newListID(p.ServiceAccounts), p.Mutations}
 	if known, found := recall[*v1.Pod](&p.memory, about, from...); found {
 		return known, nil
 	}
-	pod, err := p.prototype(&r.set.Spec.Template, r.object, r.kind)
+	pod, err := p.newPrototype(&r.set.Spec.Template, r.object, r.kind)
 	if err == nil {
 		if _, unknown := r.object.(*cluster.UnknownOwner); unknown {
 			pod.GenerateName = cmp.Or(r.set.Spec.Template.GenerateName, pod.GenerateName)
@@ -46,8 +46,8 @@ func (p *pass) prototypeOf(r replicated) (*v1.Pod, error) {
 	return pod, err
 }
 
-// admit lets a new pod pass admission.
-func (p *pass) admit(pod *v1.Pod) error { return p.admitter().Admit(pod) }
+// admitPod lets a new pod pass admission.
+func (p *pass) admitPod(pod *v1.Pod) error { return p.admitter().Admit(pod) }
 
 // admitter returns the admission of new objects, with the policies of the state.
 func (p *pass) admitter() *admission.Pods {
@@ -58,9 +58,9 @@ func (p *pass) admitter() *admission.Pods {
 	return p.admission
 }
 
-// create creates a pod from a prototype, and names it if it has no name. If the prototype names a node that does not exist, it creates
+// putNewPod creates a pod from a prototype, and names it if it has no name. If the prototype names a node that does not exist, it creates
 // none: the pod garbage collector would delete the pod, and the controller would create it again, without end.
-func (p *pass) create(prototype *v1.Pod) {
+func (p *pass) putNewPod(prototype *v1.Pod) {
 	if prototype.Spec.NodeName != "" && p.Node(prototype.Spec.NodeName) == nil {
 		return
 	}
@@ -78,14 +78,14 @@ func (p *pass) create(prototype *v1.Pod) {
 			p.created++
 		}
 	}
-	pod.UID = p.uid("Pod", pod.Namespace, pod.Name)
+	pod.UID = p.newUID("Pod", pod.Namespace, pod.Name)
 	pod.CreationTimestamp = p.Now
 	created := &pod
 	if pod.Spec.NodeName != "" { // a pod whose template names its node needs no scheduler
-		created = cluster.Bind(created, pod.Spec.NodeName, p.Now.Time)
-		cluster.LabelByNode(created, p.Node(pod.Spec.NodeName))
+		created = cluster.BindPod(created, pod.Spec.NodeName, p.Now.Time)
+		cluster.CopyTopologyLabels(created, p.Node(pod.Spec.NodeName))
 	}
-	p.put(created)
+	p.putObject(created)
 }
 
 // podNames has the names of the pods of a state, and follows one state after another.
@@ -99,7 +99,7 @@ func (n *podNames) follow(pods []*v1.Pod) {
 	if n.taken == nil {
 		n.taken = make(map[types.NamespacedName]bool, len(pods))
 	}
-	cluster.Changes(n.pods, pods, func(was, is *v1.Pod, _ int) {
+	cluster.VisitChanges(n.pods, pods, func(was, is *v1.Pod, _ int) {
 		if was != nil {
 			delete(n.taken, cluster.NameOf(was))
 		}
@@ -110,9 +110,9 @@ func (n *podNames) follow(pods []*v1.Pod) {
 	n.pods = pods
 }
 
-// uid returns the UID of a new object, which no other object has. As in a real cluster it is random if there is a generator. It also
+// newUID returns the UID of a new object, which no other object has. As in a real cluster it is random if there is a generator. It also
 // contains a counter, since a generator that starts again, as for each failure that is simulated, must not give one UID twice.
-func (p *pass) uid(kind, namespace, name string) types.UID {
+func (p *pass) newUID(kind, namespace, name string) types.UID {
 	p.created++
 	if p.Rand != nil {
 		name = fmt.Sprintf("%s/%d", name, p.Rand.Uint64())

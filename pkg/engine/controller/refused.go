@@ -17,9 +17,9 @@ import (
 	"github.com/faultline/faultline/pkg/input/admission"
 )
 
-// charge lets a new object pass the policies (a pod has passed them before), and charges it to the quotas of its namespace. The error says
+// admitAndCharge lets a new object pass the policies (a pod has passed them before), and charges it to the quotas of its namespace. The error says
 // why the object is refused.
-func (p *pass) charge(obj cluster.Object) error {
+func (p *pass) admitAndCharge(obj cluster.Object) error {
 	if _, isPod := obj.(*v1.Pod); !isPod {
 		if err := p.admitter().AdmitOther(obj); err != nil {
 			return err
@@ -37,11 +37,11 @@ func (p *pass) charge(obj cluster.Object) error {
 	return p.quotas.Admit(obj)
 }
 
-// refuse records pods that the API server refuses to create, in the words of the controller's event. It returns any other error. A real
+// refusePods records pods that the API server refuses to create, in the words of the controller's event. It returns any other error. A real
 // controller tries again after a back-off. Here it tries in each sync, so that pods come as soon as the API server allows them, but its
 // message changes only after the back-off; see withRefused.
-func (p *pass) refuse(owner cluster.Object, pods int, err error) error {
-	if !admission.Refused(err) {
+func (p *pass) refusePods(owner cluster.Object, pods int, err error) error {
+	if !admission.IsRefusal(err) {
 		return err
 	}
 	p.refused = append(p.refused, cluster.Refusal{Ref: refusedFor(owner), Pods: pods, Message: "Error creating: " + err.Error(), Retried: true})
@@ -59,7 +59,7 @@ func refusedFor(owner cluster.Object) cluster.Ref {
 
 // refuseSet records the ReplicaSet that the API server refuses to create for a Deployment. It returns any other error.
 func (r *deploymentSync) refuseSet(rs *appsv1.ReplicaSet, err error) error {
-	if !admission.Refused(err) {
+	if !admission.IsRefusal(err) {
 		return err
 	}
 	have := int(deploymentutil.GetReplicaCountForReplicaSets(r.sets))
@@ -70,7 +70,7 @@ func (r *deploymentSync) refuseSet(rs *appsv1.ReplicaSet, err error) error {
 
 // refuseDevices records the ResourceClaim that the API server refuses to create for a pod. It returns false for any other error.
 func (c *claimSync) refuseDevices(pod *v1.Pod, claim string, err error) bool {
-	if !admission.Refused(err) {
+	if !admission.IsRefusal(err) {
 		return false
 	}
 	message := fmt.Sprintf("PodResourceClaim %s: create ResourceClaim : %s", claim, err) // upstream's claim has no name yet, since the name is generated
@@ -82,7 +82,7 @@ func (c *claimSync) refuseDevices(pod *v1.Pod, claim string, err error) bool {
 // other error.
 
 func (s *statefulSetSync) refusePod(pod *v1.Pod, err error) bool {
-	if !admission.Refused(err) {
+	if !admission.IsRefusal(err) {
 		return false
 	}
 	s.refusal = cmp.Or(s.refusal, fmt.Sprintf("Create Pod %s in StatefulSet %s failed error: %s", pod.Name, s.set.Name, err))
@@ -90,7 +90,7 @@ func (s *statefulSetSync) refusePod(pod *v1.Pod, err error) bool {
 }
 
 func (s *statefulSetSync) refuseClaim(claim *v1.PersistentVolumeClaim, err error) bool {
-	if !admission.Refused(err) {
+	if !admission.IsRefusal(err) {
 		return false
 	}
 	for _, template := range s.set.Spec.VolumeClaimTemplates {
@@ -150,9 +150,9 @@ func withRefused(s *cluster.State, refused []cluster.Refusal) *cluster.State {
 	return &next
 }
 
-// uncounted returns when quotas stop counting a Terminating pod, in whole seconds; the zero time for any other pod. See QuotaV1Pod in
+// quotaExpiry returns when quotas stop counting a Terminating pod, in whole seconds; the zero time for any other pod. See QuotaV1Pod in
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/quota/v1/evaluator/core/pods.go.
-func uncounted(pod *v1.Pod) time.Time {
+func quotaExpiry(pod *v1.Pod) time.Time {
 	if pod.DeletionTimestamp == nil || pod.DeletionGracePeriodSeconds == nil {
 		return time.Time{}
 	}

@@ -89,7 +89,7 @@ func TestRefusedBefore(t *testing.T) {
 	}
 	rest := func() {
 		next := *w.state
-		next.Refused = lists.Each(w.state.Refused, func(r cluster.Refusal) cluster.Refusal { return r.Rested(w.state.Now) })
+		next.Refused = lists.Map(w.state.Refused, func(r cluster.Refusal) cluster.Refusal { return r.WithBackoff(w.state.Now) })
 		w.state = &next
 	}
 	later := func(seconds int) {
@@ -153,9 +153,9 @@ func TestRollingUpdateAtTheQuota(t *testing.T) {
 		complete       bool
 		refused        []string
 	}{
-		{"surge alone", rolling("1", "0"), false,
+		{"surge alone", rollingStrategy("1", "0"), false,
 			[]string{`1 of deployment/web: Error creating: pods "web-…" is forbidden: exceeded quota: q, requested: pods=1, used: pods=4, limited: pods=4`}},
-		{"one unavailable", rolling("1", "1"), true, nil},
+		{"one unavailable", rollingStrategy("1", "1"), true, nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			w := newWorld(t, 2, spread)
@@ -183,12 +183,12 @@ func TestQuotaOfPodsOnALostNode(t *testing.T) {
 	w.waitOut()
 	w.check("refused on the way", refused, true)
 	w.check("refused in the end", w.refusals(), []string(nil))
-	active := slices.DeleteFunc(slices.Clone(w.state.Pods), func(pod *v1.Pod) bool { return !cluster.Active(pod) })
+	active := slices.DeleteFunc(slices.Clone(w.state.Pods), func(pod *v1.Pod) bool { return !cluster.IsActive(pod) })
 	w.check("active pods", len(active), 2)
 }
 
 func TestPodsOfAnAbsentRuntimeClass(t *testing.T) {
-	w := newWorld(t, 1, anywhere)
+	w := newWorld(t, 1, placeAnywhere)
 	w.apply(strings.Replace(deployment("web", 2, "a", ""), "containers:", "runtimeClassName: gvisor, containers:", 1))
 	w.check("refused", w.refusals(), []string{`2 of deployment/web: Error creating: pods "web-…" is forbidden: pod rejected: RuntimeClass "gvisor" not found`})
 	w.apply("apiVersion: node.k8s.io/v1\nkind: RuntimeClass\nmetadata: {name: gvisor}\nhandler: runsc\noverhead: {podFixed: {cpu: 250m}}\n")
@@ -200,7 +200,7 @@ func TestPodsOfAnAbsentRuntimeClass(t *testing.T) {
 
 // Prototypes of pods are reused for as long as the LimitRanges are the same.
 func TestALimitRangeComesBetween(t *testing.T) {
-	w := newWorld(t, 1, anywhere)
+	w := newWorld(t, 1, placeAnywhere)
 	w.apply(replicaSet(1))
 	w.apply("apiVersion: v1\nkind: LimitRange\nmetadata: {name: limits, namespace: default}\nspec: {limits: [{type: Container, defaultRequest: {cpu: 100m}}]}\n")
 	w.apply(replicaSet(2))
@@ -213,7 +213,7 @@ func TestALimitRangeComesBetween(t *testing.T) {
 
 // A refused claim prevents the creation of its pod and of the pods after it. Claims within the quota stay.
 func TestQuotaOfClaims(t *testing.T) {
-	w := newWorld(t, 1, anywhere)
+	w := newWorld(t, 1, placeAnywhere)
 	w.apply("apiVersion: v1\nkind: ResourceQuota\nmetadata: {name: q, namespace: default}\nspec: {hard: {persistentvolumeclaims: '1'}}\n")
 	w.apply(workload("StatefulSet", "db", 3, "a", `  serviceName: db
   volumeClaimTemplates:
@@ -229,7 +229,7 @@ func TestQuotaOfClaims(t *testing.T) {
 // If a Deployment's ReplicaSet is refused, the Deployment lacks the pods that its other ReplicaSets do not have. Once the quota allows
 // another ReplicaSet, the pods follow.
 func TestQuotaOfReplicaSets(t *testing.T) {
-	w := newWorld(t, 1, anywhere)
+	w := newWorld(t, 1, placeAnywhere)
 	w.apply("apiVersion: v1\nkind: ResourceQuota\nmetadata: {name: q, namespace: default}\nspec: {hard: {count/replicasets.apps: '0'}}\n")
 	set := func(sets string) {
 		limit := w.state.ResourceQuotas[0].DeepCopy()
@@ -260,7 +260,7 @@ func TestQuotaOfReplicaSets(t *testing.T) {
 
 // A pod whose ResourceClaim is refused exists and waits. When another pod releases its claim, the pod gets its own.
 func TestQuotaOfClaimsOnDevices(t *testing.T) {
-	w := newWorld(t, 1, anywhere)
+	w := newWorld(t, 1, placeAnywhere)
 	w.apply("apiVersion: v1\nkind: ResourceQuota\nmetadata: {name: q, namespace: default}\nspec: {hard: {gpu.deviceclass.resource.k8s.io/devices: '1'}}\n")
 	w.apply("apiVersion: resource.k8s.io/v1\nkind: ResourceClaimTemplate\nmetadata: {name: gpu, namespace: default}\nspec: {spec: {devices: {requests: [{name: g, exactly: {deviceClassName: gpu}}]}}}\n")
 	for _, name := range []string{"p1", "p2"} {

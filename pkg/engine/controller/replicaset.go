@@ -20,25 +20,25 @@ import (
 
 var replicaSetKind = appsv1.SchemeGroupVersion.WithKind("ReplicaSet")
 
-// replicaSetStatuses lets every ReplicaSet and ReplicationController adopt and count its pods: calculateStatus in
+// syncReplicaSetStatuses lets every ReplicaSet and ReplicationController adopt and count its pods: calculateStatus in
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/replicaset/replica_set_utils.go.
-func (p *pass) replicaSetStatuses() error {
-	seen := []any{listOf(p.ReplicaSets), listOf(p.ReplicationControllers), listOf(p.Pods), p.Now}
-	return p.unlessSettled(subject{fact: replicaSetsInSync}, seen, p.eachReplicaSetStatus)
+func (p *pass) syncReplicaSetStatuses() error {
+	seen := []any{newListID(p.ReplicaSets), newListID(p.ReplicationControllers), newListID(p.Pods), p.Now}
+	return p.syncUnlessSettled(subject{fact: replicaSetsInSync}, seen, p.syncDueReplicaSetStatuses)
 }
 
-// eachReplicaSetStatus updates the status of the ReplicaSets whose pods must be counted.
-func (p *pass) eachReplicaSetStatus() error {
-	p.due.follow(p.State)
+// syncDueReplicaSetStatuses updates the status of the ReplicaSets whose pods must be counted.
+func (p *pass) syncDueReplicaSetStatuses() error {
+	p.due.followWorkloads(p.State)
 	for _, uid := range p.owned.adopters {
-		mark(&p.due.counts, uid)
+		markDue(&p.due.counts, uid)
 	}
 	if len(p.due.counts) == 0 {
 		return nil
 	}
 	left := map[types.UID]bool{}
 	for r := range p.dueSets() {
-		pods, all := p.owned.unclaimed(r.set.UID)
+		pods, all := p.owned.ownGroup(r.set.UID)
 		var now any
 		if r.set.Spec.MinReadySeconds > 0 { // pods become available with time
 			now = p.Now
@@ -48,10 +48,10 @@ func (p *pass) eachReplicaSetStatus() error {
 			seen = nil
 		}
 		about := subject{podsCounted, r.set.UID}
-		if err := p.unlessSettled(about, seen, func() error { return p.replicaSetStatus(r) }); err != nil {
+		if err := p.syncUnlessSettled(about, seen, func() error { return p.syncReplicaSetStatus(r) }); err != nil {
 			return fmt.Errorf("%s: spec.selector: %w", cluster.RefTo(r.object).Describe(), err)
 		}
-		if now != nil || !p.settled(about, seen) {
+		if now != nil || !p.isSettled(about, seen) {
 			left[r.set.UID] = true
 		}
 	}
@@ -60,35 +60,35 @@ func (p *pass) eachReplicaSetStatus() error {
 }
 
 // dueSets returns the ReplicaSets whose pods must be counted, then such ReplicationControllers.
-func (p *pass) dueSets() iter.Seq[replicated] {
-	return func(yield func(replicated) bool) {
-		for _, i := range at(p.due.index.sets, p.due.counts) {
-			if rs := p.ReplicaSets[i]; !yield(replicated{rs, rs, replicaSetKind}) {
+func (p *pass) dueSets() iter.Seq[replicaController] {
+	return func(yield func(replicaController) bool) {
+		for _, i := range duePositions(p.due.index.sets, p.due.counts) {
+			if rs := p.ReplicaSets[i]; !yield(replicaController{rs, rs, replicaSetKind}) {
 				return
 			}
 		}
 		for _, rc := range p.ReplicationControllers {
-			if p.due.counts[rc.UID] && !yield(replicated{p.replicaSetOf(rc), rc, replicationControllerKind}) {
+			if p.due.counts[rc.UID] && !yield(replicaController{p.replicaSetOf(rc), rc, replicationControllerKind}) {
 				return
 			}
 		}
 	}
 }
 
-// replicaSetStatus updates the status of one ReplicaSet or ReplicationController.
-func (p *pass) replicaSetStatus(r replicated) error {
+// syncReplicaSetStatus updates the status of one ReplicaSet or ReplicationController.
+func (p *pass) syncReplicaSetStatus(r replicaController) error {
 	rs := r.set
-	count, claimed := p.count(r)
+	count, claimed := p.countOwnPods(r)
 	available := count.ready
 	if !claimed || rs.Spec.MinReadySeconds > 0 {
-		pods, err := p.claim(r.object, r.kind, rs.Spec.Selector, controller.IsPodActive)
+		pods, err := p.claimPods(r.object, r.kind, rs.Spec.Selector, controller.IsPodActive)
 		if err != nil {
 			return err
 		}
 		count, available = podCount{}, 0
 		template := labels.Set(rs.Spec.Template.Labels).AsSelectorPreValidated()
 		for _, pod := range pods {
-			count.add(pod, template, 1)
+			count.addPod(pod, template, 1)
 			if podutil.IsPodAvailable(pod, rs.Spec.MinReadySeconds, p.Now) {
 				available++
 			}
@@ -99,26 +99,26 @@ func (p *pass) replicaSetStatus(r replicated) error {
 	status.Replicas, status.FullyLabeledReplicas = count.active, count.labelled
 	status.ReadyReplicas, status.AvailableReplicas = count.ready, available
 	if !reflect.DeepEqual(status, rs.Status) {
-		p.put(r.counted(status))
+		p.putObject(r.withStatus(status))
 	}
 	return nil
 }
 
-// replicaSet creates the pods that a ReplicaSet or ReplicationController lacks, or deletes its excess pods: manageReplicas in
+// manageReplicas creates the pods that a ReplicaSet or ReplicationController lacks, or deletes its excess pods: manageReplicas in
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/replicaset/replica_set.go.
-func (p *pass) replicaSet(r replicated) error {
+func (p *pass) manageReplicas(r replicaController) error {
 	rs, about := r.set, subject{podsComplete, r.set.UID}
-	owned, all := p.owned.unclaimed(rs.UID)
+	owned, all := p.owned.ownGroup(rs.UID)
 	if _, complete := recall[struct{}](&p.memory, about, rs.Spec.Replicas, rs.Spec.Selector, owned); complete && all {
 		delete(p.due.sizes, rs.UID)
 		return nil
 	}
-	count, claimed := p.count(r)
+	count, claimed := p.countOwnPods(r)
 	excess := int(count.active) - int(*rs.Spec.Replicas)
 	var pods []*v1.Pod
 	if !claimed || excess > 0 {
 		var err error
-		if pods, err = p.claim(r.object, r.kind, rs.Spec.Selector, controller.IsPodActive); err != nil {
+		if pods, err = p.claimPods(r.object, r.kind, rs.Spec.Selector, controller.IsPodActive); err != nil {
 			return fmt.Errorf("spec.selector: %w", err)
 		}
 		excess = len(pods) - int(*rs.Spec.Replicas)
@@ -130,27 +130,27 @@ func (p *pass) replicaSet(r replicated) error {
 			delete(p.due.sizes, rs.UID)
 		}
 	case excess < 0:
-		return p.fill(r, -excess)
+		return p.createMissingPods(r, -excess)
 	case excess > 0:
 		// As in upstream's getReplicaSetsWithSameController, nothing is related to an object without a controller.
 		var related []*v1.Pod
 		if ref := metav1.GetControllerOfNoCopy(r.object); ref != nil {
 			for _, sibling := range p.ReplicaSets {
 				if of := metav1.GetControllerOfNoCopy(sibling); of != nil && of.UID == ref.UID {
-					related = append(related, p.owned.of(sibling.UID)...)
+					related = append(related, p.owned.podsOf(sibling.UID)...)
 				}
 			}
 		}
-		p.delete(p.rankForDeletion(pods, related)[:excess]...)
+		p.deletePods(p.rankForDeletion(pods, related)[:excess]...)
 	}
 	return nil
 }
 
-// fill creates the pods that are lacking.
-func (p *pass) fill(r replicated, lacking int) error {
-	prototype, err := p.prototypeOf(r)
+// createMissingPods creates the pods that are lacking.
+func (p *pass) createMissingPods(r replicaController, lacking int) error {
+	prototype, err := p.replicaSetPrototype(r)
 	if err != nil {
-		return p.refuse(r.object, lacking, err)
+		return p.refusePods(r.object, lacking, err)
 	}
 	_, err = p.createPods(r.object, prototype, lacking, func(int) *v1.Pod { return prototype })
 	return err

@@ -55,13 +55,13 @@ func TestScaleDownOrder(t *testing.T) {
 func TestScaleDownChoosesAmongEqualsBySeed(t *testing.T) {
 	left := map[string]bool{}
 	for seed := range uint64(20) {
-		w := newWorld(t, 1, anywhere)
+		w := newWorld(t, 1, placeAnywhere)
 		w.controllers.Rand = rand.New(rand.NewPCG(seed, 0))
 		w.apply(replicaSet(3))
 		w.apply(replicaSet(1))
 		left[w.state.Pods[0].Name] = true
 	}
-	w := newWorld(t, 1, anywhere)
+	w := newWorld(t, 1, placeAnywhere)
 	w.apply(replicaSet(3))
 	oldest := w.state.Pods[0].Name
 	w.apply(replicaSet(1))
@@ -72,7 +72,7 @@ func TestScaleDownChoosesAmongEqualsBySeed(t *testing.T) {
 }
 
 func TestReplicaSetAdoptsAndReleases(t *testing.T) {
-	w := newWorld(t, 1, anywhere)
+	w := newWorld(t, 1, placeAnywhere)
 	w.apply(`
 apiVersion: v1
 kind: Pod
@@ -96,7 +96,7 @@ spec: {containers: [{name: c, image: a}]}
 }
 
 func TestPodsOfATemplateShareIt(t *testing.T) {
-	w := newWorld(t, 1, anywhere)
+	w := newWorld(t, 1, placeAnywhere)
 	w.apply(replicaSet(2))
 	a, b := w.state.Pods[0], w.state.Pods[1]
 	if &a.Spec.Containers[0] != &b.Spec.Containers[0] {

@@ -27,9 +27,9 @@ func TestReplicaSetSyncIsUpstreams(t *testing.T) {
 	factory := informers.NewSharedInformerFactory(u.client, 0)
 	sets, pods := factory.Apps().V1().ReplicaSets(), factory.Core().V1().Pods()
 	controller := upstreamreplicaset.NewReplicaSetController(context.Background(), sets, pods, u.client, upstreamreplicaset.BurstReplicas)
-	u.compareReplicated(controller, pods, func(s *cluster.State) replicated {
-		give(t, sets.Informer(), s.ReplicaSets...)
-		return replicated{s.ReplicaSets[0], s.ReplicaSets[0], replicaSetKind}
+	u.compareReplicated(controller, pods, func(s *cluster.State) replicaController {
+		setStore(t, sets.Informer(), s.ReplicaSets...)
+		return replicaController{s.ReplicaSets[0], s.ReplicaSets[0], replicaSetKind}
 	})
 }
 
@@ -38,7 +38,7 @@ func TestReplicationControllerSyncIsUpstreams(t *testing.T) {
 	factory := informers.NewSharedInformerFactory(u.client, 0)
 	controllers, pods := factory.Core().V1().ReplicationControllers(), factory.Core().V1().Pods()
 	controller := replication.NewReplicationManager(context.Background(), pods, controllers, u.client, replication.BurstReplicas)
-	u.compareReplicated(controller, pods, func(s *cluster.State) replicated {
+	u.compareReplicated(controller, pods, func(s *cluster.State) replicaController {
 		for _, rs := range s.ReplicaSets {
 			s.ReplicationControllers = append(s.ReplicationControllers, &v1.ReplicationController{ObjectMeta: rs.ObjectMeta, Spec: v1.ReplicationControllerSpec{
 				Replicas: rs.Spec.Replicas, MinReadySeconds: rs.Spec.MinReadySeconds, Selector: rs.Spec.Selector.MatchLabels, Template: &rs.Spec.Template,
@@ -50,16 +50,16 @@ func TestReplicationControllerSyncIsUpstreams(t *testing.T) {
 				pod.OwnerReferences[i].APIVersion, pod.OwnerReferences[i].Kind = replicationControllerKind.ToAPIVersionAndKind()
 			}
 		}
-		give(t, controllers.Informer(), s.ReplicationControllers...)
+		setStore(t, controllers.Informer(), s.ReplicationControllers...)
 		rc := s.ReplicationControllers[0]
-		return replicated{new(Controllers).replicaSetOf(rc), rc, replicationControllerKind}
+		return replicaController{new(Controllers).replicaSetOf(rc), rc, replicationControllerKind}
 	})
 }
 
 // compareReplicated generates worlds, and returns the object to sync in each. The function prepare gives the object to upstream's
 // controller.
-func (u *upstream) compareReplicated(controller any, pods coreinformers.PodInformer, prepare func(*cluster.State) replicated) {
-	w := newWorld(u.t, 2, anywhere)
+func (u *upstream) compareReplicated(controller any, pods coreinformers.PodInformer, prepare func(*cluster.State) replicaController) {
+	w := newWorld(u.t, 2, placeAnywhere)
 	*field[clock.PassiveClock](controller, "clock") = u.clock
 	w.admit(decode(u.t, replicaSet(1))...)
 	for seed := range uint64(*worlds) {
@@ -71,13 +71,13 @@ func (u *upstream) compareReplicated(controller any, pods coreinformers.PodInfor
 		s.Pods = all
 		of := prepare(&s)
 		p := newPass(&s)
-		if err := p.replicaSetStatus(of); err != nil {
+		if err := p.syncReplicaSetStatus(of); err != nil {
 			u.t.Fatal(err)
 		}
-		if err := p.replicaSet(of); err != nil {
+		if err := p.manageReplicas(of); err != nil {
 			u.t.Fatal(err)
 		}
-		give(u.t, pods.Informer(), all...)
+		setStore(u.t, pods.Informer(), all...)
 		want, got := u.sync(controller, of.object).unchanged(of.object), outcomeOf(p).unchanged(of.object)
 		if diff := cmp.Diff(want, got); diff != "" {
 			u.t.Errorf("seed %d (-upstream +here):\n%s\n%s", seed, diff, describe(rs, all))
@@ -98,20 +98,20 @@ func (g dice) replicaSet(template *appsv1.ReplicaSet, name string) ([]cluster.Ob
 	sibling.Spec.Selector.MatchLabels["app"] = name + "-old"
 	owner := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: rs.Namespace, UID: types.UID(name + "-deployment")}}
 	rs.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(owner, deploymentKind)}
-	if g.one(2) {
+	if g.oneIn(2) {
 		sibling.OwnerReferences = rs.OwnerReferences
 	}
 	var pods []*v1.Pod
 	for i := range g.IntN(9) {
 		pod := &v1.Pod{
 			ObjectMeta: metav1.ObjectMeta{
-				Namespace: rs.Namespace, Name: fmt.Sprintf("%s-%d", name, i), UID: types.UID(fmt.Sprintf("%s-%d", name, i)), CreationTimestamp: ago(g.state, 6<<i),
+				Namespace: rs.Namespace, Name: fmt.Sprintf("%s-%d", name, i), UID: types.UID(fmt.Sprintf("%s-%d", name, i)), CreationTimestamp: secondsAgo(g.state, 6<<i),
 				Labels: map[string]string{"app": name}, Annotations: map[string]string{},
 			},
 			Spec:   v1.PodSpec{NodeName: pick(g, "", "n1", "n2")},
 			Status: v1.PodStatus{Phase: pick(g, v1.PodPending, v1.PodRunning, v1.PodRunning, v1.PodRunning, v1.PodFailed)},
 		}
-		if g.one(2) {
+		if g.oneIn(2) {
 			pod.Labels["more"] = "yes"
 		}
 		switch g.IntN(6) {
@@ -121,18 +121,18 @@ func (g dice) replicaSet(template *appsv1.ReplicaSet, name string) ([]cluster.Ob
 			pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(sibling, replicaSetKind)}
 		default:
 			pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(rs, replicaSetKind)}
-			if g.one(8) {
+			if g.oneIn(8) {
 				pod.Labels["app"] = "other" // to be released
 			}
 		}
-		if g.one(6) {
-			pod.DeletionTimestamp = new(ago(g.state, 10))
+		if g.oneIn(6) {
+			pod.DeletionTimestamp = new(secondsAgo(g.state, 10))
 		}
-		if g.one(4) {
+		if g.oneIn(4) {
 			pod.Annotations[v1.PodDeletionCost] = fmt.Sprint(g.IntN(3))
 		}
-		if pod.Status.Phase == v1.PodRunning && !g.one(4) {
-			pod.Status.Conditions = []v1.PodCondition{{Type: v1.PodReady, Status: v1.ConditionTrue, LastTransitionTime: ago(g.state, 6<<g.IntN(5))}}
+		if pod.Status.Phase == v1.PodRunning && !g.oneIn(4) {
+			pod.Status.Conditions = []v1.PodCondition{{Type: v1.PodReady, Status: v1.ConditionTrue, LastTransitionTime: secondsAgo(g.state, 6<<g.IntN(5))}}
 		}
 		pod.Status.ContainerStatuses = []v1.ContainerStatus{{Name: "c", RestartCount: g.Int32N(2)}}
 		pods = append(pods, pod)

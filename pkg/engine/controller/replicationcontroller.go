@@ -13,24 +13,24 @@ import (
 
 var replicationControllerKind = v1.SchemeGroupVersion.WithKind("ReplicationController")
 
-// replicated is a ReplicaSet, or a ReplicationController in the form of one, since upstream runs the same controller for both; see
+// replicaController is a ReplicaSet, or a ReplicationController in the form of one, since upstream runs the same controller for both; see
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/replication/conversion.go.
-type replicated struct {
+type replicaController struct {
 	set    *appsv1.ReplicaSet
 	object cluster.Object // the object in the cluster
 	kind   schema.GroupVersionKind
 }
 
-// replicated returns the ReplicaSets of a state, then its ReplicationControllers.
-func (c *Controllers) replicated(s *cluster.State) iter.Seq[replicated] {
-	return func(yield func(replicated) bool) {
+// replicaControllers returns the ReplicaSets of a state, then its ReplicationControllers.
+func (c *Controllers) replicaControllers(s *cluster.State) iter.Seq[replicaController] {
+	return func(yield func(replicaController) bool) {
 		for _, rs := range s.ReplicaSets {
-			if !yield(replicated{rs, rs, replicaSetKind}) {
+			if !yield(replicaController{rs, rs, replicaSetKind}) {
 				return
 			}
 		}
 		for _, rc := range s.ReplicationControllers {
-			if !yield(replicated{c.replicaSetOf(rc), rc, replicationControllerKind}) {
+			if !yield(replicaController{c.replicaSetOf(rc), rc, replicationControllerKind}) {
 				return
 			}
 		}
@@ -40,7 +40,7 @@ func (c *Controllers) replicated(s *cluster.State) iter.Seq[replicated] {
 // replicaSetOf returns a ReplicationController in the form of a ReplicaSet. It is the same pointer for as long as the ReplicationController
 // is the same, since entries of the memory compare pointers.
 func (c *Controllers) replicaSetOf(rc *v1.ReplicationController) *appsv1.ReplicaSet {
-	return once(&c.memory, subject{asReplicaSet, rc.UID}, []any{rc}, func() *appsv1.ReplicaSet {
+	return recallOrCompute(&c.memory, subject{asReplicaSet, rc.UID}, []any{rc}, func() *appsv1.ReplicaSet {
 		return &appsv1.ReplicaSet{
 			ObjectMeta: rc.ObjectMeta,
 			Spec: appsv1.ReplicaSetSpec{
@@ -60,8 +60,8 @@ func (c *Controllers) replicaSetOf(rc *v1.ReplicationController) *appsv1.Replica
 	})
 }
 
-// counted returns the object with another status.
-func (r replicated) counted(status appsv1.ReplicaSetStatus) cluster.Object {
+// withStatus returns the object with another status.
+func (r replicaController) withStatus(status appsv1.ReplicaSetStatus) cluster.Object {
 	if rc, is := r.object.(*v1.ReplicationController); is {
 		next := *rc
 		next.Status.Replicas, next.Status.FullyLabeledReplicas = status.Replicas, status.FullyLabeledReplicas

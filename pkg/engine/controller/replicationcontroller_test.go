@@ -38,7 +38,7 @@ func (w *world) controllersOfPods() map[string]int {
 // The selector comes from the template. The controller adopts an orphan that the selector matches, and releases and replaces a pod that it
 // does not match any more.
 func TestReplicationController(t *testing.T) {
-	w := newWorld(t, 2, anywhere)
+	w := newWorld(t, 2, placeAnywhere)
 	w.apply(`
 apiVersion: v1
 kind: Pod
@@ -66,7 +66,7 @@ spec: {containers: [{name: c, image: registry.example.com/old:1}]}
 
 // Half of three pods, rounded up, must be available, so one pod can be evicted.
 func TestBudgetOfAReplicationController(t *testing.T) {
-	w := newWorld(t, 2, anywhere)
+	w := newWorld(t, 2, placeAnywhere)
 	w.apply(replicationController(3) + `---
 apiVersion: policy/v1
 kind: PodDisruptionBudget
@@ -78,7 +78,7 @@ spec: {minAvailable: 50%, selector: {matchLabels: {app: old}}}
 
 // An autoscaler scales the ReplicationController to its minimum.
 func TestAutoscalerOfAReplicationController(t *testing.T) {
-	w := newWorld(t, 2, anywhere)
+	w := newWorld(t, 2, placeAnywhere)
 	w.apply(replicationController(1) + `---
 apiVersion: autoscaling/v2
 kind: HorizontalPodAutoscaler

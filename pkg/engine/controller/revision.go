@@ -21,7 +21,7 @@ import (
 // claimRevisions returns the ControllerRevisions of the StatefulSet or DaemonSet, in order of arrival, after it has adopted the orphans
 // that the selector matches.
 func (p *pass) claimRevisions(owner cluster.Object, kind schema.GroupVersionKind, selector *metav1.LabelSelector) ([]*appsv1.ControllerRevision, error) {
-	matching, err := p.selector(owner, selector)
+	matching, err := p.parseSelector(owner, selector)
 	if err != nil {
 		return nil, err
 	}
@@ -30,7 +30,7 @@ func (p *pass) claimRevisions(owner cluster.Object, kind schema.GroupVersionKind
 		if orphan.Namespace == owner.GetNamespace() && matching.Matches(labels.Set(orphan.Labels)) {
 			adopted := *orphan
 			adopted.OwnerReferences = withController(orphan.OwnerReferences, owner, kind)
-			p.put(&adopted)
+			p.putObject(&adopted)
 			revisions = append(revisions, &adopted)
 		}
 	}
@@ -39,9 +39,9 @@ func (p *pass) claimRevisions(owner cluster.Object, kind schema.GroupVersionKind
 
 // addRevision adds a new ControllerRevision, which has a name, to the state with UID and creation time.
 func (p *pass) addRevision(revision *appsv1.ControllerRevision) {
-	revision.UID = p.uid("ControllerRevision", revision.Namespace, revision.Name)
+	revision.UID = p.newUID("ControllerRevision", revision.Namespace, revision.Name)
 	revision.CreationTimestamp = p.Now
-	p.put(revision)
+	p.putObject(revision)
 }
 
 // hasRevision reports whether a ControllerRevision of that name exists.
@@ -55,7 +55,7 @@ func (p *pass) hasRevision(namespace, name string) bool {
 // ControllerRevision, which becomes the newest, or is created if it does not exist: constructHistory in
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/daemon/update.go.
 func (p *pass) daemonHash(ds *appsv1.DaemonSet, revisions []*appsv1.ControllerRevision, pods []*v1.Pod) (string, error) {
-	from := []any{idOf(ds, &ds.Spec.Template)}
+	from := []any{newTemplateID(ds, &ds.Spec.Template)}
 	for _, revision := range revisions {
 		from = append(from, revision)
 	}
@@ -77,7 +77,7 @@ func (p *pass) daemonHash(ds *appsv1.DaemonSet, revisions []*appsv1.ControllerRe
 		if current.Revision < number {
 			newest := *current
 			newest.Revision = number
-			p.put(&newest)
+			p.putObject(&newest)
 		}
 		return current.Labels[appsv1.DefaultDaemonSetUniqueLabelKey], nil
 	}

@@ -56,12 +56,12 @@ func TestRevisions(t *testing.T) {
 			} else {
 				w.check("name", "agent-"+hash, revision.Name)
 			}
-			before := w.born()
+			before := w.nodesAndCreation()
 			w.state = admission.Delete(w.state, revision)
 			w.settle()
 			w.check("one that somebody deletes is made again", revisionsOf(t, w.state), "2=b 3=a")
 			w.check("with the same name", slices.ContainsFunc(w.state.ControllerRevisions, func(r *appsv1.ControllerRevision) bool { return r.Name == revision.Name }), true)
-			w.check("pods", w.born(), before)
+			w.check("pods", w.nodesAndCreation(), before)
 			for _, obj := range w.state.Objects() {
 				for key := range obj.GetAnnotations() {
 					if strings.HasPrefix(key, "faultline.dev/") {
@@ -74,7 +74,7 @@ func TestRevisions(t *testing.T) {
 }
 
 func TestDaemonSetRevisionIsUpstreams(t *testing.T) {
-	w := newWorld(t, 1, held)
+	w := newWorld(t, 1, placeOnTarget)
 	w.apply(daemonSet("a", ", volumes: [{name: v, hostPath: {path: /<v>&}}], securityContext: {runAsUser: 9007199254740993}}\n"))
 	ds, revision := w.state.DaemonSets[0], w.state.ControllerRevisions[0]
 	if matches, err := daemon.Match(ds, revision); err != nil || !matches {
@@ -86,7 +86,7 @@ func TestDaemonSetRevisionIsUpstreams(t *testing.T) {
 }
 
 func TestDaemonSetRevisionNameIsTaken(t *testing.T) {
-	w := newWorld(t, 1, held)
+	w := newWorld(t, 1, placeOnTarget)
 	w.admit(decode(t, daemonSet("a", "}\n"))...)
 	template := &w.state.DaemonSets[0].Spec.Template
 	taken := "agent-" + controller.ComputeHash(template, nil)
@@ -98,16 +98,16 @@ func TestDaemonSetRevisionNameIsTaken(t *testing.T) {
 }
 
 func TestStatefulSetKeepsItsRevisionHistoryLimit(t *testing.T) {
-	w := newWorld(t, 1, anywhere)
+	w := newWorld(t, 1, placeAnywhere)
 	for _, image := range []string{"a", "b", "c", "d"} {
 		w.apply(statefulSet(1, image, "  revisionHistoryLimit: 1\n"))
 	}
 	w.check("the current one and one more", revisionsOf(t, w.state), "3=c 4=d")
 }
 
-// dumped returns the objects of the state as kubectl get -o json of an older cluster shows them: in another order, and the data
+// asOldDump returns the objects of the state as kubectl get -o json of an older cluster shows them: in another order, and the data
 // of ControllerRevisions indented, with a null that newer versions omit, and without a default that they add.
-func dumped(t *testing.T, s *cluster.State) []cluster.Object {
+func asOldDump(t *testing.T, s *cluster.State) []cluster.Object {
 	t.Helper()
 	var dump []cluster.Object
 	for _, obj := range s.Objects() {
@@ -144,9 +144,9 @@ func TestDumpInTheMiddleOfARollout(t *testing.T) {
 
 	again := newWorld(t, 0, w.place)
 	again.state.Now = w.state.Now
-	again.admit(dumped(t, w.state)...)
+	again.admit(asOldDump(t, w.state)...)
 	again.settle()
-	again.check("pods", again.born(), w.born())
+	again.check("pods", again.nodesAndCreation(), w.nodesAndCreation())
 	again.check("revisions", strings.Count(revisionsOf(t, again.state), "="), 4)
 	rollouts := Rollouts(again.state)
 	again.check("StatefulSet", []any{rollouts[0].Complete, rollouts[0].Updated, rollouts[0].Old}, []any{true, 1, 2})
@@ -178,7 +178,7 @@ func TestOrphansAreAdopted(t *testing.T) {
 	w := newWorld(t, 2, spread)
 	manifests := statefulSet(2, "a", "") + "---" + daemonSet("a", "}\n") + "---" + deployment("web", 2, "a", "")
 	w.apply(manifests)
-	before, revisions := w.born(), revisionsOf(t, w.state)
+	before, revisions := w.nodesAndCreation(), revisionsOf(t, w.state)
 	// As kubectl delete --cascade=orphan leaves them.
 	w.state = w.state.Without(w.state.StatefulSets[0], w.state.DaemonSets[0], w.state.Deployments[0])
 	var orphans []cluster.Object
@@ -192,7 +192,7 @@ func TestOrphansAreAdopted(t *testing.T) {
 	w.check("orphans", len(orphans), 7) // four pods, two ControllerRevisions, a ReplicaSet
 	w.state = w.state.With(orphans...)
 	w.apply(manifests)
-	w.check("pods", w.born(), before)
+	w.check("pods", w.nodesAndCreation(), before)
 	w.check("revisions", revisionsOf(t, w.state), revisions)
 	for _, obj := range w.state.Objects() {
 		switch cluster.KindOf(obj) {

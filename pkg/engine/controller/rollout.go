@@ -58,7 +58,7 @@ func (c *Controllers) Rollouts(s *cluster.State) []Rollout {
 		}
 	}
 	for _, d := range s.Deployments {
-		rollouts = append(rollouts, deploymentRollout(s, d, sets[d.UID], c.newSet(d, sets[d.UID]), owned))
+		rollouts = append(rollouts, deploymentRollout(s, d, sets[d.UID], c.findNewReplicaSet(d, sets[d.UID]), owned))
 	}
 	for _, set := range s.StatefulSets {
 		rollouts = append(rollouts, statefulSetRollout(s, set, owned))
@@ -78,11 +78,11 @@ type tally struct {
 	ending []*v1.Pod
 }
 
-// count counts the pods of a workload. With endingToo it also counts Terminating pods, as StatefulSets and DaemonSets do.
-func count(s *cluster.State, pods []*v1.Pod, minReady int32, endingToo bool, isNew func(*v1.Pod) bool) tally {
+// tallyPods counts the pods of a workload. With endingToo it also counts Terminating pods, as StatefulSets and DaemonSets do.
+func tallyPods(s *cluster.State, pods []*v1.Pod, minReady int32, endingToo bool, isNew func(*v1.Pod) bool) tally {
 	var t tally
 	for _, pod := range pods {
-		if cluster.Terminal(pod) {
+		if cluster.IsTerminal(pod) {
 			continue
 		}
 		if pod.DeletionTimestamp != nil && !endingToo {
@@ -108,8 +108,8 @@ func count(s *cluster.State, pods []*v1.Pod, minReady int32, endingToo bool, isN
 	return t
 }
 
-// rollout returns a rollout with the counted pods. It is complete if all desired pods are updated and available, and no old pod is left.
-func (t tally) rollout(kind string, meta *metav1.ObjectMeta, desired int) Rollout {
+// newRollout returns a rollout with the counted pods. It is complete if all desired pods are updated and available, and no old pod is left.
+func (t tally) newRollout(kind string, meta *metav1.ObjectMeta, desired int) Rollout {
 	return Rollout{
 		Ref:     cluster.Ref{Kind: kind, Namespace: meta.Namespace, Name: meta.Name},
 		Desired: desired, Updated: t.updated, Ready: t.ready, Old: t.old,
@@ -121,18 +121,18 @@ func (t tally) rollout(kind string, meta *metav1.ObjectMeta, desired int) Rollou
 func deploymentRollout(s *cluster.State, d *appsv1.Deployment, sets []*appsv1.ReplicaSet, current *appsv1.ReplicaSet, owned *owners) Rollout {
 	var pods []*v1.Pod
 	for _, rs := range sets {
-		pods = append(pods, owned.of(rs.UID)...)
+		pods = append(pods, owned.podsOf(rs.UID)...)
 	}
 	isNew := func(pod *v1.Pod) bool {
 		return current != nil && metav1.GetControllerOfNoCopy(pod).UID == current.UID
 	}
-	t := count(s, pods, d.Spec.MinReadySeconds, false, isNew)
-	r := t.rollout("Deployment", &d.ObjectMeta, int(*d.Spec.Replicas))
+	t := tallyPods(s, pods, d.Spec.MinReadySeconds, false, isNew)
+	r := t.newRollout("Deployment", &d.ObjectMeta, int(*d.Spec.Replicas))
 	if r.Complete {
 		return r
 	}
-	clauses := append(notMade(s, r.Ref, &d.Spec.Template), waitingClauses(t, d.Spec.MinReadySeconds)...)
-	scaled, desired := scaledFor(d, sets)
+	clauses := append(notCreatedClauses(s, r.Ref, &d.Spec.Template), waitingClauses(t, d.Spec.MinReadySeconds)...)
+	scaled, desired := findStaleScale(d, sets)
 	switch {
 	case d.Spec.Paused && t.updated < r.Desired:
 		clauses = append(clauses, "the Deployment is paused")
@@ -149,16 +149,16 @@ func deploymentRollout(s *cluster.State, d *appsv1.Deployment, sets []*appsv1.Re
 	case t.old > 0:
 		limit := "0"
 		if rolling := d.Spec.Strategy.RollingUpdate; rolling != nil && rolling.MaxUnavailable != nil {
-			limit = amount(*rolling.MaxUnavailable, int(deploymentutil.MaxUnavailable(*d)))
+			limit = formatLimit(*rolling.MaxUnavailable, int(deploymentutil.MaxUnavailable(*d)))
 		}
-		clauses = append(clauses, fmt.Sprintf("the %s because maxUnavailable is %s", stay(t.old), limit))
+		clauses = append(clauses, fmt.Sprintf("the %s because maxUnavailable is %s", oldPodsStay(t.old), limit))
 	}
-	r.Waiting = sentence(clauses)
+	r.Waiting = joinClauses(clauses)
 	return r
 }
 
-// amount returns the limit as the user wrote it. A percentage is followed by its number of pods: "25% (2)".
-func amount(limit intstr.IntOrString, pods int) string {
+// formatLimit returns the limit as the user wrote it. A percentage is followed by its number of pods: "25% (2)".
+func formatLimit(limit intstr.IntOrString, pods int) string {
 	if limit.Type == intstr.String {
 		return fmt.Sprintf("%s (%d)", limit.String(), pods)
 	}
@@ -166,12 +166,12 @@ func amount(limit intstr.IntOrString, pods int) string {
 }
 
 func statefulSetRollout(s *cluster.State, set *appsv1.StatefulSet, owned *owners) Rollout {
-	pods, desired := owned.of(set.UID), int(*set.Spec.Replicas)
+	pods, desired := owned.podsOf(set.UID), int(*set.Spec.Replicas)
 	isNew := func(pod *v1.Pod) bool {
 		return pod.Labels[appsv1.ControllerRevisionHashLabelKey] == set.Status.UpdateRevision
 	}
-	t := count(s, pods, set.Spec.MinReadySeconds, true, isNew)
-	r := t.rollout("StatefulSet", &set.ObjectMeta, desired)
+	t := tallyPods(s, pods, set.Spec.MinReadySeconds, true, isNew)
+	r := t.newRollout("StatefulSet", &set.ObjectMeta, desired)
 	start, partition := 0, 0
 	if set.Spec.Ordinals != nil {
 		start = int(set.Spec.Ordinals.Start)
@@ -206,7 +206,7 @@ func statefulSetRollout(s *cluster.State, set *appsv1.StatefulSet, owned *owners
 }
 
 func statefulSetWaiting(s *cluster.State, set *appsv1.StatefulSet, t tally, keep int, notCreated []string) string {
-	clauses := append(notMade(s, cluster.RefTo(set), &set.Spec.Template), waitingClauses(t, set.Spec.MinReadySeconds)...)
+	clauses := append(notCreatedClauses(s, cluster.RefTo(set), &set.Spec.Template), waitingClauses(t, set.Spec.MinReadySeconds)...)
 	if len(notCreated) > 0 && len(t.waiting) > 0 {
 		clauses = append(clauses, fmt.Sprintf("%s not created before it is Ready, because podManagementPolicy is %s",
 			strings.Join(notCreated, ", ")+words.Pick(len(notCreated), " is", " are"), set.Spec.PodManagementPolicy))
@@ -214,41 +214,41 @@ func statefulSetWaiting(s *cluster.State, set *appsv1.StatefulSet, t tally, keep
 	switch {
 	case t.old == keep:
 	case set.Spec.UpdateStrategy.Type == appsv1.OnDeleteStatefulSetStrategyType:
-		clauses = append(clauses, onDelete(t.old-keep))
+		clauses = append(clauses, onDeleteClause(t.old-keep))
 	default:
-		clauses = append(clauses, fmt.Sprintf("the %s until the pods after them are Ready", stay(t.old-keep)))
+		clauses = append(clauses, fmt.Sprintf("the %s until the pods after them are Ready", oldPodsStay(t.old-keep)))
 	}
-	return sentence(clauses)
+	return joinClauses(clauses)
 }
 
 func daemonSetRollout(s *cluster.State, ds *appsv1.DaemonSet, owned *owners) Rollout {
-	desired := int(daemonPods(s, ds))
+	desired := int(countDaemonPods(s, ds))
 	hash := "" // no pod is of a template that the controller has not seen yet
 	if current, err := matchingRevision(ds, owned.revisions[ds.UID]); err == nil && current != nil {
 		hash = current.Labels[appsv1.DefaultDaemonSetUniqueLabelKey]
 	}
-	t := count(s, owned.of(ds.UID), ds.Spec.MinReadySeconds, true, func(pod *v1.Pod) bool { return isOfTemplate(ds, hash, pod) })
-	r := t.rollout("DaemonSet", &ds.ObjectMeta, desired)
+	t := tallyPods(s, owned.podsOf(ds.UID), ds.Spec.MinReadySeconds, true, func(pod *v1.Pod) bool { return isOfTemplate(ds, hash, pod) })
+	r := t.newRollout("DaemonSet", &ds.ObjectMeta, desired)
 	if r.Complete {
 		return r
 	}
-	clauses := append(notMade(s, r.Ref, &ds.Spec.Template), waitingClauses(t, ds.Spec.MinReadySeconds)...)
+	clauses := append(notCreatedClauses(s, r.Ref, &ds.Spec.Template), waitingClauses(t, ds.Spec.MinReadySeconds)...)
 	if t.old > 0 {
 		switch {
 		case ds.Spec.UpdateStrategy.Type == appsv1.OnDeleteDaemonSetStrategyType:
-			clauses = append(clauses, onDelete(t.old))
+			clauses = append(clauses, onDeleteClause(t.old))
 		case ds.Spec.UpdateStrategy.RollingUpdate != nil && ds.Spec.UpdateStrategy.RollingUpdate.MaxUnavailable != nil:
 			limit, _ := daemonutil.UnavailableCount(ds, desired)
-			clauses = append(clauses, fmt.Sprintf("the %s because maxUnavailable is %s", stay(t.old),
-				amount(*ds.Spec.UpdateStrategy.RollingUpdate.MaxUnavailable, limit)))
+			clauses = append(clauses, fmt.Sprintf("the %s because maxUnavailable is %s", oldPodsStay(t.old),
+				formatLimit(*ds.Spec.UpdateStrategy.RollingUpdate.MaxUnavailable, limit)))
 		}
 	}
-	r.Waiting = sentence(clauses)
+	r.Waiting = joinClauses(clauses)
 	return r
 }
 
-// notMade says why pods are not created: the template names a node that does not exist, or the API server refuses the pods.
-func notMade(s *cluster.State, of cluster.Ref, template *v1.PodTemplateSpec) []string {
+// notCreatedClauses says why pods are not created: the template names a node that does not exist, or the API server refuses the pods.
+func notCreatedClauses(s *cluster.State, of cluster.Ref, template *v1.PodTemplateSpec) []string {
 	for _, r := range s.Refused {
 		switch {
 		case r.Ref != of:
@@ -295,19 +295,19 @@ func waitingClauses(t tally, minReady int32) []string {
 	return []string{"pod " + pod.Name + revision + " " + condition + others}
 }
 
-// sentence joins the clauses.
-func sentence(clauses []string) string {
+// joinClauses joins the clauses.
+func joinClauses(clauses []string) string {
 	if len(clauses) == 0 {
 		return "the controllers have more to do"
 	}
 	return strings.Join(clauses, "; ")
 }
 
-// stay returns "1 old pod stays" or "2 old pods stay".
-func stay(old int) string {
+// oldPodsStay returns "1 old pod stays" or "2 old pods stay".
+func oldPodsStay(old int) string {
 	return words.Count(old, "old pod") + words.Pick(old, " stays", " stay")
 }
 
-func onDelete(old int) string {
-	return fmt.Sprintf("the %s until somebody deletes them, because the update strategy is OnDelete", stay(old))
+func onDeleteClause(old int) string {
+	return fmt.Sprintf("the %s until somebody deletes them, because the update strategy is OnDelete", oldPodsStay(old))
 }

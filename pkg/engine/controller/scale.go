@@ -12,14 +12,14 @@ import (
 	deploymentutil "k8s.io/kubernetes/pkg/controller/deployment/util"
 )
 
-// scale runs if spec.replicas has changed or the Deployment is paused: sync and scale in
+// scaleSets runs if spec.replicas has changed or the Deployment is paused: sync and scale in
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/deployment/sync.go.
 // In the middle of a rollout it divides the change among old and new ReplicaSets by their size.
-func (r *deploymentSync) scale() {
+func (r *deploymentSync) scaleSets() {
 	d := r.deployment
-	current, old, _ := r.revisions(false) // without create there is no error
+	current, old, _ := r.syncRevisions(false) // without create there is no error
 	all := append(old, current)
-	defer func() { r.status(all, current) }()
+	defer func() { r.updateStatus(all, current) }()
 
 	if only := deploymentutil.FindActiveOrLatest(current, old); only != nil {
 		r.scaleSet(only, *d.Spec.Replicas, false)
@@ -76,13 +76,13 @@ func (r *deploymentSync) scaleSet(rs *appsv1.ReplicaSet, replicas int32, force b
 	scaled.Annotations = maps.Clone(rs.Annotations)
 	scaled.Spec.Replicas = &replicas
 	deploymentutil.SetReplicasAnnotations(&scaled, *d.Spec.Replicas, most)
-	r.replace(&scaled)
+	r.replaceSet(&scaled)
 	return &scaled, resize
 }
 
-// status is calculateStatus in upstream's sync.go, with the condition Available, and without Progressing, since no deadline can be
+// updateStatus is calculateStatus in upstream's sync.go, with the condition Available, and without Progressing, since no deadline can be
 // exceeded. Like upstream it counts the ReplicaSets as they were when the sync began.
-func (r *deploymentSync) status(all []*appsv1.ReplicaSet, current *appsv1.ReplicaSet) {
+func (r *deploymentSync) updateStatus(all []*appsv1.ReplicaSet, current *appsv1.ReplicaSet) {
 	d := r.deployment
 	available := deploymentutil.GetAvailableReplicaCountForReplicaSets(all)
 	status := appsv1.DeploymentStatus{

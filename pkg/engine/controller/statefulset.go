@@ -25,12 +25,12 @@ import (
 
 var statefulSetKind = appsv1.SchemeGroupVersion.WithKind("StatefulSet")
 
-// statefulSet syncs a StatefulSet with upstream's own control loop,
+// syncStatefulSet syncs a StatefulSet with upstream's own control loop,
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/statefulset/stateful_set_control.go,
 // which reads and changes the state through a statefulSetSync. Feature gates have upstream's defaults, so
 // spec.updateStrategy.rollingUpdate.maxUnavailable takes effect. With podManagementPolicy Parallel upstream creates and deletes pods in no
 // particular order; here it is the order of the ordinals.
-func (p *pass) statefulSet(set *appsv1.StatefulSet) error {
+func (p *pass) syncStatefulSet(set *appsv1.StatefulSet) error {
 	if p.setClaims == nil {
 		p.setClaims = make(map[types.NamespacedName]*v1.PersistentVolumeClaim, len(p.PersistentVolumeClaims))
 		for _, claim := range p.PersistentVolumeClaims {
@@ -38,11 +38,11 @@ func (p *pass) statefulSet(set *appsv1.StatefulSet) error {
 		}
 	}
 	claims := p.setClaims
-	seen := p.seen(set)
+	seen := p.syncInputs(set)
 	if seen != nil {
 		seen = append(seen, p.Node(set.Spec.Template.Spec.NodeName))
 		for i := range set.Spec.VolumeClaimTemplates {
-			for _, pod := range p.owned.of(set.UID) {
+			for _, pod := range p.owned.podsOf(set.UID) {
 				seen = append(seen, claims[claimName(set, i, pod)])
 			}
 		}
@@ -50,10 +50,10 @@ func (p *pass) statefulSet(set *appsv1.StatefulSet) error {
 	if seen != nil && set.Spec.MinReadySeconds > 0 {
 		seen = append(seen, p.Now)
 	}
-	return p.unlessSettled(subject{inSync, set.UID}, seen, func() error {
+	return p.syncUnlessSettled(subject{inSync, set.UID}, seen, func() error {
 		// As in upstream's isMemberOf, the pod's name before the ordinal must be the set's.
 		isMember := func(pod *v1.Pod) bool { return parentName(pod) == set.Name }
-		pods, err := p.claim(set, statefulSetKind, set.Spec.Selector, isMember)
+		pods, err := p.claimPods(set, statefulSetKind, set.Spec.Selector, isMember)
 		if err != nil {
 			return fmt.Errorf("spec.selector: %w", err)
 		}
@@ -68,9 +68,9 @@ func (p *pass) statefulSet(set *appsv1.StatefulSet) error {
 			return err
 		}
 		if len(s.newPods)+len(s.newClaims) == 0 {
-			return s.finish()
+			return s.commitChanges()
 		}
-		return p.inTurn(set, s.finish)
+		return p.doInTurn(set, s.commitChanges)
 	})
 }
 
@@ -115,44 +115,44 @@ type statefulSetSync struct {
 	refusal   string
 }
 
-// finish passes what was created and deleted on to the pass, in the order of the ordinals. It charges quotas only now, since with Parallel
+// commitChanges passes what was created and deleted on to the pass, in the order of the ordinals. It charges quotas only now, since with Parallel
 // management upstream creates pods in any order.
-func (s *statefulSetSync) finish() error {
+func (s *statefulSetSync) commitChanges() error {
 	byOrdinal := func(a, b *v1.Pod) int { return ordinal(a) - ordinal(b) }
 	slices.SortFunc(s.newPods, byOrdinal)
 	slices.SortFunc(s.oldPods, byOrdinal)
 	slices.SortFunc(s.newClaims, func(a, b *v1.PersistentVolumeClaim) int { return strings.Compare(a.Name, b.Name) })
 	for _, claim := range s.newClaims {
 		if claim.UID == "" {
-			if err := s.charge(claim); err != nil {
+			if err := s.admitAndCharge(claim); err != nil {
 				if !s.refuseClaim(claim, err) {
 					return err
 				}
 				continue
 			}
-			claim.UID = s.uid("PersistentVolumeClaim", claim.Namespace, claim.Name)
+			claim.UID = s.newUID("PersistentVolumeClaim", claim.Namespace, claim.Name)
 			claim.CreationTimestamp = s.Now
 		}
-		s.put(claim)
+		s.putObject(claim)
 	}
 	for _, pod := range s.newPods {
 		switch {
 		case pod.UID != "": // an update
-			s.put(pod)
+			s.putObject(pod)
 			continue
 		case s.claimless[pod.Name]:
 			continue
 		}
-		if err := s.charge(pod); err != nil {
+		if err := s.admitAndCharge(pod); err != nil {
 			if !s.refusePod(pod, err) {
 				return err
 			}
 			continue
 		}
-		s.create(pod)
+		s.putNewPod(pod)
 		s.have++
 	}
-	s.delete(s.oldPods...)
+	s.deletePods(s.oldPods...)
 	if s.refusal != "" {
 		lacking := max(1, int(*s.set.Spec.Replicas)-s.have)
 		s.refused = append(s.refused, cluster.Refusal{Ref: cluster.RefTo(s.set), Pods: lacking, Message: s.refusal, Retried: true})
@@ -164,7 +164,7 @@ func (s *statefulSetSync) CreatePod(_ context.Context, pod *v1.Pod, _ *appsv1.St
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	admitted := pod.DeepCopy() // upstream goes on to use its own
-	if err := s.admit(admitted); err != nil {
+	if err := s.admitPod(admitted); err != nil {
 		s.refusePod(admitted, err)
 		return err
 	}
@@ -229,7 +229,7 @@ func (s *statefulSetSync) UpdateClaim(claim *v1.PersistentVolumeClaim, _ *appsv1
 func (s *statefulSetSync) UpdateStatefulSetStatus(_ context.Context, _ *appsv1.StatefulSet, status *appsv1.StatefulSetStatus) error {
 	updated := *s.set
 	updated.Status = *status
-	s.put(&updated)
+	s.putObject(&updated)
 	return nil
 }
 
@@ -259,7 +259,7 @@ func (s *statefulSetSync) CreateControllerRevision(_ metav1.Object, revision *ap
 func (s *statefulSetSync) UpdateControllerRevision(revision *appsv1.ControllerRevision, number int64) (*appsv1.ControllerRevision, error) {
 	updated := *revision
 	updated.Revision = number
-	s.put(&updated)
+	s.putObject(&updated)
 	return &updated, nil
 }
 

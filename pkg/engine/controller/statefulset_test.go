@@ -30,18 +30,18 @@ func images(s *cluster.State) string {
 	return strings.Join(all, " ")
 }
 
-// except places all pods but the one with the name.
-func except(name string) func(*cluster.State, *v1.Pod) string {
+// placeAllBut places all pods but the one with the name.
+func placeAllBut(name string) func(*cluster.State, *v1.Pod) string {
 	return func(s *cluster.State, pod *v1.Pod) string {
 		if pod.Name == name {
 			return ""
 		}
-		return anywhere(s, pod)
+		return placeAnywhere(s, pod)
 	}
 }
 
 func TestStatefulSetOrderedReadyWaits(t *testing.T) {
-	w := newWorld(t, 1, except("db-1"))
+	w := newWorld(t, 1, placeAllBut("db-1"))
 	w.apply(statefulSet(4, "a", ""))
 	w.check("pods", w.pods(), map[string]string{"db-0": "n1", "db-1": ""})
 	w.check("rollout", Rollouts(w.state)[0], Rollout{
@@ -49,13 +49,13 @@ func TestStatefulSetOrderedReadyWaits(t *testing.T) {
 		Desired: 4, Updated: 2, Ready: 1, Unavailable: 3, NotCreated: []string{"db-2", "db-3"},
 		Waiting: "pod db-1 is Pending; db-2, db-3 are not created before it is Ready, because podManagementPolicy is OrderedReady",
 	})
-	w.place = anywhere
+	w.place = placeAnywhere
 	w.settle()
 	w.check("complete", Rollouts(w.state)[0].Complete, true)
 }
 
 func TestStatefulSetWaitsForMinReadySeconds(t *testing.T) {
-	w := newWorld(t, 1, anywhere)
+	w := newWorld(t, 1, placeAnywhere)
 	w.apply(statefulSet(2, "a", "  minReadySeconds: 30\n"))
 	for _, want := range []struct {
 		pods      string
@@ -70,14 +70,14 @@ func TestStatefulSetWaitsForMinReadySeconds(t *testing.T) {
 }
 
 func TestStatefulSetParallelDoesNotWait(t *testing.T) {
-	w := newWorld(t, 1, except("db-1"))
+	w := newWorld(t, 1, placeAllBut("db-1"))
 	w.apply(statefulSet(4, "a", "  podManagementPolicy: Parallel\n"))
 	w.check("pods", images(w.state), "db-0=a db-1=a db-2=a db-3=a")
 	w.check("waiting", Rollouts(w.state)[0].Waiting, "pod db-1 is Pending")
 }
 
 func TestStatefulSetPods(t *testing.T) {
-	w := newWorld(t, 1, anywhere)
+	w := newWorld(t, 1, placeAnywhere)
 	w.apply(statefulSet(1, "a", "  ordinals: {start: 5}\n"+claims))
 	pod, set := w.state.Pods[0], w.state.StatefulSets[0]
 	w.check("labels", pod.Labels, map[string]string{
@@ -105,7 +105,7 @@ func TestStatefulSetRollingUpdate(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			w := newWorld(t, 1, anywhere)
+			w := newWorld(t, 1, placeAnywhere)
 			w.apply(statefulSet(3, "a", test.more))
 			before := map[string]*v1.Pod{}
 			var deleted []string
@@ -135,7 +135,7 @@ func TestStatefulSetRollingUpdate(t *testing.T) {
 
 func TestStatefulSetPodBelowThePartitionKeepsItsTemplate(t *testing.T) {
 	const partition = "  updateStrategy: {rollingUpdate: {partition: 2}}\n"
-	w := newWorld(t, 1, anywhere)
+	w := newWorld(t, 1, placeAnywhere)
 	w.apply(statefulSet(3, "a", partition))
 	w.apply(statefulSet(3, "b", partition))
 	w.state = admission.Delete(w.state, w.state.Pods[0])
@@ -147,7 +147,7 @@ func TestStatefulSetScalesDownFromTheHighest(t *testing.T) {
 	for policy, kept := range map[string]int{"Retain": 3, "Delete": 1} {
 		t.Run(policy, func(t *testing.T) {
 			more := claims + "  persistentVolumeClaimRetentionPolicy: {whenScaled: " + policy + "}\n"
-			w := newWorld(t, 1, anywhere)
+			w := newWorld(t, 1, placeAnywhere)
 			w.apply(statefulSet(3, "a", more))
 			w.apply(statefulSet(1, "a", more))
 			w.check("pods", images(w.state), "db-0=a")
@@ -159,7 +159,7 @@ func TestStatefulSetScalesDownFromTheHighest(t *testing.T) {
 func TestClaimsOfADeletedStatefulSet(t *testing.T) {
 	for policy, kept := range map[string]int{"Retain": 2, "Delete": 0} {
 		t.Run(policy, func(t *testing.T) {
-			w := newWorld(t, 1, anywhere)
+			w := newWorld(t, 1, placeAnywhere)
 			w.apply(statefulSet(2, "a", claims+"  persistentVolumeClaimRetentionPolicy: {whenDeleted: "+policy+"}\n"))
 			w.check("claims before", len(w.state.PersistentVolumeClaims), 2)
 			w.state = admission.Delete(w.state, w.state.StatefulSets[0])

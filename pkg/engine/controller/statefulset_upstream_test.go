@@ -23,13 +23,13 @@ import (
 	"github.com/faultline/faultline/pkg/input/admission"
 )
 
-// telling is upstream's control, and signals when a sync is done.
-type telling struct {
+// signallingControl is upstream's control, and signals when a sync is done.
+type signallingControl struct {
 	statefulset.StatefulSetControlInterface
 	done chan error
 }
 
-func (t telling) UpdateStatefulSet(ctx context.Context, set *appsv1.StatefulSet, pods []*v1.Pod, now time.Time) (*appsv1.StatefulSetStatus, error) {
+func (t signallingControl) UpdateStatefulSet(ctx context.Context, set *appsv1.StatefulSet, pods []*v1.Pod, now time.Time) (*appsv1.StatefulSetStatus, error) {
 	status, err := t.StatefulSetControlInterface.UpdateStatefulSet(ctx, set, pods, now)
 	t.done <- err
 	return status, err
@@ -42,12 +42,12 @@ func TestStatefulSetSyncIsUpstreams(t *testing.T) {
 	sets, revisions := factory.Apps().V1().StatefulSets(), factory.Apps().V1().ControllerRevisions()
 	pods, claims := factory.Core().V1().Pods(), factory.Core().V1().PersistentVolumeClaims()
 	controller := statefulset.NewStatefulSetController(context.Background(), pods, sets, claims, revisions, u.client)
-	w := newWorld(t, 2, anywhere)
+	w := newWorld(t, 2, placeAnywhere)
 	u.clock.SetTime(w.state.Now.Time)
 	*field[clock.PassiveClock](controller, "clock") = u.clock
 	control := field[statefulset.StatefulSetControlInterface](controller, "control")
 	done := make(chan error)
-	*control = telling{*control, done}
+	*control = signallingControl{*control, done}
 	enqueue := u.run(controller, controller.Run, "podListerSynced", "setListerSynced", "pvcListerSynced", "revListerSynced")
 	w.admit(decode(t, statefulSet(1, "a", ""))...)
 	for seed := range uint64(*worlds) {
@@ -57,13 +57,13 @@ func TestStatefulSetSyncIsUpstreams(t *testing.T) {
 		s.ControllerRevisions = history
 		s.Pods, s.PersistentVolumeClaims = g.ordinals(set, history)
 		p := newPass(&s)
-		if err := p.statefulSet(set); err != nil {
+		if err := p.syncStatefulSet(set); err != nil {
 			t.Fatal(err)
 		}
-		give(t, sets.Informer(), set)
-		give(t, revisions.Informer(), history...)
-		give(t, pods.Informer(), s.Pods...)
-		give(t, claims.Informer(), s.PersistentVolumeClaims...)
+		setStore(t, sets.Informer(), set)
+		setStore(t, revisions.Informer(), history...)
+		setStore(t, pods.Informer(), s.Pods...)
+		setStore(t, claims.Informer(), s.PersistentVolumeClaims...)
 		u.owner, u.actions = set, &outcome{Status: map[string]string{}}
 		enqueue(set)
 		if err := <-done; err != nil {
@@ -88,7 +88,7 @@ func (g dice) statefulSet(t *testing.T, template *appsv1.StatefulSet, name strin
 	spec.Selector.MatchLabels["app"], spec.Template.Labels["app"] = name, name
 	spec.Replicas, spec.MinReadySeconds = new(g.Int32N(5)), pick[int32](g, 0, 0, 30)
 	spec.PodManagementPolicy = pick(g, appsv1.OrderedReadyPodManagement, appsv1.ParallelPodManagement)
-	if g.one(4) {
+	if g.oneIn(4) {
 		spec.Ordinals = &appsv1.StatefulSetOrdinals{Start: 2}
 	}
 	switch g.IntN(4) {
@@ -97,11 +97,11 @@ func (g dice) statefulSet(t *testing.T, template *appsv1.StatefulSet, name strin
 	case 1:
 		spec.UpdateStrategy.RollingUpdate = &appsv1.RollingUpdateStatefulSetStrategy{Partition: new(g.Int32N(3)), MaxUnavailable: new(intstr.FromInt32(2))}
 	}
-	if g.one(2) {
+	if g.oneIn(2) {
 		spec.VolumeClaimTemplates = []v1.PersistentVolumeClaim{{ObjectMeta: metav1.ObjectMeta{Name: "data"}, Spec: v1.PersistentVolumeClaimSpec{
 			AccessModes: []v1.PersistentVolumeAccessMode{v1.ReadWriteOnce}, VolumeMode: new(v1.PersistentVolumeFilesystem),
 		}}}
-		if g.one(2) {
+		if g.oneIn(2) {
 			spec.PersistentVolumeClaimRetentionPolicy = &appsv1.StatefulSetPersistentVolumeClaimRetentionPolicy{
 				WhenDeleted: pick(g, appsv1.RetainPersistentVolumeClaimRetentionPolicyType, appsv1.DeletePersistentVolumeClaimRetentionPolicyType),
 				WhenScaled:  pick(g, appsv1.RetainPersistentVolumeClaimRetentionPolicyType, appsv1.DeletePersistentVolumeClaimRetentionPolicyType),
@@ -125,7 +125,7 @@ func (g dice) statefulSet(t *testing.T, template *appsv1.StatefulSet, name strin
 			t.Fatal(err)
 		}
 		revision.Namespace, revision.UID = set.Namespace, types.UID(revision.Name)
-		if g.one(8) {
+		if g.oneIn(8) {
 			revision.OwnerReferences = nil // an orphan
 		}
 		revisions = append(revisions, revision)
@@ -142,19 +142,19 @@ func (g dice) ordinals(set *appsv1.StatefulSet, revisions []*appsv1.ControllerRe
 	for i := range 6 {
 		name := fmt.Sprintf("%s-%d", set.Name, i)
 		for _, template := range set.Spec.VolumeClaimTemplates {
-			if g.one(2) {
+			if g.oneIn(2) {
 				claim := template.DeepCopy()
 				claim.Namespace, claim.Name, claim.UID = set.Namespace, "data-"+name, types.UID("data-"+name)
 				claim.Labels = set.Spec.Selector.MatchLabels
 				claims = append(claims, claim)
 			}
 		}
-		if g.one(3) {
+		if g.oneIn(3) {
 			continue
 		}
 		pod := &v1.Pod{
 			ObjectMeta: metav1.ObjectMeta{
-				Namespace: set.Namespace, Name: name, UID: types.UID(name), CreationTimestamp: ago(g.state, 200-i), Labels: maps.Clone(set.Spec.Template.Labels),
+				Namespace: set.Namespace, Name: name, UID: types.UID(name), CreationTimestamp: secondsAgo(g.state, 200-i), Labels: maps.Clone(set.Spec.Template.Labels),
 				OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(set, statefulSetKind)},
 			},
 			Spec:   *set.Spec.Template.Spec.DeepCopy(),
@@ -164,7 +164,7 @@ func (g dice) ordinals(set *appsv1.StatefulSet, revisions []*appsv1.ControllerRe
 		if len(revisions) > 0 {
 			pod.Labels[appsv1.StatefulSetRevisionLabel] = pick(g, revisions...).Name
 		}
-		if !g.one(8) {
+		if !g.oneIn(8) {
 			pod.Labels[appsv1.StatefulSetPodNameLabel], pod.Labels[appsv1.PodIndexLabel] = name, fmt.Sprint(i)
 		}
 		for range set.Spec.VolumeClaimTemplates {
@@ -178,11 +178,11 @@ func (g dice) ordinals(set *appsv1.StatefulSet, revisions []*appsv1.ControllerRe
 		case 1:
 			pod.Labels["app"] = "other" // to be released
 		}
-		if g.one(8) {
-			pod.DeletionTimestamp = new(ago(g.state, -20))
+		if g.oneIn(8) {
+			pod.DeletionTimestamp = new(secondsAgo(g.state, -20))
 		}
-		if pod.Status.Phase == v1.PodRunning && !g.one(4) {
-			pod.Status.Conditions = []v1.PodCondition{{Type: v1.PodReady, Status: v1.ConditionTrue, LastTransitionTime: ago(g.state, pick(g, 10, 100))}}
+		if pod.Status.Phase == v1.PodRunning && !g.oneIn(4) {
+			pod.Status.Conditions = []v1.PodCondition{{Type: v1.PodReady, Status: v1.ConditionTrue, LastTransitionTime: secondsAgo(g.state, pick(g, 10, 100))}}
 		}
 		pods = append(pods, pod)
 	}

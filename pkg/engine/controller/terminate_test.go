@@ -21,7 +21,7 @@ func TestPodEndsInItsTime(t *testing.T) {
 		"killed":                       {5, "terminationGracePeriodSeconds: 0, ", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, 2, anywhere)
+			w := newWorld(t, 2, placeAnywhere)
 			w.state.TerminationSeconds = test.seconds
 			w.apply(strings.Replace(deployment("web", 1, "a", ""), "{containers:", "{"+test.spec+"containers:", 1))
 			pod, asked := w.state.Pods[0], w.state.Now

@@ -13,13 +13,13 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// unknownOwner creates the pods that an unknown owner lacks, or deletes its excess pods. It replaces pods with generated names as a
+// syncUnknownOwner creates the pods that an unknown owner lacks, or deletes its excess pods. It replaces pods with generated names as a
 // ReplicaSet does. It creates pods that keep their names all at once, each when the old pod of its name has ended.
-func (p *pass) unknownOwner(o *cluster.UnknownOwner) error {
+func (p *pass) syncUnknownOwner(o *cluster.UnknownOwner) error {
 	if len(o.Spec.Named) == 0 {
-		return p.replicaSet(replicated{p.unknownReplicaSet(o), o, o.GroupVersionKind()})
+		return p.manageReplicas(replicaController{p.unknownReplicaSet(o), o, o.GroupVersionKind()})
 	}
-	return p.unlessSettled(subject{inSync, o.UID}, []any{o, listOf(p.Pods)}, func() error {
+	return p.syncUnlessSettled(subject{inSync, o.UID}, []any{o, newListID(p.Pods)}, func() error {
 		var lacking []*v1.Pod
 		wanted := map[string]bool{}
 		p.names.follow(p.Pods)
@@ -28,16 +28,16 @@ func (p *pass) unknownOwner(o *cluster.UnknownOwner) error {
 			if p.names.taken[types.NamespacedName{Namespace: o.Namespace, Name: template.Name}] {
 				continue
 			}
-			pod, err := p.prototype(&template, o, o.GroupVersionKind())
+			pod, err := p.newPrototype(&template, o, o.GroupVersionKind())
 			if err != nil {
-				return p.refuse(o, 1, err)
+				return p.refusePods(o, 1, err)
 			}
 			pod.Name, pod.GenerateName = template.Name, template.GenerateName
 			lacking = append(lacking, pod)
 		}
-		for _, pod := range p.owned.of(o.UID) {
-			if cluster.Active(pod) && !wanted[pod.Name] {
-				p.delete(pod)
+		for _, pod := range p.owned.podsOf(o.UID) {
+			if cluster.IsActive(pod) && !wanted[pod.Name] {
+				p.deletePods(pod)
 			}
 		}
 		if len(lacking) == 0 {
@@ -70,9 +70,9 @@ func wantedPods(o *cluster.UnknownOwner) []v1.PodTemplateSpec {
 
 // unknownReplicaSet returns an owner whose pods have generated names in the form of a ReplicaSet. It is the same pointer for as long as the
 // owner is the same, since entries of the memory compare pointers. Its selector matches all pods, but it has only the pods that name it as
-// their controller; see [Controllers.adoptable].
+// their controller; see [Controllers.findAdoptable].
 func (c *Controllers) unknownReplicaSet(o *cluster.UnknownOwner) *appsv1.ReplicaSet {
-	return once(&c.memory, subject{asReplicaSet, o.UID}, []any{o}, func() *appsv1.ReplicaSet {
+	return recallOrCompute(&c.memory, subject{asReplicaSet, o.UID}, []any{o}, func() *appsv1.ReplicaSet {
 		return &appsv1.ReplicaSet{
 			ObjectMeta: o.ObjectMeta,
 			Spec:       appsv1.ReplicaSetSpec{Replicas: o.Spec.Replicas, Selector: &metav1.LabelSelector{}, Template: o.Spec.Template},

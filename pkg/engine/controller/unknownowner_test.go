@@ -34,14 +34,14 @@ func newOwnersWorld(t *testing.T, spec cluster.UnknownOwnerSpec) *world {
 		if name != "bare" {
 			pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(owner, owner.GroupVersionKind())}
 		}
-		objects = append(objects, cluster.Bind(pod, "n"+fmt.Sprint(len(objects)), w.state.Now.Time))
+		objects = append(objects, cluster.BindPod(pod, "n"+fmt.Sprint(len(objects)), w.state.Now.Time))
 	}
 	w.admit(objects...)
 	w.settle()
 	return w
 }
 
-func named(names ...string) cluster.UnknownOwnerSpec {
+func specOfNamed(names ...string) cluster.UnknownOwnerSpec {
 	var spec cluster.UnknownOwnerSpec
 	for _, name := range names {
 		spec.Named = append(spec.Named, v1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"app": "web"}},
@@ -50,9 +50,9 @@ func named(names ...string) cluster.UnknownOwnerSpec {
 	return spec
 }
 
-// shown lists the pods of the owner with their images, and with ! if they are Terminating. It shows generated names without their random
+// describeOwnedPods lists the pods of the owner with their images, and with ! if they are Terminating. It shows generated names without their random
 // part.
-func (w *world) shown() string {
+func (w *world) describeOwnedPods() string {
 	var all []string
 	for _, pod := range w.state.Pods {
 		if metav1.GetControllerOf(pod) == nil {
@@ -78,17 +78,17 @@ func TestUnknownOwnerReplaces(t *testing.T) {
 		during, end string
 	}{
 		"generated names": {cluster.UnknownOwnerSpec{}, "a-0:a-0! a-1:a-1 a-gen-:newest", "a-1:a-1 a-gen-:newest"},
-		"kept names":      {named("a-0", "a-1"), "a-0:a-0! a-1:a-1", "a-1:a-1 a-0:a-0"},
+		"kept names":      {specOfNamed("a-0", "a-1"), "a-0:a-0! a-1:a-1", "a-1:a-1 a-0:a-0"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newOwnersWorld(t, test.spec)
-			w.check("at rest", w.shown(), "a-0:a-0 a-1:a-1")
+			w.check("at rest", w.describeOwnedPods(), "a-0:a-0 a-1:a-1")
 			w.state = admission.Terminate(w.state, "", w.state.Pods[0])
 			w.step()
-			w.check("while it terminates", w.shown(), test.during)
+			w.check("while it terminates", w.describeOwnedPods(), test.during)
 			w.settle()
 			w.waitOut()
-			w.check("after its end", w.shown(), test.end)
+			w.check("after its end", w.describeOwnedPods(), test.end)
 			if len(w.state.Pods) != 3 || w.state.Pods[0].UID == "a-0" {
 				t.Errorf("pods %v, the first is %s; want three, and a-0 gone", w.pods(), w.state.Pods[0].UID)
 			}
@@ -98,7 +98,7 @@ func TestUnknownOwnerReplaces(t *testing.T) {
 
 // Additional replicas get the next names. The pods with the highest names are deleted first.
 func TestUnknownOwnerScales(t *testing.T) {
-	w := newOwnersWorld(t, named("a-0", "a-1"))
+	w := newOwnersWorld(t, specOfNamed("a-0", "a-1"))
 	for _, step := range []struct {
 		replicas int32
 		want     string
@@ -108,14 +108,14 @@ func TestUnknownOwnerScales(t *testing.T) {
 		w.admit(scaled)
 		w.settle()
 		w.waitOut()
-		w.check(fmt.Sprint(step.replicas), w.shown(), step.want)
+		w.check(fmt.Sprint(step.replicas), w.describeOwnedPods(), step.want)
 	}
 }
 
 // A budget of maxUnavailable 1 allows one of two pods if the kind has a scale. Otherwise it allows none, and the eviction says why.
 func TestUnknownOwnerAndBudgets(t *testing.T) {
 	for _, unscaled := range []bool{false, true} {
-		spec := named("a-0", "a-1")
+		spec := specOfNamed("a-0", "a-1")
 		spec.Unscaled = unscaled
 		w := newOwnersWorld(t, spec)
 		w.state = w.state.Without(w.state.Pods[2])

@@ -7,7 +7,7 @@ import (
 
 // The DaemonSet of a dump has a template generation, and a pod with that generation is up to date.
 func TestTemplateGeneration(t *testing.T) {
-	w := newWorld(t, 1, held)
+	w := newWorld(t, 1, placeOnTarget)
 	counted := func(image string) string {
 		return strings.Replace(daemonSet(image, "}\n"), "metadata: {name: agent", "metadata: {annotations: {deprecated.daemonset.template.generation: \"3\"}, name: agent", 1)
 	}

@@ -69,14 +69,14 @@ func newUpstream(t *testing.T) *upstream {
 		defer u.mu.Unlock()
 		switch action := action.(type) {
 		case clienttesting.CreateActionImpl:
-			u.actions.Created = append(u.actions.Created, created(action.Object))
+			u.actions.Created = append(u.actions.Created, describeCreated(action.Object))
 			return true, action.Object, nil
 		case clienttesting.GetActionImpl:
 			return true, u.owner, nil
 		case clienttesting.UpdateActionImpl:
 			object := action.Object.(metav1.Object)
 			if object.GetUID() != "" { // one that this sync has made is as it will be after the next
-				u.actions.Status[object.GetName()] = written(action.Object)
+				u.actions.Status[object.GetName()] = describeWritten(action.Object)
 			}
 			return true, action.Object, nil
 		case clienttesting.DeleteActionImpl:
@@ -126,8 +126,8 @@ func (u *upstream) run(controller any, run func(ctx context.Context, workers int
 	return func(obj cluster.Object) { queue.Add(obj.GetNamespace() + "/" + obj.GetName()) }
 }
 
-// give replaces the objects in a store from which upstream's controllers read.
-func give[T any](t *testing.T, informer cache.SharedIndexInformer, objects ...T) {
+// setStore replaces the objects in a store from which upstream's controllers read.
+func setStore[T any](t *testing.T, informer cache.SharedIndexInformer, objects ...T) {
 	var all []any
 	for _, object := range objects {
 		all = append(all, object)
@@ -137,9 +137,9 @@ func give[T any](t *testing.T, informer cache.SharedIndexInformer, objects ...T)
 	}
 }
 
-// created describes a new object, so that it differs from others of its owner. Upstream sets a claim's owner only in the sync after the one
+// describeCreated describes a new object, so that it differs from others of its owner. Upstream sets a claim's owner only in the sync after the one
 // that creates the claim.
-func created(object runtime.Object) string {
+func describeCreated(object runtime.Object) string {
 	switch object := object.(type) {
 	case *v1.Pod:
 		node, _ := daemonutil.GetTargetNodeName(object)
@@ -147,12 +147,12 @@ func created(object runtime.Object) string {
 	case *v1.PersistentVolumeClaim:
 		return object.Name
 	}
-	return written(object)
+	return describeWritten(object)
 }
 
-// written returns the fields that a sync writes in an object: its size, annotations and status. The times of a Deployment's conditions are
+// describeWritten returns the fields that a sync writes in an object: its size, annotations and status. The times of a Deployment's conditions are
 // left out, since upstream takes them from the machine's clock.
-func written(object runtime.Object) string {
+func describeWritten(object runtime.Object) string {
 	var parts []any
 	switch object := object.(type) {
 	case *batchv1.Job:
@@ -215,7 +215,7 @@ func outcomeOf(p *pass) *outcome {
 	for _, obj := range p.changed {
 		was := known[string(obj.GetUID())]
 		if was == nil {
-			o.Created = append(o.Created, created(obj))
+			o.Created = append(o.Created, describeCreated(obj))
 			delete(o.Status, obj.GetName())
 			continue
 		}
@@ -224,7 +224,7 @@ func outcomeOf(p *pass) *outcome {
 		if adopted {
 			o.Changed = append(o.Changed, obj.GetName())
 		}
-		if now := written(obj); !adopted || now != written(was) {
+		if now := describeWritten(obj); !adopted || now != describeWritten(was) {
 			o.Status[obj.GetName()] = now
 		}
 	}
@@ -246,7 +246,7 @@ func outcomeOf(p *pass) *outcome {
 
 // unchanged leaves out objects that a sync has written without a change.
 func (o *outcome) unchanged(was cluster.Object) *outcome {
-	if o.Status[was.GetName()] == written(was) {
+	if o.Status[was.GetName()] == describeWritten(was) {
 		delete(o.Status, was.GetName())
 	}
 	return o
@@ -279,6 +279,6 @@ func objects[T cluster.Object](all []T) []cluster.Object {
 	return objs
 }
 
-func ago(s *cluster.State, seconds int) metav1.Time {
+func secondsAgo(s *cluster.State, seconds int) metav1.Time {
 	return metav1.NewTime(s.Now.Add(-time.Duration(seconds) * time.Second))
 }

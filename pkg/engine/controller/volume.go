@@ -17,21 +17,21 @@ import (
 	"github.com/faultline/faultline/pkg/input/admission"
 )
 
-// volumes binds claims to volumes, provisions the volumes of classes, and reclaims the volumes of deleted claims, as
+// syncVolumes binds claims to volumes, provisions the volumes of classes, and reclaims the volumes of deleted claims, as
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/volume/persistentvolume/pv_controller.go
 // does with an external provisioner that never fails. It leaves a claim that waits for its first consumer to the scheduler, which annotates
 // the claim with the node that it has selected.
-func (p *pass) volumes() error {
+func (p *pass) syncVolumes() error {
 	if len(p.PersistentVolumes) == 0 && len(p.PersistentVolumeClaims) == 0 {
 		return nil
 	}
 	kept := p.collectClaims()
-	claims := byName(kept)
+	claims := indexClaims(kept)
 	free := freeVolumes{byModes: map[string][]*v1.PersistentVolume{}, reserved: map[types.NamespacedName]*v1.PersistentVolume{}, byName: map[string]*v1.PersistentVolume{}}
 	p.capacities = NewCapacities(p.State, p.CSIStorageCapacities)
 	for _, pv := range p.PersistentVolumes {
-		if pv = p.reclaim(pv, claims); pv != nil {
-			free.add(pv)
+		if pv = p.reclaimVolume(pv, claims); pv != nil {
+			free.addVolume(pv)
 		}
 	}
 	for _, claim := range kept {
@@ -43,7 +43,7 @@ func (p *pass) volumes() error {
 		}
 	}
 	for _, capacity := range p.capacities.Changed() {
-		p.put(capacity)
+		p.putObject(capacity)
 	}
 	return nil
 }
@@ -70,8 +70,8 @@ func (p *pass) collectClaims() []*v1.PersistentVolumeClaim {
 	return kept
 }
 
-// reclaim updates the volume's phase and returns the volume; nil if the volume is deleted after its claim. It is upstream's syncVolume.
-func (p *pass) reclaim(pv *v1.PersistentVolume, claims map[types.NamespacedName]*v1.PersistentVolumeClaim) *v1.PersistentVolume {
+// reclaimVolume updates the volume's phase and returns the volume; nil if the volume is deleted after its claim. It is upstream's syncVolume.
+func (p *pass) reclaimVolume(pv *v1.PersistentVolume, claims map[types.NamespacedName]*v1.PersistentVolumeClaim) *v1.PersistentVolume {
 	phase := v1.VolumeAvailable
 	if ref := pv.Spec.ClaimRef; ref != nil && ref.UID != "" {
 		claim := claims[types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}]
@@ -91,7 +91,7 @@ func (p *pass) reclaim(pv *v1.PersistentVolume, claims map[types.NamespacedName]
 	}
 	updated := *pv
 	updated.Status.Phase = phase
-	p.put(&updated)
+	p.putObject(&updated)
 	return &updated
 }
 
@@ -100,25 +100,25 @@ func (p *pass) bindClaim(claim *v1.PersistentVolumeClaim, free freeVolumes) erro
 	key := cluster.NameOf(claim)
 	if claim.Spec.VolumeName != "" { // the user asks for this volume
 		if pv := free.byName[claim.Spec.VolumeName]; pv != nil && (pv.Spec.ClaimRef == nil || volume.IsVolumeBoundToClaim(pv, claim)) {
-			return p.bind(pv, claim, free)
+			return p.bindVolumeToClaim(pv, claim, free)
 		}
 		return nil
 	}
 	className := volume.GetPersistentVolumeClaimClass(claim)
-	class := p.class(className)
+	class := p.findStorageClass(className)
 	delayed := class != nil && class.VolumeBindingMode != nil && *class.VolumeBindingMode == storagev1.VolumeBindingWaitForFirstConsumer
-	pv, err := free.match(claim, key, delayed)
+	pv, err := free.findMatch(claim, key, delayed)
 	switch {
 	case err != nil:
 		return err
 	case pv != nil:
-		return p.bind(pv, claim, free)
+		return p.bindVolumeToClaim(pv, claim, free)
 	}
 	if !volume.PersistentVolumeClaimHasClass(claim) {
 		if def := admission.DefaultClass(p.StorageClasses); def != nil { // a class that became the default after the claim was created
 			assigned := *claim
 			assigned.Spec.StorageClassName = &def.Name
-			p.put(&assigned)
+			p.putObject(&assigned)
 		}
 		return nil
 	}
@@ -128,14 +128,14 @@ func (p *pass) bindClaim(claim *v1.PersistentVolumeClaim, free freeVolumes) erro
 	}
 	provisioned, bound := p.capacities.Provision(claim, class, node)
 	provisioned.CreationTimestamp = p.Now
-	provisioned.UID = p.uid("PersistentVolume", "", provisioned.Name)
-	p.put(provisioned)
-	p.put(bound)
+	provisioned.UID = p.newUID("PersistentVolume", "", provisioned.Name)
+	p.putObject(provisioned)
+	p.putObject(bound)
 	return nil
 }
 
-// class returns the StorageClass of that name; nil if there is none.
-func (p *pass) class(name string) *storagev1.StorageClass {
+// findStorageClass returns the StorageClass of that name; nil if there is none.
+func (p *pass) findStorageClass(name string) *storagev1.StorageClass {
 	for _, class := range p.StorageClasses {
 		if class.Name == name && name != "" {
 			return class
@@ -144,16 +144,16 @@ func (p *pass) class(name string) *storagev1.StorageClass {
 	return nil
 }
 
-// bind binds the volume and the claim to each other, and removes the volume from the free ones.
-func (p *pass) bind(pv *v1.PersistentVolume, claim *v1.PersistentVolumeClaim, free freeVolumes) error {
+// bindVolumeToClaim binds the volume and the claim to each other, and removes the volume from the free ones.
+func (p *pass) bindVolumeToClaim(pv *v1.PersistentVolume, claim *v1.PersistentVolumeClaim, free freeVolumes) error {
 	bound, _, err := volume.GetBindVolumeToClaim(pv, claim)
 	if err != nil {
 		return err
 	}
 	bound.Status.Phase = v1.VolumeBound
-	free.take(pv)
-	p.put(bound)
-	p.put(boundClaim(claim, bound))
+	free.takeVolume(pv)
+	p.putObject(bound)
+	p.putObject(boundClaim(claim, bound))
 	return nil
 }
 
@@ -188,7 +188,7 @@ type freeVolumes struct {
 	byName   map[string]*v1.PersistentVolume
 }
 
-func (f freeVolumes) add(pv *v1.PersistentVolume) {
+func (f freeVolumes) addVolume(pv *v1.PersistentVolume) {
 	f.byName[pv.Name] = pv
 	if ref := pv.Spec.ClaimRef; ref != nil {
 		f.reserved[types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}] = pv
@@ -198,15 +198,15 @@ func (f freeVolumes) add(pv *v1.PersistentVolume) {
 	f.byModes[modes] = append(f.byModes[modes], pv)
 }
 
-func (f freeVolumes) take(pv *v1.PersistentVolume) {
+func (f freeVolumes) takeVolume(pv *v1.PersistentVolume) {
 	modes := v1helper.GetAccessModesAsString(pv.Spec.AccessModes)
 	f.byModes[modes] = slices.DeleteFunc(f.byModes[modes], func(other *v1.PersistentVolume) bool { return other.Name == pv.Name })
 	delete(f.byName, pv.Name)
 }
 
-// match returns the volume that is reserved for the claim. Otherwise, unless binding is delayed, it returns the smallest volume that fits,
+// findMatch returns the volume that is reserved for the claim. Otherwise, unless binding is delayed, it returns the smallest volume that fits,
 // of the fewest access modes; nil if there is none.
-func (f freeVolumes) match(claim *v1.PersistentVolumeClaim, key types.NamespacedName, delayed bool) (*v1.PersistentVolume, error) {
+func (f freeVolumes) findMatch(claim *v1.PersistentVolumeClaim, key types.NamespacedName, delayed bool) (*v1.PersistentVolume, error) {
 	if pv := f.reserved[key]; pv != nil {
 		return volume.FindMatchingVolume(claim, []*v1.PersistentVolume{pv}, nil, nil, delayed, true)
 	}

@@ -39,7 +39,7 @@ spec: {capacity: {storage: %s}, accessModes: [%s], hostPath: {path: /x}, storage
 }
 
 func TestClaimTakesTheSmallestVolumeThatFits(t *testing.T) {
-	w := newWorld(t, 1, anywhere)
+	w := newWorld(t, 1, placeAnywhere)
 	w.apply(strings.Join([]string{
 		staticVolume("small", "1Gi", "ReadWriteOnce", ""),
 		staticVolume("large", "9Gi", "ReadWriteOnce", ""),
@@ -56,7 +56,7 @@ func TestClaimTakesTheSmallestVolumeThatFits(t *testing.T) {
 }
 
 func TestReclaim(t *testing.T) {
-	w := newWorld(t, 1, anywhere)
+	w := newWorld(t, 1, placeAnywhere)
 	w.apply(strings.Join([]string{
 		storageClass("fast", "provisioner: ebs.csi.aws.com\n"),
 		claim("dynamic", ""),
@@ -77,7 +77,7 @@ func TestReclaim(t *testing.T) {
 }
 
 func TestClaimThatWaitsForItsFirstConsumer(t *testing.T) {
-	w := newWorld(t, 2, anywhere)
+	w := newWorld(t, 2, placeAnywhere)
 	w.apply(storageClass("fast", "provisioner: ebs.csi.aws.com\nvolumeBindingMode: WaitForFirstConsumer\n") + "---" + claim("data", ""))
 	waiting := w.state.PersistentVolumeClaims[0]
 	w.check("before", []any{*waiting.Spec.StorageClassName, waiting.Status.Phase}, []any{"fast", v1.ClaimPending})
@@ -91,7 +91,7 @@ func TestClaimThatWaitsForItsFirstConsumer(t *testing.T) {
 }
 
 func TestBindVolume(t *testing.T) {
-	w := newWorld(t, 1, anywhere)
+	w := newWorld(t, 1, placeAnywhere)
 	w.admit(decode(t, staticVolume("disk", "5Gi", "ReadWriteOnce, ReadOnlyMany", "")+"---"+claim("data", `, storageClassName: ""`))...)
 	given, pvc := w.state.PersistentVolumes[0], w.state.PersistentVolumeClaims[0]
 	reserved := given.DeepCopy() // as the scheduler reserves it

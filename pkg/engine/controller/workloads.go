@@ -14,17 +14,17 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// workloads syncs everything that creates pods, in order of arrival: in a real cluster the controllers of all kinds act at the same time.
-func (p *pass) workloads() error {
+// syncWorkloads syncs everything that creates pods, in order of arrival: in a real cluster the controllers of all kinds act at the same time.
+func (p *pass) syncWorkloads() error {
 	err := inOrderOfArrival(p.State, p.Arrivals,
 		p.incompleteSets(),
-		ofKind(p.ReplicationControllers, func(rc *v1.ReplicationController) error {
-			return p.replicaSet(replicated{p.replicaSetOf(rc), rc, replicationControllerKind})
+		newKindQueue(p.ReplicationControllers, func(rc *v1.ReplicationController) error {
+			return p.manageReplicas(replicaController{p.replicaSetOf(rc), rc, replicationControllerKind})
 		}),
-		ofKind(p.StatefulSets, p.statefulSet),
-		ofKind(p.UnknownOwners, p.unknownOwner),
-		ofKind(p.DaemonSets, p.daemonSet),
-		ofKind(p.Jobs, p.job))
+		newKindQueue(p.StatefulSets, p.syncStatefulSet),
+		newKindQueue(p.UnknownOwners, p.syncUnknownOwner),
+		newKindQueue(p.DaemonSets, p.syncDaemonSet),
+		newKindQueue(p.Jobs, p.syncJob))
 	for err == nil && len(p.waiting) > 0 {
 		next := p.waiting[0]
 		p.waiting = p.waiting[1:]
@@ -39,19 +39,19 @@ func (p *pass) workloads() error {
 }
 
 // incompleteSets returns the ReplicaSets that may have too few or too many pods.
-func (p *pass) incompleteSets() *kind {
-	p.due.follow(p.State)
+func (p *pass) incompleteSets() *kindQueue {
+	p.due.followWorkloads(p.State)
 	for _, uid := range p.owned.adopters {
-		mark(&p.due.sizes, uid)
+		markDue(&p.due.sizes, uid)
 	}
 	for uid := range p.owned.claimed {
-		mark(&p.due.sizes, uid)
+		markDue(&p.due.sizes, uid)
 	}
 	var sets []*appsv1.ReplicaSet
 	var arrivals []int
 	if len(p.due.sizes) > 0 {
 		all := p.turns()
-		for _, i := range at(p.due.index.sets, p.due.sizes) {
+		for _, i := range duePositions(p.due.index.sets, p.due.sizes) {
 			sets, arrivals = append(sets, p.ReplicaSets[i]), append(arrivals, all[i])
 		}
 		clear(p.due.sizes) // it also has the owners of other changed pods
@@ -59,21 +59,21 @@ func (p *pass) incompleteSets() *kind {
 			p.due.sizes[rs.UID] = true
 		}
 	}
-	k := ofKind(sets, func(rs *appsv1.ReplicaSet) error { return p.replicaSet(replicated{rs, rs, replicaSetKind}) })
+	k := newKindQueue(sets, func(rs *appsv1.ReplicaSet) error { return p.manageReplicas(replicaController{rs, rs, replicaSetKind}) })
 	k.arrivals = arrivals
 	return k
 }
 
-// places has the turns of all ReplicaSets. A ReplicaSet's turn is its arrival or, since ReplicaSets keep their order, the latest arrival
+// replicaSetTurns has the turns of all ReplicaSets. A ReplicaSet's turn is its arrival or, since ReplicaSets keep their order, the latest arrival
 // before it in the list: arrivals 1, 5, 3 give turns 1, 5, 5.
-type places struct {
+type replicaSetTurns struct {
 	state *cluster.State // the state whose order of arrival the turns have
 	turns []int
 }
 
 // turns returns the turns of all ReplicaSets, which stay the same while their order of arrival does.
 func (p *pass) turns() []int {
-	if p.due.turns || p.places.state == nil || !p.ArrivedLike(p.places.state) {
+	if p.due.turns || p.places.state == nil || !p.SameArrivals(p.places.state) {
 		p.due.turns = false
 		p.places.turns = make([]int, len(p.ReplicaSets))
 		latest := 0
@@ -86,9 +86,9 @@ func (p *pass) turns() []int {
 	return p.places.turns
 }
 
-// inTurn does what a controller does for its workload. With random ties it does so only after all controllers have said what they want, so
+// doInTurn does what a controller does for its workload. With random ties it does so only after all controllers have said what they want, so
 // that their actions can interleave.
-func (p *pass) inTurn(owner cluster.Object, do func() error) error {
+func (p *pass) doInTurn(owner cluster.Object, do func() error) error {
 	if p.Rand == nil {
 		return do()
 	}
@@ -109,16 +109,16 @@ func (p *pass) createPods(owner cluster.Object, prototype *v1.Pod, count int, po
 // createBatches creates the pods in batches, each twice as large as the one before. After each batch other controllers may have their turn.
 // See slowStartBatch in https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/replicaset/replica_set.go.
 func (p *pass) createBatches(owner cluster.Object, prototype *v1.Pod, count, batch int, pod func(i int) *v1.Pod) (made int, err error) {
-	err = p.inTurn(owner, func() error {
+	err = p.doInTurn(owner, func() error {
 		now := count
 		if len(p.waiting) > 0 && count > batch && p.Rand.IntN(2) == 0 {
 			now = batch
 		}
 		for made < now {
-			if err := p.charge(prototype); err != nil {
-				return p.refuse(owner, count-made, err)
+			if err := p.admitAndCharge(prototype); err != nil {
+				return p.refusePods(owner, count-made, err)
 			}
-			p.create(pod(made))
+			p.putNewPod(pod(made))
 			made++
 		}
 		if now == count {
@@ -130,8 +130,8 @@ func (p *pass) createBatches(owner cluster.Object, prototype *v1.Pod, count, bat
 	return made, err
 }
 
-// kind has the objects of one kind, in order of arrival, and a function that syncs one of them.
-type kind struct {
+// kindQueue has the objects of one kind, in order of arrival, and a function that syncs one of them.
+type kindQueue struct {
 	count int
 	get   func(i int) cluster.Object
 	sync  func(i int) error
@@ -141,16 +141,16 @@ type kind struct {
 	next, arrival int
 }
 
-func ofKind[T cluster.Object](objs []T, sync func(T) error) *kind {
-	return &kind{count: len(objs), get: func(i int) cluster.Object { return objs[i] }, sync: func(i int) error { return sync(objs[i]) }}
+func newKindQueue[T cluster.Object](objs []T, sync func(T) error) *kindQueue {
+	return &kindQueue{count: len(objs), get: func(i int) cluster.Object { return objs[i] }, sync: func(i int) error { return sync(objs[i]) }}
 }
 
 // inOrderOfArrival syncs the objects of all kinds. Objects of one kind keep their order, and an error ends the syncs of its kind. With a
 // random generator the kind that comes next is random: in a real cluster each kind has its own controller.
-func inOrderOfArrival(s *cluster.State, random *rand.Rand, kinds ...*kind) error {
-	done := func(k *kind) bool { return k.next == k.count }
+func inOrderOfArrival(s *cluster.State, random *rand.Rand, kinds ...*kindQueue) error {
+	done := func(k *kindQueue) bool { return k.next == k.count }
 	kinds = slices.DeleteFunc(kinds, done)
-	arrive := func(k *kind) {
+	arrive := func(k *kindQueue) {
 		if k.arrivals != nil {
 			k.arrival = k.arrivals[k.next]
 		} else {
@@ -162,7 +162,7 @@ func inOrderOfArrival(s *cluster.State, random *rand.Rand, kinds ...*kind) error
 	}
 	var problems []error
 	for len(kinds) > 0 {
-		first := slices.MinFunc(kinds, func(a, b *kind) int { return a.arrival - b.arrival })
+		first := slices.MinFunc(kinds, func(a, b *kindQueue) int { return a.arrival - b.arrival })
 		if random != nil {
 			first = kinds[random.IntN(len(kinds))]
 		}

@@ -18,8 +18,8 @@ var makers = map[string]string{
 
 const threePods = "\napiVersion: v1\nkind: ResourceQuota\nmetadata: {name: three}\nspec: {hard: {pods: 3}}\n"
 
-// made lists the kinds of the pods' outermost owners, in order of arrival.
-func (w *world) made() []string {
+// ownerKinds lists the kinds of the pods' outermost owners, in order of arrival.
+func (w *world) ownerKinds() []string {
 	var kinds []string
 	owner := w.state.Owners()
 	for _, pod := range w.state.Pods {
@@ -39,7 +39,7 @@ func TestTheFirstToArriveHasTheQuota(t *testing.T) {
 			w := newWorld(t, 3, spread)
 			w.apply(threePods)
 			w.apply(manifest + "---" + other)
-			w.check(first+" before "+second, w.made(), []string{first, first, first})
+			w.check(first+" before "+second, w.ownerKinds(), []string{first, first, first})
 		}
 	}
 }
@@ -55,9 +55,9 @@ func TestControllersComeBetweenEachOther(t *testing.T) {
 			w.apply(threePods)
 			w.apply(makers[kinds[0]] + "---" + makers[kinds[1]])
 			w.check("pods", len(w.state.Pods), 3)
-			reached[len(slices.DeleteFunc(w.made(), func(kind string) bool { return kind != kinds[0] }))] = true
+			reached[len(slices.DeleteFunc(w.ownerKinds(), func(kind string) bool { return kind != kinds[0] }))] = true
 		}
-		w := newWorld(t, 0, anywhere)
+		w := newWorld(t, 0, placeAnywhere)
 		w.check(kinds[0]+" before "+kinds[1], reached, map[int]bool{1: true, 2: true, 3: true})
 	}
 }

@@ -13,10 +13,10 @@ import (
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/scheduler/framework/plugins/dynamicresources/allocateddevices.go
 // lists them. While a claim is written, its pending devices count twice.
 type allocated struct {
-	state  structured.AllocatedState
-	claims map[structured.DeviceID]int
-	shares map[structured.SharedDeviceID]int
-	whole  bool // a share counts as the whole device, as without the consumable capacity feature
+	state          structured.AllocatedState
+	claims         map[structured.DeviceID]int
+	shares         map[structured.SharedDeviceID]int
+	sharesAreWhole bool // a share counts as the whole device, as without the consumable capacity feature
 }
 
 func newAllocated() allocated {
@@ -26,18 +26,18 @@ func newAllocated() allocated {
 			AllocatedSharedDeviceIDs: sets.New[structured.SharedDeviceID](),
 			AggregatedCapacity:       structured.NewConsumedCapacityCollection(),
 		},
-		claims: map[structured.DeviceID]int{},
-		shares: map[structured.SharedDeviceID]int{},
-		whole:  !utilfeature.DefaultFeatureGate.Enabled(features.DRAConsumableCapacity),
+		claims:         map[structured.DeviceID]int{},
+		shares:         map[structured.SharedDeviceID]int{},
+		sharesAreWhole: !utilfeature.DefaultFeatureGate.Enabled(features.DRAConsumableCapacity),
 	}
 }
 
-func (a *allocated) add(claim *resourcev1.ResourceClaim) { a.count(claim, 1) }
+func (a *allocated) addClaim(claim *resourcev1.ResourceClaim) { a.countDevices(claim, 1) }
 
-func (a *allocated) remove(claim *resourcev1.ResourceClaim) { a.count(claim, -1) }
+func (a *allocated) removeClaim(claim *resourcev1.ResourceClaim) { a.countDevices(claim, -1) }
 
-// count counts the devices of the claim by times; a negative number takes them back.
-func (a *allocated) count(claim *resourcev1.ResourceClaim, by int) {
+// countDevices counts the devices of the claim by times; a negative number takes them back.
+func (a *allocated) countDevices(claim *resourcev1.ResourceClaim, by int) {
 	if claim.Status.Allocation == nil {
 		return
 	}
@@ -46,11 +46,11 @@ func (a *allocated) count(claim *resourcev1.ResourceClaim, by int) {
 			continue // admin access leaves the device to others
 		}
 		device := structured.MakeDeviceID(result.Driver, result.Pool, result.Device)
-		if result.ShareID == nil || a.whole {
-			count(a.claims, a.state.AllocatedDevices, device, by)
+		if result.ShareID == nil || a.sharesAreWhole {
+			addCount(a.claims, a.state.AllocatedDevices, device, by)
 			continue
 		}
-		count(a.shares, a.state.AllocatedSharedDeviceIDs, structured.MakeSharedDeviceID(device, result.ShareID), by)
+		addCount(a.shares, a.state.AllocatedSharedDeviceIDs, structured.MakeSharedDeviceID(device, result.ShareID), by)
 		if result.ConsumedCapacity == nil {
 			continue
 		}
@@ -63,8 +63,8 @@ func (a *allocated) count(claim *resourcev1.ResourceClaim, by int) {
 	}
 }
 
-// count adds to the count of an item, and keeps the set of items with a positive count.
-func count[T comparable](counts map[T]int, present sets.Set[T], id T, by int) {
+// addCount adds to the count of an item, and keeps the set of items with a positive count.
+func addCount[T comparable](counts map[T]int, present sets.Set[T], id T, by int) {
 	counts[id] += by
 	if counts[id] > 0 {
 		present.Insert(id)

@@ -61,19 +61,19 @@ func (c *claims) sync(next []*resourcev1.ResourceClaim) (changed bool) {
 		name := cluster.NameOf(given)
 		present[name] = true
 		if known := c.byName[name]; known == nil || known.given != given {
-			c.put(given)
+			c.putClaim(given)
 		}
 	}
 	for i := len(c.all) - 1; i >= 0; i-- {
 		if name := cluster.NameOf(c.all[i].given); !present[name] {
-			c.delete(name)
+			c.deleteClaim(name)
 		}
 	}
 	return true
 }
 
-// put adds a claim, or replaces the claim of the same name.
-func (c *claims) put(given *resourcev1.ResourceClaim) {
+// putClaim adds a claim, or replaces the claim of the same name.
+func (c *claims) putClaim(given *resourcev1.ResourceClaim) {
 	name := cluster.NameOf(given)
 	known := c.byName[name]
 	if known == nil {
@@ -81,15 +81,15 @@ func (c *claims) put(given *resourcev1.ResourceClaim) {
 		c.byName[name] = known
 		c.all = append(c.all, known)
 	} else {
-		c.allocated.remove(known.given)
+		c.allocated.removeClaim(known.given)
 	}
-	known.given, known.seen = given, ready(given)
-	c.allocated.add(given)
+	known.given, known.seen = given, withConditionsMet(given)
+	c.allocated.addClaim(given)
 }
 
-// ready returns the claim as if its drivers had met the binding conditions of its devices, unless a driver has reported a failure. Upstream
+// withConditionsMet returns the claim as if its drivers had met the binding conditions of its devices, unless a driver has reported a failure. Upstream
 // would otherwise wait for the conditions, with a timeout by the wall clock.
-func ready(claim *resourcev1.ResourceClaim) *resourcev1.ResourceClaim {
+func withConditionsMet(claim *resourcev1.ResourceClaim) *resourcev1.ResourceClaim {
 	if claim.Status.Allocation == nil {
 		return claim
 	}
@@ -121,13 +121,13 @@ func deviceStatus(claim *resourcev1.ResourceClaim, of *resourcev1.DeviceRequestA
 	return &(*devices)[len(*devices)-1]
 }
 
-// delete removes the claim of that name, if there is one.
-func (c *claims) delete(name types.NamespacedName) {
+// deleteClaim removes the claim of that name, if there is one.
+func (c *claims) deleteClaim(name types.NamespacedName) {
 	known := c.byName[name]
 	if known == nil {
 		return
 	}
-	c.allocated.remove(known.given)
+	c.allocated.removeClaim(known.given)
 	delete(c.byName, name)
 	last := c.all[len(c.all)-1]
 	c.all[known.position], last.position = last, known.position
@@ -135,7 +135,7 @@ func (c *claims) delete(name types.NamespacedName) {
 }
 
 func (c *claims) List() ([]*resourcev1.ResourceClaim, error) {
-	all := list.Each(c.all, func(known *claim) *resourcev1.ResourceClaim { return known.seen })
+	all := list.Map(c.all, func(known *claim) *resourcev1.ResourceClaim { return known.seen })
 	return all, nil
 }
 
@@ -165,7 +165,7 @@ func (c *claims) SignalClaimPendingAllocation(uid types.UID, allocated *resource
 		return nil
 	}
 	c.pending[uid] = &pending{claim: allocated, sharers: 1}
-	c.allocated.add(allocated)
+	c.allocated.addClaim(allocated)
 	return nil
 }
 
@@ -186,7 +186,7 @@ func (c *claims) MaybeRemoveClaimPendingAllocation(uid types.UID, force bool) (d
 		return false
 	}
 	delete(c.pending, uid)
-	c.allocated.remove(known.claim)
+	c.allocated.removeClaim(known.claim)
 	return true
 }
 

@@ -37,12 +37,12 @@ func NewManager() *Manager {
 // Sync replaces the devices and claims by those of the state, and reports whether they changed.
 func (m *Manager) Sync(next *cluster.State) bool {
 	changed := m.claims.sync(next.ResourceClaims)
-	if !cluster.Same(m.slices, next.ResourceSlices) || !cluster.Same(m.rules, next.DeviceTaintRules) {
+	if !cluster.SameSlice(m.slices, next.ResourceSlices) || !cluster.SameSlice(m.rules, next.DeviceTaintRules) {
 		changed = true
 		m.slices, m.rules = next.ResourceSlices, next.DeviceTaintRules
-		m.tainted = withTaints(m.slices, m.rules)
+		m.tainted = applyTaintRules(m.slices, m.rules)
 	}
-	if !cluster.Same(m.classes, next.DeviceClasses) {
+	if !cluster.SameSlice(m.classes, next.DeviceClasses) {
 		changed = true
 		m.classes = next.DeviceClasses
 		m.resources.fill(m.classes)
@@ -51,10 +51,10 @@ func (m *Manager) Sync(next *cluster.State) bool {
 }
 
 // Write stores a claim as the API server would.
-func (m *Manager) Write(claim *resourcev1.ResourceClaim) { m.claims.put(claim) }
+func (m *Manager) Write(claim *resourcev1.ResourceClaim) { m.claims.putClaim(claim) }
 
 // Delete removes a claim.
-func (m *Manager) Delete(name types.NamespacedName) { m.claims.delete(name) }
+func (m *Manager) Delete(name types.NamespacedName) { m.claims.deleteClaim(name) }
 
 // Claim returns the claim of that name, or nil.
 func (m *Manager) Claim(name types.NamespacedName) *resourcev1.ResourceClaim {
@@ -83,10 +83,10 @@ func (l *sliceLister) ListWithDeviceTaintRules() ([]*resourcev1.ResourceSlice, e
 	return l.tainted, nil
 }
 
-// withTaints returns the slices with the taints that the rules add to their devices. See applyPatches in
+// applyTaintRules returns the slices with the taints that the rules add to their devices. See applyPatches in
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/staging/src/k8s.io/dynamic-resource-allocation/resourceslice/tracker/tracker.go,
 // which needs a cluster to watch.
-func withTaints(slices []*resourcev1.ResourceSlice, rules []*resourcev1.DeviceTaintRule) []*resourcev1.ResourceSlice {
+func applyTaintRules(slices []*resourcev1.ResourceSlice, rules []*resourcev1.DeviceTaintRule) []*resourcev1.ResourceSlice {
 	if len(rules) == 0 || !utilfeature.DefaultFeatureGate.Enabled(features.DRADeviceTaintRules) {
 		return slices
 	}

@@ -28,36 +28,36 @@ func claimOn(name string, devices ...resourcev1.DeviceRequestAllocationResult) *
 	return claim
 }
 
-func device(name string) resourcev1.DeviceRequestAllocationResult {
+func deviceResult(name string) resourcev1.DeviceRequestAllocationResult {
 	return resourcev1.DeviceRequestAllocationResult{Request: "r", Driver: "gpu", Pool: "n1", Device: name}
 }
 
-func admin(name string) resourcev1.DeviceRequestAllocationResult {
-	d := device(name)
+func adminResult(name string) resourcev1.DeviceRequestAllocationResult {
+	d := deviceResult(name)
 	d.AdminAccess = new(true)
 	return d
 }
 
-func share(name, id, memory string) resourcev1.DeviceRequestAllocationResult {
-	d := device(name)
+func sharedResult(name, id, memory string) resourcev1.DeviceRequestAllocationResult {
+	d := deviceResult(name)
 	d.ShareID = new(types.UID(id))
 	d.ConsumedCapacity = map[resourcev1.QualifiedName]resource.Quantity{"memory": resource.MustParse(memory)}
 	return d
 }
 
-// taken has the devices that are allocated according to a manager.
-type taken struct {
+// takenDevices has the devices that are allocated according to a manager.
+type takenDevices struct {
 	Devices, Shares map[string]bool
 	Memory          map[string]string
 }
 
-func takenOf(t *testing.T, m *Manager) taken {
+func takenDevicesOf(t *testing.T, m *Manager) takenDevices {
 	t.Helper()
 	state, err := m.ResourceClaims().GatherAllocatedState()
 	if err != nil {
 		t.Fatal(err)
 	}
-	found := taken{Devices: map[string]bool{}, Shares: map[string]bool{}, Memory: map[string]string{}}
+	found := takenDevices{Devices: map[string]bool{}, Shares: map[string]bool{}, Memory: map[string]string{}}
 	for id := range state.AllocatedDevices {
 		found.Devices[id.String()] = true
 	}
@@ -81,28 +81,28 @@ func takenOf(t *testing.T, m *Manager) taken {
 
 // TestAllocated follows the claims of one state after another: each device is taken as long as some claim has it.
 func TestAllocated(t *testing.T) {
-	alone, both := claimOn("a", device("d0")), claimOn("b", device("d0"), device("d1"))
+	alone, both := claimOn("a", deviceResult("d0")), claimOn("b", deviceResult("d0"), deviceResult("d1"))
 	tests := []struct {
 		name   string
 		states [][]*resourcev1.ResourceClaim
-		want   taken
+		want   takenDevices
 	}{
-		{"a claim that is not allocated takes nothing", [][]*resourcev1.ResourceClaim{{claimOn("a")}}, taken{}},
-		{"whole devices", [][]*resourcev1.ResourceClaim{{alone, claimOn("c", device("d2"))}},
-			taken{Devices: map[string]bool{"gpu/n1/d0": true, "gpu/n1/d2": true}}},
+		{"a claim that is not allocated takes nothing", [][]*resourcev1.ResourceClaim{{claimOn("a")}}, takenDevices{}},
+		{"whole devices", [][]*resourcev1.ResourceClaim{{alone, claimOn("c", deviceResult("d2"))}},
+			takenDevices{Devices: map[string]bool{"gpu/n1/d0": true, "gpu/n1/d2": true}}},
 		{"a device of two claims is taken until the last is gone", [][]*resourcev1.ResourceClaim{{alone, both}, {alone}},
-			taken{Devices: map[string]bool{"gpu/n1/d0": true}}},
-		{"a claim gone takes its devices with it", [][]*resourcev1.ResourceClaim{{alone, both}, {claimOn("c")}}, taken{}},
-		{"a claim that lost its devices", [][]*resourcev1.ResourceClaim{{alone}, {claimOn("a")}}, taken{}},
-		{"a claim that got others", [][]*resourcev1.ResourceClaim{{alone}, {claimOn("a", device("d3"))}},
-			taken{Devices: map[string]bool{"gpu/n1/d3": true}}},
-		{"an administrator takes nothing from others", [][]*resourcev1.ResourceClaim{{claimOn("a", admin("d0"), device("d1"))}},
-			taken{Devices: map[string]bool{"gpu/n1/d1": true}}},
-		{"shares of a device add up", [][]*resourcev1.ResourceClaim{{claimOn("a", share("d0", "x", "10Gi")), claimOn("b", share("d0", "y", "6Gi"))}},
-			taken{Shares: map[string]bool{"gpu/n1/d0/x": true, "gpu/n1/d0/y": true}, Memory: map[string]string{"gpu/n1/d0 memory": "16Gi"}}},
-		{"and go one by one", [][]*resourcev1.ResourceClaim{{claimOn("a", share("d0", "x", "10Gi")), claimOn("b", share("d0", "y", "6Gi"))},
-			{claimOn("b", share("d0", "y", "6Gi"))}},
-			taken{Shares: map[string]bool{"gpu/n1/d0/y": true}, Memory: map[string]string{"gpu/n1/d0 memory": "6Gi"}}},
+			takenDevices{Devices: map[string]bool{"gpu/n1/d0": true}}},
+		{"a claim gone takes its devices with it", [][]*resourcev1.ResourceClaim{{alone, both}, {claimOn("c")}}, takenDevices{}},
+		{"a claim that lost its devices", [][]*resourcev1.ResourceClaim{{alone}, {claimOn("a")}}, takenDevices{}},
+		{"a claim that got others", [][]*resourcev1.ResourceClaim{{alone}, {claimOn("a", deviceResult("d3"))}},
+			takenDevices{Devices: map[string]bool{"gpu/n1/d3": true}}},
+		{"an administrator takes nothing from others", [][]*resourcev1.ResourceClaim{{claimOn("a", adminResult("d0"), deviceResult("d1"))}},
+			takenDevices{Devices: map[string]bool{"gpu/n1/d1": true}}},
+		{"shares of a device add up", [][]*resourcev1.ResourceClaim{{claimOn("a", sharedResult("d0", "x", "10Gi")), claimOn("b", sharedResult("d0", "y", "6Gi"))}},
+			takenDevices{Shares: map[string]bool{"gpu/n1/d0/x": true, "gpu/n1/d0/y": true}, Memory: map[string]string{"gpu/n1/d0 memory": "16Gi"}}},
+		{"and go one by one", [][]*resourcev1.ResourceClaim{{claimOn("a", sharedResult("d0", "x", "10Gi")), claimOn("b", sharedResult("d0", "y", "6Gi"))},
+			{claimOn("b", sharedResult("d0", "y", "6Gi"))}},
+			takenDevices{Shares: map[string]bool{"gpu/n1/d0/y": true}, Memory: map[string]string{"gpu/n1/d0 memory": "6Gi"}}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -110,7 +110,7 @@ func TestAllocated(t *testing.T) {
 			for _, claims := range tt.states {
 				m.Sync(&cluster.State{ResourceClaims: claims})
 			}
-			if diff := cmp.Diff(tt.want, takenOf(t, m), cmpopts.EquateEmpty()); diff != "" {
+			if diff := cmp.Diff(tt.want, takenDevicesOf(t, m), cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("allocated (-want +got):\n%s", diff)
 			}
 		})
@@ -122,17 +122,17 @@ func TestAllocated(t *testing.T) {
 func TestAllocatedWithoutConsumableCapacity(t *testing.T) {
 	featuregatetesting.SetFeatureGateDuringTest(t, utilfeature.DefaultFeatureGate, features.DRAConsumableCapacity, false)
 	m := NewManager()
-	a, b := claimOn("a", share("d0", "x", "10Gi")), claimOn("b", share("d0", "y", "6Gi"))
+	a, b := claimOn("a", sharedResult("d0", "x", "10Gi")), claimOn("b", sharedResult("d0", "y", "6Gi"))
 	for _, step := range []struct {
 		claims []*resourcev1.ResourceClaim
-		want   taken
+		want   takenDevices
 	}{
-		{[]*resourcev1.ResourceClaim{a, b}, taken{Devices: map[string]bool{"gpu/n1/d0": true}}},
-		{[]*resourcev1.ResourceClaim{b}, taken{Devices: map[string]bool{"gpu/n1/d0": true}}},
-		{nil, taken{}},
+		{[]*resourcev1.ResourceClaim{a, b}, takenDevices{Devices: map[string]bool{"gpu/n1/d0": true}}},
+		{[]*resourcev1.ResourceClaim{b}, takenDevices{Devices: map[string]bool{"gpu/n1/d0": true}}},
+		{nil, takenDevices{}},
 	} {
 		m.Sync(&cluster.State{ResourceClaims: step.claims})
-		if diff := cmp.Diff(step.want, takenOf(t, m), cmpopts.EquateEmpty()); diff != "" {
+		if diff := cmp.Diff(step.want, takenDevicesOf(t, m), cmpopts.EquateEmpty()); diff != "" {
 			t.Errorf("%d claims, allocated (-want +got):\n%s", len(step.claims), diff)
 		}
 	}
@@ -143,9 +143,9 @@ func TestPending(t *testing.T) {
 	m := NewManager()
 	m.Sync(&cluster.State{ResourceClaims: []*resourcev1.ResourceClaim{claimOn("a")}})
 	tracker := m.ResourceClaims()
-	held := func() bool { return takenOf(t, m).Devices["gpu/n1/d0"] }
+	held := func() bool { return takenDevicesOf(t, m).Devices["gpu/n1/d0"] }
 	for range 2 {
-		if err := tracker.SignalClaimPendingAllocation("a", claimOn("a", device("d0"))); err != nil {
+		if err := tracker.SignalClaimPendingAllocation("a", claimOn("a", deviceResult("d0"))); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -155,7 +155,7 @@ func TestPending(t *testing.T) {
 	if tracker.MaybeRemoveClaimPendingAllocation("a", false) || !held() {
 		t.Error("the first of two pods must leave the device to the second")
 	}
-	m.Write(claimOn("a", device("d0")))
+	m.Write(claimOn("a", deviceResult("d0")))
 	if !tracker.MaybeRemoveClaimPendingAllocation("a", false) || tracker.GetPendingAllocation("a") != nil {
 		t.Error("the second pod ends it")
 	}
@@ -166,11 +166,11 @@ func TestPending(t *testing.T) {
 		t.Error("nothing is left to end")
 	}
 
-	if err := tracker.SignalClaimPendingAllocation("b", claimOn("b", device("d1"))); err != nil {
+	if err := tracker.SignalClaimPendingAllocation("b", claimOn("b", deviceResult("d1"))); err != nil {
 		t.Fatal(err)
 	}
 	m.Sync(&cluster.State{})
-	if got := takenOf(t, m); len(got.Devices) > 0 {
+	if got := takenDevicesOf(t, m); len(got.Devices) > 0 {
 		t.Errorf("the next state begins without what the last cycle left pending: %v", got.Devices)
 	}
 }
@@ -235,9 +235,9 @@ func TestClaims(t *testing.T) {
 // TestReady checks that drivers meet binding conditions at once, but that conditions which a driver has set stay. The original claim does
 // not change.
 func TestReady(t *testing.T) {
-	waits := device("d0")
+	waits := deviceResult("d0")
 	waits.BindingConditions = []string{"Attached"}
-	given := claimOn("a", waits, device("d1"))
+	given := claimOn("a", waits, deviceResult("d1"))
 	m := NewManager()
 	m.Sync(&cluster.State{ResourceClaims: []*resourcev1.ResourceClaim{given}})
 	seen, err := m.ResourceClaims().Get("default", "a")

@@ -46,7 +46,7 @@ type Offer struct {
 // a pod can be allocated. See
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/staging/src/k8s.io/dynamic-resource-allocation/structured/internal/incubating/allocator_incubating.go.
 type Offers struct {
-	pools     []offeredPool
+	pools     []devicePool
 	allocated allocated
 	holders   map[structured.DeviceID][]types.NamespacedName
 	compiled  map[string]cel.CompilationResult
@@ -54,10 +54,10 @@ type Offers struct {
 
 // NewOffers returns the offers of the state's devices.
 func NewOffers(s *cluster.State) *Offers {
-	o := &Offers{pools: poolsOf(withTaints(s.ResourceSlices, s.DeviceTaintRules)), allocated: newAllocated(),
+	o := &Offers{pools: newestPools(applyTaintRules(s.ResourceSlices, s.DeviceTaintRules)), allocated: newAllocated(),
 		holders: map[structured.DeviceID][]types.NamespacedName{}, compiled: map[string]cel.CompilationResult{}}
 	for _, claim := range s.ResourceClaims {
-		o.allocated.add(claim)
+		o.allocated.addClaim(claim)
 		if claim.Status.Allocation == nil {
 			continue
 		}
@@ -71,19 +71,19 @@ func NewOffers(s *cluster.State) *Offers {
 	return o
 }
 
-// offeredPool is a pool: its slices of the newest generation.
-type offeredPool struct {
+// devicePool is a pool: its slices of the newest generation.
+type devicePool struct {
 	driver, name string
 	slices       []*resourcev1.ResourceSlice
 }
 
-// poolsOf groups slices by driver and pool, and keeps those of each pool's newest generation.
-func poolsOf(all []*resourcev1.ResourceSlice) []offeredPool {
+// newestPools groups slices by driver and pool, and keeps those of each pool's newest generation.
+func newestPools(all []*resourcev1.ResourceSlice) []devicePool {
 	type key struct{ driver, name string }
-	var pools []offeredPool
-	for _, of := range list.Group(all, func(s *resourcev1.ResourceSlice) key { return key{s.Spec.Driver, s.Spec.Pool.Name} }) {
+	var pools []devicePool
+	for _, of := range list.GroupBy(all, func(s *resourcev1.ResourceSlice) key { return key{s.Spec.Driver, s.Spec.Pool.Name} }) {
 		newest := slices.MaxFunc(of, func(a, b *resourcev1.ResourceSlice) int { return int(a.Spec.Pool.Generation - b.Spec.Pool.Generation) }).Spec.Pool.Generation
-		pools = append(pools, offeredPool{of[0].Spec.Driver, of[0].Spec.Pool.Name,
+		pools = append(pools, devicePool{of[0].Spec.Driver, of[0].Spec.Pool.Name,
 			list.Where(of, func(s *resourcev1.ResourceSlice) bool { return s.Spec.Pool.Generation == newest })})
 	}
 	return pools
@@ -96,7 +96,7 @@ func (o *Offers) On(ctx context.Context, node *v1.Node, want Want) Offer {
 		var here []*resourcev1.Device
 		for _, slice := range pool.slices {
 			for i := range slice.Spec.Devices {
-				if device := &slice.Spec.Devices[i]; reaches(slice, device, node) {
+				if device := &slice.Spec.Devices[i]; canReach(slice, device, node) {
 					here = append(here, device)
 				}
 			}
@@ -107,15 +107,15 @@ func (o *Offers) On(ctx context.Context, node *v1.Node, want Want) Offer {
 			offer.Incomplete = append(offer.Incomplete, pool.driver+"/"+pool.name)
 		default:
 			for _, device := range here {
-				o.count(ctx, &offer, pool, device, want)
+				o.countDevice(ctx, &offer, pool, device, want)
 			}
 		}
 	}
 	return offer
 }
 
-// count counts one reachable device in the offer.
-func (o *Offers) count(ctx context.Context, offer *Offer, pool offeredPool, device *resourcev1.Device, want Want) {
+// countDevice counts one reachable device in the offer.
+func (o *Offers) countDevice(ctx context.Context, offer *Offer, pool devicePool, device *resourcev1.Device, want Want) {
 	offer.Reachable++
 	if !o.matches(ctx, pool.driver, device, want.Class) {
 		return
@@ -129,7 +129,7 @@ func (o *Offers) count(ctx context.Context, offer *Offer, pool offeredPool, devi
 		offer.Tainted++
 		return
 	}
-	taken, holders := o.taken(pool, device, want)
+	taken, holders := o.isTaken(pool, device, want)
 	if !taken {
 		offer.Free++
 		return
@@ -142,8 +142,8 @@ func (o *Offers) count(ctx context.Context, offer *Offer, pool offeredPool, devi
 	}
 }
 
-// reaches reports whether pods on the node can get the device.
-func reaches(slice *resourcev1.ResourceSlice, device *resourcev1.Device, node *v1.Node) bool {
+// canReach reports whether pods on the node can get the device.
+func canReach(slice *resourcev1.ResourceSlice, device *resourcev1.Device, node *v1.Node) bool {
 	name, all, selector := slice.Spec.NodeName, slice.Spec.AllNodes, slice.Spec.NodeSelector
 	if ptr.Deref(slice.Spec.PerDeviceNodeSelection, false) {
 		name, all, selector = device.NodeName, device.AllNodes, device.NodeSelector
@@ -189,14 +189,14 @@ func repels(device *resourcev1.Device, tolerations []resourcev1.DeviceToleration
 	})
 }
 
-// taken reports whether the request cannot get the device, although it matches. The holders are the claims that have the device, the
+// isTaken reports whether the request cannot get the device, although it matches. The holders are the claims that have the device, the
 // capacity of a shared device, or the counters that the device would consume.
-func (o *Offers) taken(pool offeredPool, device *resourcev1.Device, want Want) (taken bool, holders []types.NamespacedName) {
+func (o *Offers) isTaken(pool devicePool, device *resourcev1.Device, want Want) (taken bool, holders []types.NamespacedName) {
 	id := structured.MakeDeviceID(pool.driver, pool.name, device.Name)
 	switch {
 	case want.AdminAccess:
 		return false, nil
-	case ptr.Deref(device.AllowMultipleAllocations, false) && !o.allocated.whole:
+	case ptr.Deref(device.AllowMultipleAllocations, false) && !o.allocated.sharesAreWhole:
 		if consumed := o.allocated.state.AggregatedCapacity[id]; want.Capacity != nil {
 			for name, asked := range want.Capacity.Requests {
 				left := device.Capacity[name].Value.DeepCopy()
@@ -217,10 +217,10 @@ func (o *Offers) taken(pool offeredPool, device *resourcev1.Device, want Want) (
 
 // countersHeld reports whether too little is left of a counter that the device would consume, and which claims have devices that consume
 // the counter; see checkAvailableCounters of upstream's allocator.
-func (o *Offers) countersHeld(pool offeredPool, device *resourcev1.Device) (held bool, holders []types.NamespacedName) {
+func (o *Offers) countersHeld(pool devicePool, device *resourcev1.Device) (held bool, holders []types.NamespacedName) {
 	for _, consumes := range device.ConsumesCounters {
 		for _, name := range slices.Sorted(maps.Keys(consumes.Counters)) {
-			left, found := counterOf(pool, consumes.CounterSet, name)
+			left, found := findCounter(pool, consumes.CounterSet, name)
 			if !found {
 				continue
 			}
@@ -249,8 +249,8 @@ func (o *Offers) countersHeld(pool offeredPool, device *resourcev1.Device) (held
 	return false, nil
 }
 
-// counterOf returns a copy of a counter of the pool.
-func counterOf(pool offeredPool, set, name string) (resourcev1.Counter, bool) {
+// findCounter returns a copy of a counter of the pool.
+func findCounter(pool devicePool, set, name string) (resourcev1.Counter, bool) {
 	for _, slice := range pool.slices {
 		for _, counters := range slice.Spec.SharedCounters {
 			if counter, found := counters.Counters[name]; found && counters.Name == set {

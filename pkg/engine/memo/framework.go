@@ -23,7 +23,7 @@ var nodeLocal = sets.New(
 	names.NodePorts,                       // the ports used on the node; host ports
 	names.NodeResourcesFit,                // allocatable, requested and number of pods; requests, the profile's arguments
 	names.NodeResourcesBalancedAllocation, // likewise
-	names.ImageLocality,                   // the images on the node, on how many nodes each image is, the number of nodes (see [Memo.arrange] and [Memo.NodeUpdated]); images
+	names.ImageLocality,                   // the images on the node, on how many nodes each image is, the number of nodes (see [Memo.numberNodes] and [Memo.NodeUpdated]); images
 )
 
 // Framework is a scheduler profile that asks plugins only what they have not answered before.
@@ -32,53 +32,53 @@ type Framework struct {
 	// Kept and Plain count scheduling cycles: Kept with the cache, Plain without.
 	Kept, Plain int
 
-	memo       *Memo
-	reserves   func(node string) uint32
-	filters    []filter
-	scores     []score
-	leading    int // number of node-local filters before the first other one
-	locals     int // number of node-local scores
-	rejections rejections
+	memo          *Memo
+	reserves      func(node string) uint32
+	filters       []enabledFilter
+	scores        []enabledScore
+	leadingLocals int // number of node-local filters before the first other one
+	localScores   int // number of node-local scores
+	rejections    rejections
 
 	// The fields below are about the current pod.
-	answers  *answers // nil: nothing is cached for this pod, ask everything
-	asked    []int    // the filters that are asked about every node
-	rules    rules
-	next     int     // the slot of the node that upstream probably examines next
-	plugins  []score // whose scores are asked for
-	list     []fwk.NodeScore
-	raw, all []fwk.PluginScore // by node and plugin; the plugins' names in them are those of named
-	named    []string
-	nodes    []fwk.NodePluginScores
+	answers      *answers // nil: nothing is cached for this pod, ask everything
+	askedFilters []int    // the filters that are asked about every node
+	nonlocal     nonlocalReads
+	nextSlot     int            // the slot of the node that upstream probably examines next
+	plugins      []enabledScore // whose scores are asked for
+	list         []fwk.NodeScore
+	raw, all     []fwk.PluginScore // by node and plugin; the plugins' names in them are those of named
+	named        []string
+	nodes        []fwk.NodePluginScores
 }
 
-type filter struct {
+type enabledFilter struct {
 	fwk.FilterPlugin
 	name  string
 	local bool
 }
 
-type score struct {
+type enabledScore struct {
 	fwk.ScorePlugin
-	name   string
-	weight int64
-	local  int  // the index among the node-local scores; -1: not node-local
-	skips  bool // whether the score is node-local only while its filter is skipped
+	name           string
+	weight         int64
+	localIndex     int  // the index among the node-local scores; -1: not node-local
+	localIfSkipped bool // whether the score is node-local only while its filter is skipped
 }
 
-// answers are what the node-local plugins have said about each node, by slot. They hold for all pods of the templates that share a [base].
+// answers are what the node-local plugins have said about each node, by slot. They hold for all pods of the templates that share a [templateBase].
 type answers struct {
 	verdicts []verdict
 	scores   []int16   // the scores of all node-local plugins for the first node, then for the next
 	emptied  []verdict // of the nodes without the pods that the templates may preempt; nil: nothing is known
 }
 
-// verdict is what the node-local filters say about one node for the templates of one [base]. There is one for each such pair, so it is
+// verdict is what the node-local filters say about one node for the templates of one [templateBase]. There is one for each such pair, so it is
 // small (8 bytes), and it has no pointer, so that the garbage collector skips the slice.
 type verdict struct {
 	generation uint32 // the lower half of the node's generation when the filters were asked; 0: never
 	rejection  uint16 // the number of the status in Framework.rejections; 0: no filter rejected the node
-	rejected   uint8  // the index of the filter that rejected the node; the number of filters if no filter did
+	rejectedBy uint8  // the index of the filter that rejected the node; the number of filters if no filter did
 	scored     bool   // whether answers.scores has the scores of the node
 }
 
@@ -89,20 +89,20 @@ func (m *Memo) Framework(profile framework.Framework, reserves func(node string)
 	plugins := profile.ListPlugins()
 	for _, enabled := range plugins.Filter.Enabled {
 		plugin := m.plugins[profile][enabled.Name].(fwk.FilterPlugin)
-		f.filters = append(f.filters, filter{plugin, enabled.Name, nodeLocal.Has(enabled.Name)})
-		if f.leading == len(f.filters)-1 && nodeLocal.Has(enabled.Name) {
-			f.leading++
+		f.filters = append(f.filters, enabledFilter{plugin, enabled.Name, nodeLocal.Has(enabled.Name)})
+		if f.leadingLocals == len(f.filters)-1 && nodeLocal.Has(enabled.Name) {
+			f.leadingLocals++
 		}
 	}
 	f.rejections = newRejections(len(f.filters))
 	for _, enabled := range plugins.Score.Enabled {
 		plugin := m.plugins[profile][enabled.Name].(fwk.ScorePlugin)
-		s := score{ScorePlugin: plugin, name: enabled.Name, weight: int64(enabled.Weight), local: -1}
+		s := enabledScore{ScorePlugin: plugin, name: enabled.Name, weight: int64(enabled.Weight), localIndex: -1}
 		// Both skip their filter for pods without claims, and then give every node the score 0.
-		s.skips = enabled.Name == names.VolumeBinding || enabled.Name == names.DynamicResources
-		if nodeLocal.Has(enabled.Name) || s.skips {
-			s.local = f.locals
-			f.locals++
+		s.localIfSkipped = enabled.Name == names.VolumeBinding || enabled.Name == names.DynamicResources
+		if nodeLocal.Has(enabled.Name) || s.localIfSkipped {
+			s.localIndex = f.localScores
+			f.localScores++
 		}
 		f.scores = append(f.scores, s)
 	}
@@ -112,9 +112,9 @@ func (m *Memo) Framework(profile framework.Framework, reserves func(node string)
 // RunPreFilterPlugins finds the pod's template. If PreFilter restricts the nodes, nothing is cached: it may name other nodes for the next
 // pod.
 func (f *Framework) RunPreFilterPlugins(ctx context.Context, state fwk.CycleState, pod *v1.Pod) (*fwk.PreFilterResult, *fwk.Status, sets.Set[string]) {
-	f.memo.begin(pod)
+	f.memo.beginCycle(pod)
 	result, status, plugins := f.Framework.RunPreFilterPlugins(ctx, state, pod)
-	f.answers, f.asked, f.rules.read = nil, f.asked[:0], false
+	f.answers, f.askedFilters, f.nonlocal.current = nil, f.askedFilters[:0], false
 	if f.memo.template == nil || !result.AllNodes() {
 		f.Plain++
 		return result, status, plugins
@@ -123,17 +123,17 @@ func (f *Framework) RunPreFilterPlugins(ctx context.Context, state fwk.CycleStat
 	f.answers = f.memo.template.base.answersFor(f)
 	for i, filter := range f.filters {
 		if !filter.local && !state.GetSkipFilterPlugins().Has(filter.name) {
-			f.asked = append(f.asked, i)
+			f.askedFilters = append(f.askedFilters, i)
 		}
 	}
 	return result, status, plugins
 }
 
-func (a *base) answersFor(f *Framework) *answers {
+func (a *templateBase) answersFor(f *Framework) *answers {
 	known := a.answers[f]
 	if known == nil {
 		nodes := len(f.memo.infos)
-		known = &answers{verdicts: make([]verdict, nodes), scores: make([]int16, nodes*f.locals)}
+		known = &answers{verdicts: make([]verdict, nodes), scores: make([]int16, nodes*f.localScores)}
 		a.answers[f] = known
 	}
 	return known
@@ -142,12 +142,12 @@ func (a *base) answersFor(f *Framework) *answers {
 // RunFilterPluginsWithNominatedPods asks the node-local filters only if the node has changed since their last answer.
 func (f *Framework) RunFilterPluginsWithNominatedPods(ctx context.Context, state fwk.CycleState, pod *v1.Pod, node fwk.NodeInfo) *fwk.Status {
 	// Upstream examines nodes in the order of their slots and starts at any of them.
-	slot := f.memo.slotOf(node, f.next)
-	if f.next = slot + 1; f.next == len(f.memo.infos) {
-		f.next = 0
+	slot := f.memo.slotOf(node, f.nextSlot)
+	if f.nextSlot = slot + 1; f.nextSlot == len(f.memo.infos) {
+		f.nextSlot = 0
 	}
-	f.memo.asked = slot
-	if f.answers == nil || f.reserved(slot) {
+	f.memo.askedSlot = slot
+	if f.answers == nil || f.isReserved(slot) {
 		status := f.Framework.RunFilterPluginsWithNominatedPods(ctx, state, pod, node)
 		if status.IsSuccess() {
 			f.memo.feasible = append(f.memo.feasible, slot)
@@ -156,7 +156,7 @@ func (f *Framework) RunFilterPluginsWithNominatedPods(ctx context.Context, state
 	}
 	v := &f.answers.verdicts[slot]
 	if generation := uint32(f.memo.generations[slot]); v.generation != generation {
-		*v = verdict{rejected: uint8(len(f.filters))}
+		*v = verdict{rejectedBy: uint8(len(f.filters))}
 		for i, filter := range f.filters {
 			if !filter.local || state.GetSkipFilterPlugins().Has(filter.name) {
 				continue
@@ -167,17 +167,17 @@ func (f *Framework) RunFilterPluginsWithNominatedPods(ctx context.Context, state
 				}
 				status.SetPlugin(filter.name)
 				var kept bool
-				if v.rejection, kept = f.rejections.place(i, status); !kept {
+				if v.rejection, kept = f.rejections.intern(i, status); !kept {
 					return f.Framework.RunFilterPluginsWithNominatedPods(ctx, state, pod, node)
 				}
-				v.rejected = uint8(i)
+				v.rejectedBy = uint8(i)
 				break
 			}
 		}
 		v.generation = generation
 	}
-	for _, i := range f.asked {
-		if i > int(v.rejected) {
+	for _, i := range f.askedFilters {
+		if i > int(v.rejectedBy) {
 			break
 		}
 		if status := f.filters[i].Filter(ctx, state, pod, node); !status.IsSuccess() {
@@ -191,11 +191,11 @@ func (f *Framework) RunFilterPluginsWithNominatedPods(ctx context.Context, state
 	if v.rejection == 0 {
 		f.memo.feasible = append(f.memo.feasible, slot)
 	}
-	return f.rejections.all[v.rejection]
+	return f.rejections.statuses[v.rejection]
 }
 
-// reserved reports whether a Pending pod has the node at the slot nominated, so that filters see the pod there.
-func (f *Framework) reserved(slot int) bool { return f.reserves(f.memo.names[slot]) != 0 }
+// isReserved reports whether a Pending pod has the node at the slot nominated, so that filters see the pod there.
+func (f *Framework) isReserved(slot int) bool { return f.reserves(f.memo.names[slot]) != 0 }
 
 // RunScorePlugins asks the node-local plugins only about nodes that have changed. It returns what upstream's function returns, in memory
 // that the next call uses again.
@@ -208,15 +208,15 @@ func (f *Framework) RunScorePlugins(ctx context.Context, state fwk.CycleState, p
 		if state.GetSkipScorePlugins().Has(plugin.name) {
 			continue
 		}
-		if plugin.skips && !state.GetSkipFilterPlugins().Has(plugin.name) {
-			plugin.local = -1
+		if plugin.localIfSkipped && !state.GetSkipFilterPlugins().Has(plugin.name) {
+			plugin.localIndex = -1
 		}
 		plugins = append(plugins, plugin)
 	}
 	f.plugins = plugins
-	raw, all, scored := f.memory(len(nodes), plugins)
+	raw, all, scored := f.scoreBuffers(len(nodes), plugins)
 	slots := f.memo.slotsOf(nodes)
-	if !f.ask(ctx, state, pod, nodes, slots, plugins, raw) {
+	if !f.fillRawScores(ctx, state, pod, nodes, slots, plugins, raw) {
 		return f.Framework.RunScorePlugins(ctx, state, pod, nodes)
 	}
 	width := len(plugins)
@@ -257,18 +257,18 @@ func (f *Framework) RunScorePlugins(ctx context.Context, state fwk.CycleState, p
 	return scored, nil
 }
 
-// ask fills in the raw scores of all nodes. It reports false if a plugin failed.
-func (f *Framework) ask(ctx context.Context, state fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo, slots []int, plugins []score, raw []fwk.PluginScore) bool {
+// fillRawScores fills in the raw scores of all nodes. It reports false if a plugin failed.
+func (f *Framework) fillRawScores(ctx context.Context, state fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo, slots []int, plugins []enabledScore, raw []fwk.PluginScore) bool {
 	for i, node := range nodes {
 		slot := slots[i]
-		v, kept := &f.answers.verdicts[slot], f.answers.scores[slot*f.locals:(slot+1)*f.locals]
-		f.memo.asked = slot
+		v, kept := &f.answers.verdicts[slot], f.answers.scores[slot*f.localScores:(slot+1)*f.localScores]
+		f.memo.askedSlot = slot
 		known := v.generation == uint32(f.memo.generations[slot])
 		fits := true // whether all scores fit into 16 bits
 		for p, plugin := range plugins {
 			score := &raw[i*len(plugins)+p]
-			if plugin.local >= 0 && known && v.scored {
-				score.Score = int64(kept[plugin.local])
+			if plugin.localIndex >= 0 && known && v.scored {
+				score.Score = int64(kept[plugin.localIndex])
 				continue
 			}
 			points, status := plugin.Score(ctx, state, pod, node)
@@ -276,8 +276,8 @@ func (f *Framework) ask(ctx context.Context, state fwk.CycleState, pod *v1.Pod, 
 				return false
 			}
 			score.Score = points
-			if plugin.local >= 0 {
-				kept[plugin.local] = int16(points)
+			if plugin.localIndex >= 0 {
+				kept[plugin.localIndex] = int16(points)
 				fits = fits && int64(int16(points)) == points
 			}
 		}
@@ -286,14 +286,14 @@ func (f *Framework) ask(ctx context.Context, state fwk.CycleState, pod *v1.Pod, 
 	return true
 }
 
-// memory returns slices for the scores of so many nodes, and allocates them only if the last ones are too short.
-func (f *Framework) memory(nodes int, plugins []score) (raw, all []fwk.PluginScore, scored []fwk.NodePluginScores) {
+// scoreBuffers returns slices for the scores of so many nodes, and allocates them only if the last ones are too short.
+func (f *Framework) scoreBuffers(nodes int, plugins []enabledScore) (raw, all []fwk.PluginScore, scored []fwk.NodePluginScores) {
 	width := len(plugins)
 	fits := len(f.raw) >= nodes*width
 	if !fits {
 		f.raw, f.all = make([]fwk.PluginScore, nodes*width), make([]fwk.PluginScore, nodes*width)
 	}
-	if width > 0 && (!fits || !slices.EqualFunc(f.named, plugins, func(name string, plugin score) bool { return name == plugin.name })) {
+	if width > 0 && (!fits || !slices.EqualFunc(f.named, plugins, func(name string, plugin enabledScore) bool { return name == plugin.name })) {
 		f.named = f.named[:0]
 		for _, plugin := range plugins {
 			f.named = append(f.named, plugin.name)

@@ -24,13 +24,13 @@ type Memo struct {
 	// Aside, if set, reports whether the cache is bypassed for a pod: its plugins are asked everything.
 	Aside func(*v1.Pod) bool
 
-	informers informers.SharedInformerFactory
-	services  []*v1.Service
-	selecting func(*v1.Pod) []*v1.Service // finds the services that select a pod; nil: to be built, since the services changed
-	nodes     fwk.NodeInfoLister
-	pods      *pods
-	plugins   map[fwk.Handle]map[string]fwk.Plugin // by profile and name
-	resources fwk.DeviceClassResolver              // which resources are devices
+	informers      informers.SharedInformerFactory
+	services       []*v1.Service
+	selectServices func(*v1.Pod) []*v1.Service // finds the services that select a pod; nil: to be built, since the services changed
+	nodes          fwk.NodeInfoLister
+	pods           *podIndex
+	plugins        map[fwk.Handle]map[string]fwk.Plugin // by profile and name
+	resources      fwk.DeviceClassResolver              // which resources are devices
 
 	// The nodes in the snapshot's order. The index of a node in this order is its slot. These are plain slices, because following pointers
 	// to thousands of nodes takes longer than the lookups themselves.
@@ -38,31 +38,31 @@ type Memo struct {
 	names       []string
 	generations []int64
 	slots       map[string]int
-	empty       []fwk.NodeInfo      // by slot: the node without its pods
+	emptyNodes  []fwk.NodeInfo      // by slot: the node without its pods
 	domains     map[string]*domains // by topology key
 	changed     []string            // nodes whose generation has changed
 
-	layout int // counts the times that nodes came, went, or changed their labels or images
-	taints int // counts the times that nodes changed their taints
-	spaces int // counts the times that namespaces changed
-	owners int // counts the times that Services or the owners of pods changed
+	layoutVersion    int // counts the times that nodes came, went, or changed their labels or images
+	taintVersion     int // counts the times that nodes changed their taints
+	namespaceVersion int // counts the times that namespaces changed
+	ownerVersion     int // counts the times that Services or the owners of pods changed
 
-	versions int64 // the newest version of the counts of rules between pods; see [Memo.nextVersion]
+	lastCountVersion int64 // the newest version of the counts of rules between pods; see [Memo.nextCountVersion]
 
-	templates templates
-	readings  readings
-	current   *v1.Pod   // the pod of this cycle
-	template  *template // the template of that pod; nil if the pod shares its answers with no other pod
-	looks     looks     // of that pod
-	feasible  []int     // the slots of the nodes that passed the filters, in the order in which they were examined
-	asked     int       // the slot of the node about which a plugin is asked
-	buffer    []int
+	templates  templates
+	readings   specReadings
+	current    *v1.Pod   // the pod of this cycle
+	template   *template // the template of that pod; nil if the pod shares its answers with no other pod
+	traits     podTraits // of that pod
+	feasible   []int     // the slots of the nodes that passed the filters, in the order in which they were examined
+	askedSlot  int       // the slot of the node about which a plugin is asked
+	slotBuffer []int
 }
 
 // New returns a memo for one scheduler. The scheduler reads nodes from the snapshot, device classes from the resolver, and everything else
 // from the listers of the informers.
 func New(snapshot fwk.SharedLister, factory informers.SharedInformerFactory, resources fwk.DeviceClassResolver) *Memo {
-	m := &Memo{nodes: snapshot.NodeInfos(), pods: newPods(), plugins: map[fwk.Handle]map[string]fwk.Plugin{}, resources: resources}
+	m := &Memo{nodes: snapshot.NodeInfos(), pods: newPodIndex(), plugins: map[fwk.Handle]map[string]fwk.Plugin{}, resources: resources}
 	m.informers = servicesFactory{factory, m}
 	return m
 }
@@ -74,10 +74,10 @@ func (m *Memo) Registry(registry frameworkruntime.Registry) frameworkruntime.Reg
 	wrapped := maps.Clone(registry)
 	for name, factory := range registry {
 		wrapped[name] = func(ctx context.Context, args runtime.Object, profile fwk.Handle) (fwk.Plugin, error) {
-			seen := &lens{SharedLister: profile.SnapshotSharedLister()}
+			seen := &narrowedSnapshot{SharedLister: profile.SnapshotSharedLister()}
 			given := profile
 			if name == names.InterPodAffinity || name == names.PodTopologySpread {
-				given = handle{profile, seen, m.informers}
+				given = pluginHandle{profile, seen, m.informers}
 			}
 			plugin, err := factory(ctx, args, given)
 			if err != nil {
@@ -85,15 +85,15 @@ func (m *Memo) Registry(registry frameworkruntime.Registry) frameworkruntime.Reg
 			}
 			switch real := plugin.(type) {
 			case *interpodaffinity.InterPodAffinity:
-				plugin = &affinity{InterPodAffinity: real, memo: m, args: args.(*schedulerapi.InterPodAffinityArgs), lens: seen}
+				plugin = &affinityPlugin{InterPodAffinity: real, memo: m, args: args.(*schedulerapi.InterPodAffinityArgs), snapshot: seen}
 			case *podtopologyspread.PodTopologySpread:
-				plugin = &spread{PodTopologySpread: real, memo: m, lens: seen}
+				plugin = &spreadPlugin{PodTopologySpread: real, memo: m, snapshot: seen}
 			case *nodevolumelimits.CSILimits:
 				plugin = newVolumeLimits(real, profile)
 			case *noderesources.Fit:
-				plugin = &fit{real, m}
+				plugin = &fitPlugin{real, m}
 			case *noderesources.BalancedAllocation:
-				plugin = &balanced{real, m}
+				plugin = &balancedPlugin{real, m}
 			}
 			if m.plugins[profile] == nil {
 				m.plugins[profile] = map[string]fwk.Plugin{}
@@ -107,20 +107,20 @@ func (m *Memo) Registry(registry frameworkruntime.Registry) frameworkruntime.Reg
 
 // PodAdded reports that the scheduler's cache got the pod.
 func (m *Memo) PodAdded(pod *v1.Pod) {
-	m.pods.add(pod)
+	m.pods.addPod(pod)
 	m.changed = append(m.changed, pod.Spec.NodeName)
 }
 
-// Forget drops the label keys that no selector reads any more, if they are many. The caller reports pods with a nominated node after this
+// DropUnusedKeys drops the label keys that no selector reads any more, if they are many. The caller reports pods with a nominated node after this
 // call.
-func (m *Memo) Forget(services []*v1.Service) { m.pods.forget(services) }
+func (m *Memo) DropUnusedKeys(services []*v1.Service) { m.pods.dropUnusedKeys(services) }
 
 // PodNominated reports that a Pending pod has a node reserved for it. Filters see the pod on that node, with its rules about other pods.
-func (m *Memo) PodNominated(pod *v1.Pod) { m.pods.affinityOf(pod) }
+func (m *Memo) PodNominated(pod *v1.Pod) { m.pods.encodeAffinity(pod) }
 
 // PodRemoved reports that the scheduler's cache no longer has the pod.
 func (m *Memo) PodRemoved(pod *v1.Pod) {
-	m.pods.remove(pod)
+	m.pods.removePod(pod)
 	m.changed = append(m.changed, pod.Spec.NodeName)
 }
 
@@ -131,37 +131,37 @@ func (m *Memo) NodeUpdated(before, after *v1.Node) {
 	case !maps.Equal(before.Labels, after.Labels) || !equality.Semantic.DeepEqual(before.Status.Images, after.Status.Images):
 		m.infos = nil
 	case !equality.Semantic.DeepEqual(before.Spec.Taints, after.Spec.Taints):
-		m.taints++
+		m.taintVersion++
 	}
 }
 
 // NamespacesChanged reports that namespaces, or their labels, have changed.
 func (m *Memo) NamespacesChanged() {
 	m.infos = nil
-	m.spaces++
+	m.namespaceVersion++
 }
 
 // OwnersChanged reports that Services, ReplicaSets or StatefulSets changed: their selectors decide which pods the default constraints
 // spread.
 func (m *Memo) OwnersChanged(services []*v1.Service) {
-	m.owners++
-	m.services, m.selecting = services, nil
-	m.pods.readServices(services)
+	m.ownerVersion++
+	m.services, m.selectServices = services, nil
+	m.pods.trackServices(services)
 }
 
-// begin starts the scheduling cycle of a pod.
-func (m *Memo) begin(pod *v1.Pod) {
-	m.arrange()
+// beginCycle starts the scheduling cycle of a pod.
+func (m *Memo) beginCycle(pod *v1.Pod) {
+	m.numberNodes()
 	for _, constraint := range pod.Spec.TopologySpreadConstraints {
 		for _, key := range constraint.MatchLabelKeys {
-			m.pods.readsKey(key)
+			m.pods.trackKey(key)
 		}
 	}
 	era := m.pods.era
-	m.looks = m.pods.looksOf(pod)
-	m.pods.settle()
+	m.traits = m.pods.traitsOf(pod)
+	m.pods.refreshClasses()
 	if m.pods.era != era {
-		m.looks = m.pods.looksOf(pod)
+		m.traits = m.pods.traitsOf(pod)
 	}
 	m.current, m.template, m.feasible = pod, m.templateOf(pod), m.feasible[:0]
 	if m.Aside != nil && m.Aside(pod) {
@@ -169,14 +169,14 @@ func (m *Memo) begin(pod *v1.Pod) {
 	}
 }
 
-// Alike identifies the class of pods that no rule between pods distinguishes. It is valid until nodes or namespaces change.
-type Alike struct {
-	looks       looks
-	era, layout int
+// ClassKey identifies the class of pods that no rule between pods distinguishes. It is valid until nodes or namespaces change.
+type ClassKey struct {
+	looks              podTraits
+	era, layoutVersion int
 }
 
-// Alike returns the class of the current pod.
-func (m *Memo) Alike() Alike { return Alike{m.looks, m.pods.era, m.layout} }
+// CurrentClass returns the class of the current pod.
+func (m *Memo) CurrentClass() ClassKey { return ClassKey{m.traits, m.pods.era, m.layoutVersion} }
 
 // Generation returns a number that grows with each change of the node at the slot, or of the node's pods.
 func (m *Memo) Generation(slot int) int64 { return m.generations[slot] }
@@ -184,8 +184,8 @@ func (m *Memo) Generation(slot int) int64 { return m.generations[slot] }
 // Slot returns the node's index in the snapshot's list.
 func (m *Memo) Slot(node string) int { return m.slots[node] }
 
-// arrange numbers the nodes, if the snapshot has made a new list. It makes one when nodes come or go, and only then.
-func (m *Memo) arrange() {
+// numberNodes numbers the nodes, if the snapshot has made a new list. It makes one when nodes come or go, and only then.
+func (m *Memo) numberNodes() {
 	infos, err := m.nodes.List()
 	if err != nil || len(infos) > 0 && len(infos) == len(m.infos) && &infos[0] == &m.infos[0] {
 		for _, name := range m.changed {
@@ -202,24 +202,24 @@ func (m *Memo) arrange() {
 		name := info.Node().Name
 		m.names[slot], m.generations[slot], m.slots[name] = name, info.GetGeneration(), slot
 	}
-	m.domains, m.empty = map[string]*domains{}, make([]fwk.NodeInfo, len(infos))
+	m.domains, m.emptyNodes = map[string]*domains{}, make([]fwk.NodeInfo, len(infos))
 	for slot, info := range infos {
-		m.empty[slot] = empty{info}
+		m.emptyNodes[slot] = emptyNode{info}
 	}
-	m.layout++
-	m.asked, m.templates = 0, templates{}
+	m.layoutVersion++
+	m.askedSlot, m.templates = 0, templates{}
 }
 
 // domains are the values of a topology key, numbered from 0.
 type domains struct {
-	values []string // by number; nodes without the key have the number of the value ""
-	first  []int    // by number: the slot of the first node
-	number []int    // by slot
-	absent []bool   // by slot: whether the node lacks the key
+	values     []string // by number; nodes without the key have the number of the value ""
+	firstSlots []int    // by number: the slot of the first node
+	number     []int    // by slot
+	absent     []bool   // by slot: whether the node lacks the key
 }
 
-// places returns how many different places nodes can have: two for each domain, since the node may have the key or lack it.
-func (d *domains) places() int { return 2 * len(d.values) }
+// placeCount returns how many different places nodes can have: two for each domain, since the node may have the key or lack it.
+func (d *domains) placeCount() int { return 2 * len(d.values) }
 
 // placeOf returns the node's place: 2n in the domain n, and 2n+1 if the node lacks the key.
 func (d *domains) placeOf(slot int) int {
@@ -243,7 +243,7 @@ func (m *Memo) domainsOf(key string) *domains {
 		if !known {
 			number = len(d.values)
 			numbers[value] = number
-			d.values, d.first = append(d.values, value), append(d.first, slot)
+			d.values, d.firstSlots = append(d.values, value), append(d.firstSlots, slot)
 		}
 		d.number[slot], d.absent[slot] = number, !found
 	}
@@ -252,21 +252,21 @@ func (m *Memo) domainsOf(key string) *domains {
 
 // slotsOf returns the slots of feasible nodes, in memory that the next call uses again.
 func (m *Memo) slotsOf(nodes []fwk.NodeInfo) []int {
-	m.buffer = m.buffer[:0]
+	m.slotBuffer = m.slotBuffer[:0]
 	for i, node := range nodes {
 		if i < len(m.feasible) && m.infos[m.feasible[i]] == node {
-			m.buffer = append(m.buffer, m.feasible[i])
+			m.slotBuffer = append(m.slotBuffer, m.feasible[i])
 		} else {
-			m.buffer = append(m.buffer, m.slots[node.Node().Name])
+			m.slotBuffer = append(m.slotBuffer, m.slots[node.Node().Name])
 		}
 	}
-	return m.buffer
+	return m.slotBuffer
 }
 
-// nodesOf returns the nodes that have pods of the classes for which matters is true, each node once.
-func (m *Memo) nodesOf(matters func(*class) bool) []fwk.NodeInfo {
+// nodesWithClasses returns the nodes that have pods of the classes for which matters is true, each node once.
+func (m *Memo) nodesWithClasses(matters func(*class) bool) []fwk.NodeInfo {
 	slots := map[int]bool{}
-	for _, class := range m.pods.all {
+	for _, class := range m.pods.classList {
 		if !matters(class) {
 			continue
 		}

@@ -14,31 +14,31 @@ import (
 // The log drops its oldest changes, but keeps more changes than there are pods. A reader at an older position learns that changes are
 // missing.
 func TestTheLogForgetsTheOldest(t *testing.T) {
-	p := newPods()
+	p := newPodIndex()
 	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p"}, Spec: v1.PodSpec{NodeName: "n"}}
 	for i := range 20000 {
 		if i%2 == 0 {
-			p.add(pod)
+			p.addPod(pod)
 		} else {
-			p.remove(pod)
+			p.removePod(pod)
 		}
 		if len(p.log) > 10000 {
 			t.Fatalf("after %d changes the log has %d", i+1, len(p.log))
 		}
 	}
-	if _, known := p.since(0); known {
+	if _, known := p.changesSince(0); known {
 		t.Error("the first change is still known")
 	}
-	changes, known := p.since(p.end() - 3)
+	changes, known := p.changesSince(p.endPosition() - 3)
 	if !known || len(changes) != 3 || changes[0].delta != -1 || changes[1].delta != 1 || changes[2].delta != -1 {
 		t.Errorf("the last three changes are %v, known %t", changes, known)
 	}
 }
 
-// Pods come and go, each with an affinity and a class of its own. The index keeps no more of them than [pods.most] allows, and the class of
+// Pods come and go, each with an affinity and a class of its own. The index keeps no more of them than [podIndex.maxEntries] allows, and the class of
 // a pod that stays survives.
 func TestTheAffinitiesForgetWhatIsGone(t *testing.T) {
-	p := newPods()
+	p := newPodIndex()
 	pod := func(i int) *v1.Pod {
 		term := v1.PodAffinityTerm{TopologyKey: fmt.Sprint("key-", i), LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "a"}}}
 		return &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint(i), Labels: map[string]string{"app": "a"}}, Spec: v1.PodSpec{
@@ -46,19 +46,19 @@ func TestTheAffinitiesForgetWhatIsGone(t *testing.T) {
 		}}
 	}
 	stays := pod(0)
-	p.add(stays)
-	p.settle()
-	before := p.looksOf(stays)
+	p.addPod(stays)
+	p.refreshClasses()
+	before := p.traitsOf(stays)
 	for i := 1; i <= 20_000; i++ {
 		gone := pod(i)
-		p.add(gone)
-		p.settle()
-		p.remove(gone)
-		if most := 2*2 + 1<<10; len(p.affinities) > most || len(p.parsed) > most || len(p.all) > most+1 || len(p.classes) > most+1 {
-			t.Fatalf("after %d pods there are %d affinities, %d parsed ones, %d classes", i, len(p.affinities), len(p.parsed), len(p.all))
+		p.addPod(gone)
+		p.refreshClasses()
+		p.removePod(gone)
+		if most := 2*2 + 1<<10; len(p.affinities) > most || len(p.parsed) > most || len(p.classList) > most+1 || len(p.classes) > most+1 {
+			t.Fatalf("after %d pods there are %d affinities, %d parsed ones, %d classes", i, len(p.affinities), len(p.parsed), len(p.classList))
 		}
 	}
-	if after := p.looksOf(stays); after != before || p.classes[after] == nil || p.classes[after].nodes["n"] != 1 {
+	if after := p.traitsOf(stays); after != before || p.classes[after] == nil || p.classes[after].nodes["n"] != 1 {
 		t.Errorf("the pod that stays looks like %v, before %v; its class is %v", after, before, p.classes[after])
 	}
 }
@@ -66,7 +66,7 @@ func TestTheAffinitiesForgetWhatIsGone(t *testing.T) {
 // Pods come and go, each with a selector of its own. The index keeps only some more label keys than are in use, among them the key that the
 // remaining pod reads.
 func TestTheKeysForgetWhatIsGone(t *testing.T) {
-	p := newPods()
+	p := newPodIndex()
 	pod := func(i int) *v1.Pod {
 		term := v1.PodAffinityTerm{TopologyKey: "zone", LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{fmt.Sprint("app-", i): "a"}}}
 		return &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint(i), Labels: map[string]string{"app-0": "a", "of": "a"}}, Spec: v1.PodSpec{
@@ -75,22 +75,22 @@ func TestTheKeysForgetWhatIsGone(t *testing.T) {
 	}
 	services := []*v1.Service{{Spec: v1.ServiceSpec{Selector: map[string]string{"of": "a"}}}}
 	stays := pod(0)
-	p.add(stays)
-	p.readServices(services)
-	p.settle()
-	before := p.looksOf(stays)
+	p.addPod(stays)
+	p.trackServices(services)
+	p.refreshClasses()
+	before := p.traitsOf(stays)
 	for i := 1; i <= 5_000; i++ {
 		gone := pod(i)
-		p.add(gone)
-		p.settle()
-		p.remove(gone)
-		p.forget(services)
+		p.addPod(gone)
+		p.refreshClasses()
+		p.removePod(gone)
+		p.dropUnusedKeys(services)
 		if most := 2*2 + 2*2 + 1<<10; len(p.keys) > most {
 			t.Fatalf("after %d pods %d keys are known", i, len(p.keys))
 		}
 	}
-	p.settle()
-	if after := p.looksOf(stays); after != before || p.classes[after] == nil || p.classes[after].nodes["n"] != 1 {
+	p.refreshClasses()
+	if after := p.traitsOf(stays); after != before || p.classes[after] == nil || p.classes[after].nodes["n"] != 1 {
 		t.Errorf("the pod that stays looks like %v, before %v; its class is %v", after, before, p.classes[after])
 	}
 }
@@ -110,25 +110,25 @@ func TestFindLeast(t *testing.T) {
 
 // The most recently used templates stay.
 func TestTheTemplatesForgetTheOldest(t *testing.T) {
-	all := templates{byLooks: map[templateKey][]*template{}}
+	all := templates{byKey: map[templateKey][]*template{}}
 	for i := range 10 {
 		key := templateKey{scheduler: []string{"a", "b"}[i%2]}
-		all.byLooks[key] = append(all.byLooks[key], &template{used: i, base: &base{spec: &v1.PodSpec{}}})
-		all.number++
+		all.byKey[key] = append(all.byKey[key], &template{used: i, base: &templateBase{spec: &v1.PodSpec{}}})
+		all.count++
 	}
-	all.forget()
-	for _, templates := range all.byLooks {
+	all.dropOlderHalf()
+	for _, templates := range all.byKey {
 		for _, template := range templates {
 			if template.used < 6 {
 				t.Errorf("the template that was used in cycle %d is still there", template.used)
 			}
 		}
 	}
-	if len(all.byFirst[first{}]) != 4 {
-		t.Errorf("answers are left of %d templates, want 4", len(all.byFirst[first{}]))
+	if len(all.basesByContainer[firstContainer{}]) != 4 {
+		t.Errorf("answers are left of %d templates, want 4", len(all.basesByContainer[firstContainer{}]))
 	}
-	if all.number != 4 {
-		t.Errorf("%d templates are left, want 4", all.number)
+	if all.count != 4 {
+		t.Errorf("%d templates are left, want 4", all.count)
 	}
 }
 

@@ -18,14 +18,14 @@ import (
 // refusal records that no node takes the pods of a template, and that preemption can free none for them. It takes about 24 bytes for each
 // node.
 type refusal struct {
-	pending     placement.Pending
-	counts      counted
-	asked       []int // the filters that were asked about every node
-	state       fwk.CycleState
-	generations []uint64      // by slot: the version of the node when the filters were asked; see [Framework.generation]
-	statuses    []*fwk.Status // by slot: why the node rejects the pod
-	emptied     []*fwk.Status // by slot: why the node rejects the pod even without the pods that it may preempt; nil if the pod preempts none
-	dryRuns     int           // how many nodes upstream would try to free
+	pending       placement.Pending
+	countVersions countVersions
+	askedFilters  []int // the filters that were asked about every node
+	state         fwk.CycleState
+	generations   []uint64      // by slot: the version of the node when the filters were asked; see [Framework.filterGeneration]
+	statuses      []*fwk.Status // by slot: why the node rejects the pod
+	emptied       []*fwk.Status // by slot: why the node rejects the pod even without the pods that it may preempt; nil if the pod preempts none
+	dryRuns       int           // how many nodes upstream would try to free
 }
 
 // Attempt is what a scheduling cycle found out about the current pod, which fits on no node.
@@ -49,34 +49,34 @@ func (f *Framework) KeepRefusal(a Attempt) {
 	if f == nil || f.answers == nil {
 		return
 	}
-	counts, known := f.counts()
-	if !known || f.readRules().filters < len(f.filters) {
+	counts, known := f.currentCountVersions()
+	if !known || f.readNonlocal().countOnlyFilters < len(f.filters) {
 		return
 	}
 	m := f.memo
 	r := &refusal{
-		pending: a.Pending, counts: counts, asked: slices.Clone(f.asked), state: a.State, emptied: a.Emptied, dryRuns: a.DryRuns,
+		pending: a.Pending, countVersions: counts, askedFilters: slices.Clone(f.askedFilters), state: a.State, emptied: a.Emptied, dryRuns: a.DryRuns,
 		generations: make([]uint64, len(m.infos)), statuses: make([]*fwk.Status, len(m.infos)),
 	}
 	for slot, name := range m.names {
-		r.generations[slot], r.statuses[slot] = f.generation(slot), a.Statuses.Get(name)
+		r.generations[slot], r.statuses[slot] = f.filterGeneration(slot), a.Statuses.Get(name)
 	}
 	if m.template.refusals == nil {
 		m.template.refusals = map[*Framework]*refusal{}
 	}
-	m.template.refusals[f], m.templates.refused = r, true
+	m.template.refusals[f], m.templates.anyRefusal = r, true
 }
 
-// StillRefused begins the cycle of the pod. If an earlier pod of its template fitted on no node, and all reasons still hold, StillRefused
+// RepeatRefusal begins the cycle of the pod. If an earlier pod of its template fitted on no node, and all reasons still hold, StillRefused
 // returns the result of that pod and the number of nodes that upstream would try to free. For each node that has changed, it calls emptied,
 // which returns why the node rejects the pod even without the pods that it may preempt there, nil if there are no such pods, and false if
 // the node might take the pod. The pod must have no volumes and no claims.
-func (f *Framework) StillRefused(ctx context.Context, pod *v1.Pod, emptied func(state fwk.CycleState, slot int) (*fwk.Status, bool)) (pending placement.Pending, dryRuns int, still bool) {
+func (f *Framework) RepeatRefusal(ctx context.Context, pod *v1.Pod, emptied func(state fwk.CycleState, slot int) (*fwk.Status, bool)) (pending placement.Pending, dryRuns int, still bool) {
 	m := f.memo
-	if !m.templates.refused { // the usual case: every pod fits
+	if !m.templates.anyRefusal { // the usual case: every pod fits
 		return placement.Pending{}, 0, false
 	}
-	m.begin(pod)
+	m.beginCycle(pod)
 	f.answers = nil
 	if m.template == nil {
 		return placement.Pending{}, 0, false
@@ -87,24 +87,24 @@ func (f *Framework) StillRefused(ctx context.Context, pod *v1.Pod, emptied func(
 	}
 	for _, filter := range f.filters {
 		switch plugin := filter.FilterPlugin.(type) {
-		case *spread:
+		case *spreadPlugin:
 			if s := plugin.stateOf(pod); s != nil {
-				s.update(ctx, plugin)
+				s.applyLog(ctx, plugin)
 			}
-			plugin.filtered = nil // the state of the refusal has the same counts
-		case *affinity:
+			plugin.preFiltered = nil // the state of the refusal has the same counts
+		case *affinityPlugin:
 			if s := plugin.stateOf(pod); s != nil {
-				s.update(ctx, plugin)
+				s.applyLog(ctx, plugin)
 			}
-			plugin.filtered = nil
+			plugin.preFiltered = nil
 		}
 	}
-	if counts, known := f.counts(); !known || counts != r.counts {
+	if counts, known := f.currentCountVersions(); !known || counts != r.countVersions {
 		return placement.Pending{}, 0, false
 	}
-	f.answers, f.asked, f.rules.read = m.template.base.answersFor(f), append(f.asked[:0], r.asked...), false
+	f.answers, f.askedFilters, f.nonlocal.current = m.template.base.answersFor(f), append(f.askedFilters[:0], r.askedFilters...), false
 	for slot := range m.generations {
-		generation := f.generation(slot)
+		generation := f.filterGeneration(slot)
 		if generation == r.generations[slot] {
 			continue
 		}
@@ -123,9 +123,9 @@ func (f *Framework) StillRefused(ctx context.Context, pod *v1.Pod, emptied func(
 	return r.pending, r.dryRuns, true
 }
 
-// generation returns a number that changes with all that filters see on the node: the upper half identifies the pods that have the node
+// filterGeneration returns a number that changes with all that filters see on the node: the upper half identifies the pods that have the node
 // nominated, the lower half is that of the node's generation, which changes with the node and its pods.
-func (f *Framework) generation(slot int) uint64 {
+func (f *Framework) filterGeneration(slot int) uint64 {
 	return uint64(f.reserves(f.memo.names[slot]))<<32 | uint64(uint32(f.memo.generations[slot]))
 }
 

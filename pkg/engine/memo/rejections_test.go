@@ -14,11 +14,11 @@ func TestRejections(t *testing.T) {
 	place := func(filter int, code fwk.Code, reasons ...string) uint16 {
 		t.Helper()
 		status := fwk.NewStatus(code, reasons...)
-		at, kept := all.place(filter, status)
+		at, kept := all.intern(filter, status)
 		if !kept {
 			t.Fatalf("no place for %v", status)
 		}
-		if known := all.all[at]; known.Code() != code || fmt.Sprint(known.Reasons()) != fmt.Sprint(reasons) {
+		if known := all.statuses[at]; known.Code() != code || fmt.Sprint(known.Reasons()) != fmt.Sprint(reasons) {
 			t.Errorf("%v is kept for %v", known, status)
 		}
 		return at
@@ -39,13 +39,13 @@ func TestRejections(t *testing.T) {
 			t.Errorf("%s: the same place is %t, want %t", name, same, test.same)
 		}
 	}
-	if all.all[0] != nil {
-		t.Errorf("the first is %v", all.all[0])
+	if all.statuses[0] != nil {
+		t.Errorf("the first is %v", all.statuses[0])
 	}
-	for i := len(all.all); i <= math.MaxUint16; i++ {
+	for i := len(all.statuses); i <= math.MaxUint16; i++ {
 		place(0, fwk.Unschedulable, fmt.Sprint(i))
 	}
-	if at, kept := all.place(0, fwk.NewStatus(fwk.Unschedulable, "one too many")); kept {
+	if at, kept := all.intern(0, fwk.NewStatus(fwk.Unschedulable, "one too many")); kept {
 		t.Errorf("one more is kept at %d", at)
 	}
 	if at := place(0, fwk.Unschedulable, "a"); at != first {

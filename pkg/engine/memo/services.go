@@ -69,13 +69,13 @@ func (s servicesIn) List(selector labels.Selector) ([]*v1.Service, error) {
 	if m.current == nil || m.current.Namespace != s.namespace || !selector.Empty() {
 		return s.ServiceNamespaceLister.List(selector)
 	}
-	if m.selecting == nil {
-		m.selecting = cluster.Selecting(m.services, func(service *v1.Service) *metav1.LabelSelector {
+	if m.selectServices == nil {
+		m.selectServices = cluster.Selecting(m.services, func(service *v1.Service) *metav1.LabelSelector {
 			if service.Spec.Selector == nil {
 				return nil // selects no pod
 			}
 			return &metav1.LabelSelector{MatchLabels: service.Spec.Selector}
 		})
 	}
-	return m.selecting(m.current), nil
+	return m.selectServices(m.current), nil
 }

@@ -14,54 +14,54 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/podtopologyspread"
 )
 
-// spread is PodTopologySpread, except that it keeps the results of its walks over all pods from one pod to the next. It updates the counts
+// spreadPlugin is PodTopologySpread, except that it keeps the results of its walks over all pods from one pod to the next. It updates the counts
 // of PreFilter by upstream's own AddPod and RemovePod, and the counts of PreScore by the selectors of the constraints. Upstream's states
 // have unexported types with exported fields, which are read by reflection.
-type spread struct {
+type spreadPlugin struct {
 	*podtopologyspread.PodTopologySpread
-	memo *Memo
-	lens *lens
+	memo     *Memo
+	snapshot *narrowedSnapshot
 	// The states of the current pod; nil if upstream's PreFilter or PreScore made a state of its own for it.
-	filtered, scored *spreadState
+	preFiltered, preScored *spreadState
 }
 
 // spreadState is the states of the plugin for the pods of a template, as of a position of the log.
 type spreadState struct {
-	pod      *v1.Pod
-	position int
-	era      int
-	taints   int
-	owners   int
-	selector string // of the constraints that the profile sets by default; "" if the pod has constraints of its own
+	pod          *v1.Pod
+	position     int
+	era          int
+	taintVersion int
+	ownerVersion int
+	selector     string // of the constraints that the profile sets by default; "" if the pod has constraints of its own
 
 	filter spreadFilter
 	score  spreadScore
 }
 
-// constraints are the constraints in the state of PreFilter or PreScore.
-type constraints struct {
-	keys      []string
-	selectors []labels.Selector
-	affinity  []bool   // by constraint: whether it counts only nodes that the pod's node affinity allows
-	taints    []bool   // by constraint: whether it counts only nodes whose taints the pod tolerates
-	matches   []uint64 // by the class's id; see [constraints.matching]
+// constraintSet are the constraints in the state of PreFilter or PreScore.
+type constraintSet struct {
+	keys        []string
+	selectors   []labels.Selector
+	affinity    []bool   // by constraint: whether it counts only nodes that the pod's node affinity allows
+	taints      []bool   // by constraint: whether it counts only nodes whose taints the pod tolerates
+	bitsByClass []uint64 // by the class's id; see [constraintSet.matchBits]
 }
 
 // spreadFilter is the result of PreFilter, and what Filter said about nodes in the current cycle.
 type spreadFilter struct {
 	known bool
-	constraints
+	constraintSet
 	version int64                 // of data
 	state   *framework.CycleState // nil if the plugin is skipped
 	data    fwk.StateData
 	pods    []map[string]int // of data: by constraint and domain
 	least   []*leastTwo      // of data: by constraint
 
-	// Nodes in the same domains get the same verdict. groups has the verdicts of this cycle; it is nil if there are more than [mostGroups]
+	// Nodes in the same domains get the same verdict. groups has the verdicts of this cycle; it is nil if there are more than [maxGroups]
 	// combinations of domains.
-	where  []*domains // by constraint
-	groups []groupStatus
-	cycle  int
+	domains []*domains // by constraint
+	groups  []groupStatus
+	cycle   int
 }
 
 // groupStatus is the verdict on the nodes in one combination of domains.
@@ -77,23 +77,23 @@ type leastTwo = [2]struct {
 }
 
 // PreFilter calls upstream's PreFilter for the first pod, with empty nodes, and adds their pods. For further pods it updates that result.
-func (p *spread) PreFilter(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
-	p.filtered = nil
+func (p *spreadPlugin) PreFilter(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
+	p.preFiltered = nil
 	s := p.stateOf(pod)
 	if s == nil {
 		return p.PodTopologySpread.PreFilter(ctx, cycle, pod, nodes)
 	}
-	s.update(ctx, p)
+	s.applyLog(ctx, p)
 	if s.filter.known {
 		if s.filter.data == nil {
 			return nil, fwk.NewStatus(fwk.Skip)
 		}
-		p.filtered = s
+		p.preFiltered = s
 		s.filter.cycle++
 		cycle.Write(spreadFilterKey, s.filter.data)
 		return nil, nil
 	}
-	result, status := p.PodTopologySpread.PreFilter(ctx, cycle, pod, p.memo.empty)
+	result, status := p.PodTopologySpread.PreFilter(ctx, cycle, pod, p.memo.emptyNodes)
 	switch {
 	case status.IsSkip():
 		s.filter = spreadFilter{known: true}
@@ -106,41 +106,41 @@ func (p *spread) PreFilter(ctx context.Context, cycle fwk.CycleState, pod *v1.Po
 		if !s.filter.known {
 			return p.PodTopologySpread.PreFilter(ctx, cycle, pod, nodes)
 		}
-		s.filter.fill(ctx, p, pod)
+		s.filter.addPlacedPods(ctx, p, pod)
 	}
 	return result, status
 }
 
 // stateOf returns the state for the current pod, or nil if nothing is kept for it. It makes a new state if the old one cannot be updated.
-func (p *spread) stateOf(pod *v1.Pod) *spreadState {
+func (p *spreadPlugin) stateOf(pod *v1.Pod) *spreadState {
 	m := p.memo
 	if pod != m.current || m.template == nil {
 		return nil
 	}
 	s := m.template.spreads[p]
-	if s != nil && s.holds(m, pod) {
+	if s != nil && s.canApplyLog(m, pod) {
 		return s
 	}
-	s = &spreadState{pod: pod, position: m.pods.end(), era: m.pods.era, taints: m.taints, owners: m.owners, selector: m.defaultSelector(pod)}
+	s = &spreadState{pod: pod, position: m.pods.endPosition(), era: m.pods.era, taintVersion: m.taintVersion, ownerVersion: m.ownerVersion, selector: m.defaultSelector(pod)}
 	m.template.spreads[p] = s
 	return s
 }
 
-// holds reports whether the log can bring the state up to date.
-func (s *spreadState) holds(m *Memo, pod *v1.Pod) bool {
-	if s.owners != m.owners {
-		s.owners = m.owners
+// canApplyLog reports whether the log can bring the state up to date.
+func (s *spreadState) canApplyLog(m *Memo, pod *v1.Pod) bool {
+	if s.ownerVersion != m.ownerVersion {
+		s.ownerVersion = m.ownerVersion
 		if s.selector != m.defaultSelector(pod) {
 			return false
 		}
 	}
-	if s.taints != m.taints {
-		s.taints = m.taints
+	if s.taintVersion != m.taintVersion {
+		s.taintVersion = m.taintVersion
 		if slices.Contains(s.filter.taints, true) || slices.Contains(s.score.taints, true) {
 			return false
 		}
 	}
-	_, known := m.pods.since(s.position)
+	_, known := m.pods.changesSince(s.position)
 	return known && s.era == m.pods.era
 }
 
@@ -154,10 +154,10 @@ func (m *Memo) defaultSelector(pod *v1.Pod) string {
 	return selector.String()
 }
 
-// constraintsOf reads the constraints of a state of upstream's plugin. It reports false if the classes of pods do not yet differ in a label
+// readConstraints reads the constraints of a state of upstream's plugin. It reports false if the classes of pods do not yet differ in a label
 // that the constraints read.
-func (m *Memo) constraintsOf(data reflect.Value) (constraints, bool) {
-	var c constraints
+func (m *Memo) readConstraints(data reflect.Value) (constraintSet, bool) {
+	var c constraintSet
 	all := data.FieldByName("Constraints")
 	for i := range all.Len() {
 		field := all.Index(i).FieldByName
@@ -167,64 +167,64 @@ func (m *Memo) constraintsOf(data reflect.Value) (constraints, bool) {
 		c.taints = append(c.taints, v1.NodeInclusionPolicy(field("NodeTaintsPolicy").String()) == v1.NodeInclusionPolicyHonor)
 	}
 	for _, selector := range c.selectors {
-		m.pods.reads(selector)
+		m.pods.trackSelector(selector)
 	}
 	return c, !m.pods.stale
 }
 
-// matching returns the constraints that count the pods of the class, one bit per constraint. It does what countPodsMatchSelector does in
+// matchBits returns the constraints that count the pods of the class, one bit per constraint. It does what countPodsMatchSelector does in
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/scheduler/framework/plugins/podtopologyspread/common.go
-func (c *constraints) matching(other *class, namespace string) uint64 {
-	if other.looks.ending || other.looks.namespace != namespace {
+func (c *constraintSet) matchBits(other *class, namespace string) uint64 {
+	if other.traits.ending || other.traits.namespace != namespace {
 		return 0
 	}
-	for len(c.matches) <= other.id {
-		c.matches = append(c.matches, 0)
+	for len(c.bitsByClass) <= other.id {
+		c.bitsByClass = append(c.bitsByClass, 0)
 	}
-	bits := c.matches[other.id]
+	bits := c.bitsByClass[other.id]
 	if bits == 0 {
-		bits = matched
+		bits = matchesComputed
 		for i, selector := range c.selectors {
 			if !selector.Empty() && selector.Matches(labels.Set(other.info.GetPod().Labels)) {
 				bits |= 1 << i
 			}
 		}
-		c.matches[other.id] = bits
+		c.bitsByClass[other.id] = bits
 	}
-	return bits &^ matched
+	return bits &^ matchesComputed
 }
 
-// mostConstraints is the number of constraints that fit into the 64 bits of [constraints.matching]. The last bit, [matched], means that the
+// maxConstraints is the number of constraints that fit into the 64 bits of [constraintSet.matchBits]. The last bit, [matchesComputed], means that the
 // bits of a class have been computed, so that 0 means unknown.
 const (
-	mostConstraints = 63
-	matched         = 1 << mostConstraints
+	maxConstraints  = 63
+	matchesComputed = 1 << maxConstraints
 )
 
-// mostGroups bounds the combinations of domains for which verdicts are kept: for example 3 zones × 5,000 hostnames, which is 6 × 10,000
+// maxGroups bounds the combinations of domains for which verdicts are kept: for example 3 zones × 5,000 hostnames, which is 6 × 10,000
 // places, is too many.
-const mostGroups = 1 << 14
+const maxGroups = 1 << 14
 
 // newSpreadFilter returns the filter state for the data that upstream's PreFilter wrote. The state is not known if it cannot be kept up to
 // date.
 func (m *Memo) newSpreadFilter(data fwk.StateData) spreadFilter {
 	value := reflect.ValueOf(data).Elem()
-	constraints, ready := m.constraintsOf(value)
+	constraints, ready := m.readConstraints(value)
 	// AddPod counts for an empty selector, which upstream's walk does not.
-	if !ready || len(constraints.keys) > mostConstraints || slices.ContainsFunc(constraints.selectors, labels.Selector.Empty) {
+	if !ready || len(constraints.keys) > maxConstraints || slices.ContainsFunc(constraints.selectors, labels.Selector.Empty) {
 		return spreadFilter{}
 	}
-	f := spreadFilter{known: true, constraints: constraints, version: m.nextVersion(), state: framework.NewCycleState(), data: data}
+	f := spreadFilter{known: true, constraintSet: constraints, version: m.nextCountVersion(), state: framework.NewCycleState(), data: data}
 	f.state.Write(spreadFilterKey, data)
 	f.pods = value.FieldByName("TpValueToMatchNum").Interface().([]map[string]int)
 	least := value.FieldByName("CriticalPaths")
 	combinations := 1
 	for i, key := range f.keys {
 		f.least = append(f.least, least.Index(i).Convert(reflect.TypeFor[*leastTwo]()).Interface().(*leastTwo))
-		f.where = append(f.where, m.domainsOf(key))
-		combinations = min(combinations*f.where[i].places(), mostGroups+1)
+		f.domains = append(f.domains, m.domainsOf(key))
+		combinations = min(combinations*f.domains[i].placeCount(), maxGroups+1)
 	}
-	if combinations <= mostGroups {
+	if combinations <= maxGroups {
 		f.groups = make([]groupStatus, combinations)
 	}
 	return f
@@ -232,15 +232,15 @@ func (m *Memo) newSpreadFilter(data fwk.StateData) spreadFilter {
 
 // Filter asks upstream's Filter once for all nodes that are in the same domains. Preemption asks about copies of nodes, without some pods;
 // upstream's Filter answers each of these calls.
-func (p *spread) Filter(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod, node fwk.NodeInfo) *fwk.Status {
-	slot := p.memo.asked
-	if p.filtered == nil || p.filtered.filter.groups == nil || p.memo.infos[slot] != node {
+func (p *spreadPlugin) Filter(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod, node fwk.NodeInfo) *fwk.Status {
+	slot := p.memo.askedSlot
+	if p.preFiltered == nil || p.preFiltered.filter.groups == nil || p.memo.infos[slot] != node {
 		return p.PodTopologySpread.Filter(ctx, cycle, pod, node)
 	}
-	f := &p.filtered.filter
+	f := &p.preFiltered.filter
 	number := 0
-	for _, domains := range f.where {
-		number = number*domains.places() + domains.placeOf(slot)
+	for _, domains := range f.domains {
+		number = number*domains.placeCount() + domains.placeOf(slot)
 	}
 	group := &f.groups[number]
 	if group.cycle != f.cycle {
@@ -249,10 +249,10 @@ func (p *spread) Filter(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod, 
 	return group.status
 }
 
-// update brings the state up to date with the log of pods.
-func (s *spreadState) update(ctx context.Context, p *spread) {
-	changes, _ := p.memo.pods.since(s.position)
-	s.position = p.memo.pods.end()
+// applyLog brings the state up to date with the log of pods.
+func (s *spreadState) applyLog(ctx context.Context, p *spreadPlugin) {
+	changes, _ := p.memo.pods.changesSince(s.position)
+	s.position = p.memo.pods.endPosition()
 	if (!s.filter.known || s.filter.data == nil) && (!s.score.known || s.score.data == nil) {
 		return
 	}
@@ -260,10 +260,10 @@ func (s *spreadState) update(ctx context.Context, p *spread) {
 	for _, change := range changes {
 		var filters, scores uint64
 		if s.filter.known && s.filter.data != nil {
-			filters = s.filter.matching(change.class, s.pod.Namespace)
+			filters = s.filter.matchBits(change.class, s.pod.Namespace)
 		}
 		if s.score.known && s.score.data != nil {
-			scores = s.score.matching(change.class, s.pod.Namespace)
+			scores = s.score.matchBits(change.class, s.pod.Namespace)
 		}
 		if filters == 0 && scores == 0 {
 			continue
@@ -274,9 +274,9 @@ func (s *spreadState) update(ctx context.Context, p *spread) {
 		}
 		info := p.memo.infos[slot]
 		if filters != 0 {
-			spoiled |= s.filter.change(ctx, p, s.pod, change, info)
+			spoiled |= s.filter.applyChange(ctx, p, s.pod, change, info)
 		}
-		s.score.change(scores, change.delta, slot)
+		s.score.addPods(scores, change.delta, slot)
 	}
 	for i := range s.filter.least {
 		if spoiled&(1<<i) != 0 {
@@ -285,16 +285,16 @@ func (s *spreadState) update(ctx context.Context, p *spread) {
 	}
 }
 
-// fill adds the placed pods to a state without any.
-func (f *spreadFilter) fill(ctx context.Context, p *spread, pod *v1.Pod) {
-	for _, class := range p.memo.pods.all {
-		if f.matching(class, pod.Namespace) == 0 {
+// addPlacedPods adds the placed pods to a state without any.
+func (f *spreadFilter) addPlacedPods(ctx context.Context, p *spreadPlugin, pod *v1.Pod) {
+	for _, class := range p.memo.pods.classList {
+		if f.matchBits(class, pod.Namespace) == 0 {
 			continue
 		}
 		for node, pods := range class.nodes {
 			slot, found := p.memo.slots[node]
 			for ; found && pods > 0; pods-- {
-				f.change(ctx, p, pod, change{class: class, delta: 1}, p.memo.infos[slot])
+				f.applyChange(ctx, p, pod, podChange{class: class, delta: 1}, p.memo.infos[slot])
 			}
 		}
 	}
@@ -303,11 +303,11 @@ func (f *spreadFilter) fill(ctx context.Context, p *spread, pod *v1.Pod) {
 	}
 }
 
-// change counts a pod that came or went. It returns the constraints, as bits, whose two domains with the fewest pods must be found again:
+// applyChange counts a pod that came or went. It returns the constraints, as bits, whose two domains with the fewest pods must be found again:
 // upstream's AddPod is made for preemption, and may not know the two any more if a pod is added to one of them. For example, the domains A,
 // B and C have 2 pods each, and the two are A and B. After AddPod in A, the two are B with 2 pods and A with 3, although C has 2.
-func (f *spreadFilter) change(ctx context.Context, p *spread, pod *v1.Pod, c change, info fwk.NodeInfo) (spoiled uint64) {
-	f.version = p.memo.nextVersion()
+func (f *spreadFilter) applyChange(ctx context.Context, p *spreadPlugin, pod *v1.Pod, c podChange, info fwk.NodeInfo) (spoiled uint64) {
+	f.version = p.memo.nextCountVersion()
 	update := p.PodTopologySpread.RemovePod
 	if c.delta > 0 {
 		update = p.PodTopologySpread.AddPod

@@ -21,36 +21,36 @@ import (
 // spreadScore is the result of PreScore.
 type spreadScore struct {
 	known bool
-	constraints
+	constraintSet
 	data    fwk.StateData       // nil if the plugin is skipped
 	pods    []map[string]*int64 // of data: by constraint and domain
 	weights []float64           // of data: by constraint
 	skews   []int32             // of data: by constraint
 	ignored []bool              // by slot: whether the node misses a topology key; nil: no node does
-	where   []place             // by constraint
+	counts  []constraintCounts  // by constraint
 	cycle   int
 }
 
-// place is what one constraint counts, by domain or, for the key hostname, by node.
-type place struct {
+// constraintCounts is what one constraint counts, by domain or, for the key hostname, by node.
+type constraintCounts struct {
 	*domains
-	counts []*int64 // by domain, of data; nil for the key hostname, since upstream counts those pods when it scores a node
-	uses   []bool   // by slot: whether pods on the node count for its domain; nil: all do
-	here   []int64  // by slot: number of matching pods on the node; nil unless the key is hostname
-	seen   []int    // by domain: the last cycle in which one of its nodes was feasible
+	counts      []*int64 // by domain, of data; nil for the key hostname, since upstream counts those pods when it scores a node
+	included    []bool   // by slot: whether pods on the node count for its domain; nil: all do
+	onNode      []int64  // by slot: number of matching pods on the node; nil unless the key is hostname
+	seenInCycle []int    // by domain: the last cycle in which one of its nodes was feasible
 }
 
 // PreScore calls upstream's PreScore for the first pod, with all nodes at once and without pods, and adds the pods. For further pods it
 // updates that result. Only the weight of each constraint depends on which nodes are feasible, so the weights are computed for each pod.
-func (p *spread) PreScore(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) *fwk.Status {
-	p.scored = nil
+func (p *spreadPlugin) PreScore(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) *fwk.Status {
+	p.preScored = nil
 	s := p.stateOf(pod)
 	if s == nil {
 		return p.PodTopologySpread.PreScore(ctx, cycle, pod, nodes)
 	}
-	s.update(ctx, p)
+	s.applyLog(ctx, p)
 	if !s.score.known {
-		data, status := p.walk(ctx, pod)
+		data, status := p.preScoreWithoutPods(ctx, pod)
 		switch {
 		case status.IsSkip():
 			s.score = spreadScore{known: true}
@@ -64,18 +64,18 @@ func (p *spread) PreScore(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod
 	if s.score.data == nil {
 		return fwk.NewStatus(fwk.Skip)
 	}
-	p.scored = s
+	p.preScored = s
 	s.score.weigh(p.memo.slotsOf(nodes))
 	cycle.Write(spreadScoreKey, s.score.data)
 	return nil
 }
 
-// walk runs upstream's PreScore for all nodes, without pods. The result has the domains, and the nodes that miss a topology key. If no node
+// preScoreWithoutPods runs upstream's PreScore for all nodes, without pods. The result has the domains, and the nodes that miss a topology key. If no node
 // misses one, PreScore gets only one node of each domain: 3 nodes instead of 5,000 for 3 zones.
-func (p *spread) walk(ctx context.Context, pod *v1.Pod) (fwk.StateData, *fwk.Status) {
+func (p *spreadPlugin) preScoreWithoutPods(ctx context.Context, pod *v1.Pod) (fwk.StateData, *fwk.Status) {
 	over := func(nodes []fwk.NodeInfo) (data fwk.StateData, status *fwk.Status) {
 		cycle := framework.NewCycleState()
-		p.lens.through(p.memo.empty[:1], func() { status = p.PodTopologySpread.PreScore(ctx, cycle, pod, nodes) })
+		p.snapshot.narrow(p.memo.emptyNodes[:1], func() { status = p.PodTopologySpread.PreScore(ctx, cycle, pod, nodes) })
 		if !status.IsSuccess() {
 			return nil, status
 		}
@@ -98,25 +98,25 @@ func (p *spread) walk(ctx context.Context, pod *v1.Pod) (fwk.StateData, *fwk.Sta
 			return over(p.memo.infos)
 		}
 		if key == v1.LabelHostname {
-			continue // the state has no counts by hostname: see [place]; [spreadScore.weigh] counts the feasible nodes
+			continue // the state has no counts by hostname: see [constraintCounts]; [spreadScore.weigh] counts the feasible nodes
 		}
-		for _, slot := range domains.first {
+		for _, slot := range domains.firstSlots {
 			some = append(some, p.memo.infos[slot])
 		}
 	}
 	return over(some)
 }
 
-// newSpreadScore returns the score state for the data of [spread.walk], with the placed pods added. The state is not known if it cannot be
+// newSpreadScore returns the score state for the data of [spreadPlugin.preScoreWithoutPods], with the placed pods added. The state is not known if it cannot be
 // kept up to date.
 func (m *Memo) newSpreadScore(data fwk.StateData, pod *v1.Pod) spreadScore {
 	value := reflect.ValueOf(data).Elem()
-	constraints, ready := m.constraintsOf(value)
-	if !ready || len(constraints.keys) > mostConstraints {
+	constraints, ready := m.readConstraints(value)
+	if !ready || len(constraints.keys) > maxConstraints {
 		return spreadScore{}
 	}
 	s := spreadScore{
-		known: true, constraints: constraints, data: data,
+		known: true, constraintSet: constraints, data: data,
 		pods:    value.FieldByName("TopologyValueToPodCounts").Interface().([]map[string]*int64),
 		weights: value.FieldByName("TopologyNormalizingWeight").Interface().([]float64),
 	}
@@ -129,22 +129,22 @@ func (m *Memo) newSpreadScore(data fwk.StateData, pod *v1.Pod) spreadScore {
 	all := value.FieldByName("Constraints")
 	for i, key := range s.keys {
 		s.skews = append(s.skews, int32(all.Index(i).FieldByName("MaxSkew").Int()))
-		p := place{domains: m.domainsOf(key)}
+		p := constraintCounts{domains: m.domainsOf(key)}
 		if key == v1.LabelHostname {
-			p.here = make([]int64, len(m.infos))
+			p.onNode = make([]int64, len(m.infos))
 		} else {
 			for _, domain := range p.values {
 				p.counts = append(p.counts, s.pods[i][domain])
 			}
-			p.uses, p.seen = s.includes(i, m.infos, pod), make([]int, len(p.values))
+			p.included, p.seenInCycle = s.includedNodes(i, m.infos, pod), make([]int, len(p.values))
 		}
-		s.where = append(s.where, p)
+		s.counts = append(s.counts, p)
 	}
-	for _, class := range m.pods.all {
-		if matching := s.matching(class, pod.Namespace); matching != 0 {
+	for _, class := range m.pods.classList {
+		if matching := s.matchBits(class, pod.Namespace); matching != 0 {
 			for node, pods := range class.nodes {
 				if slot, found := m.slots[node]; found {
-					s.change(matching, pods, slot)
+					s.addPods(matching, pods, slot)
 				}
 			}
 		}
@@ -152,10 +152,10 @@ func (m *Memo) newSpreadScore(data fwk.StateData, pod *v1.Pod) spreadScore {
 	return s
 }
 
-// includes returns by slot whether the i-th constraint counts the pods on the node, or nil if it counts those on all nodes. It does what
+// includedNodes returns by slot whether the i-th constraint counts the pods on the node, or nil if it counts those on all nodes. It does what
 // matchNodeInclusionPolicies does in
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/scheduler/framework/plugins/podtopologyspread/common.go
-func (c *constraints) includes(i int, infos []fwk.NodeInfo, pod *v1.Pod) []bool {
+func (c *constraintSet) includedNodes(i int, infos []fwk.NodeInfo, pod *v1.Pod) []bool {
 	selects := len(pod.Spec.NodeSelector) > 0 || pod.Spec.Affinity != nil && pod.Spec.Affinity.NodeAffinity != nil
 	if !c.taints[i] && !(c.affinity[i] && selects) {
 		return nil
@@ -180,15 +180,15 @@ func (c *constraints) includes(i int, infos []fwk.NodeInfo, pod *v1.Pod) []bool 
 	return included
 }
 
-// change adds delta to the counts of the constraints in matching, for pods on the node at the slot.
-func (s *spreadScore) change(matching uint64, delta, slot int) {
-	for i := range s.where {
-		p := &s.where[i]
+// addPods adds delta to the counts of the constraints in matching, for pods on the node at the slot.
+func (s *spreadScore) addPods(matching uint64, delta, slot int) {
+	for i := range s.counts {
+		p := &s.counts[i]
 		switch {
 		case matching&(1<<i) == 0:
-		case p.here != nil:
-			p.here[slot] += int64(delta)
-		case s.ignored != nil && s.ignored[slot] || p.uses != nil && !p.uses[slot]:
+		case p.onNode != nil:
+			p.onNode[slot] += int64(delta)
+		case s.ignored != nil && s.ignored[slot] || p.included != nil && !p.included[slot]:
 		default:
 			*p.counts[p.number[slot]] += int64(delta)
 		}
@@ -207,14 +207,14 @@ func (s *spreadScore) weigh(feasible []int) {
 			}
 		}
 	}
-	for i := range s.where {
-		p := &s.where[i]
+	for i := range s.counts {
+		p := &s.counts[i]
 		size := nodes
-		if p.here == nil {
+		if p.onNode == nil {
 			size = 0
 			for _, slot := range feasible {
-				if number := p.number[slot]; p.seen[number] != s.cycle && (s.ignored == nil || !s.ignored[slot]) {
-					p.seen[number] = s.cycle
+				if number := p.number[slot]; p.seenInCycle[number] != s.cycle && (s.ignored == nil || !s.ignored[slot]) {
+					p.seenInCycle[number] = s.cycle
 					size++
 				}
 			}
@@ -226,21 +226,21 @@ func (s *spreadScore) weigh(feasible []int) {
 // Score computes upstream's score from counts that are kept. Upstream counts the pods on each node anew for each pod that it places, so its
 // time grows with the square of the number of pods. See
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/scheduler/framework/plugins/podtopologyspread/scoring.go
-func (p *spread) Score(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod, node fwk.NodeInfo) (int64, *fwk.Status) {
-	if p.scored == nil {
+func (p *spreadPlugin) Score(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod, node fwk.NodeInfo) (int64, *fwk.Status) {
+	if p.preScored == nil {
 		return p.PodTopologySpread.Score(ctx, cycle, pod, node)
 	}
-	s, slot := &p.scored.score, p.memo.slotOf(node, p.memo.asked)
+	s, slot := &p.preScored.score, p.memo.slotOf(node, p.memo.askedSlot)
 	if s.ignored != nil && s.ignored[slot] {
 		return 0, nil
 	}
 	score := 0.0
-	for i := range s.where {
-		p := &s.where[i]
+	for i := range s.counts {
+		p := &s.counts[i]
 		switch {
 		case p.absent[slot]:
-		case p.here != nil:
-			score += scoreForCount(p.here[slot], s.skews[i], s.weights[i])
+		case p.onNode != nil:
+			score += scoreForCount(p.onNode[slot], s.skews[i], s.weights[i])
 		default:
 			score += scoreForCount(*p.counts[p.number[slot]], s.skews[i], s.weights[i])
 		}

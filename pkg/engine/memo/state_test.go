@@ -45,7 +45,7 @@ func TestTheStateIsUpstreams(t *testing.T) {
 	metrics.Register()
 	kept := map[string]int{}
 	for seed := range uint64(100) {
-		sameStates(t, seed, kept)
+		compareStates(t, seed, kept)
 	}
 	for _, key := range []string{affinityFilterKey, affinityScoreKey, spreadFilterKey, spreadScoreKey} {
 		if kept[key] < 500 {
@@ -54,7 +54,7 @@ func TestTheStateIsUpstreams(t *testing.T) {
 	}
 }
 
-func sameStates(t *testing.T, seed uint64, compared map[string]int) {
+func compareStates(t *testing.T, seed uint64, compared map[string]int) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 0))
 	ctx := t.Context()
@@ -93,7 +93,7 @@ func sameStates(t *testing.T, seed uint64, compared map[string]int) {
 	}
 	var apps []*v1.Pod
 	for range 3 {
-		apps = append(apps, stateApp(r))
+		apps = append(apps, newStatePod(r))
 	}
 	var bound []*v1.Pod
 	for i := range 60 {
@@ -136,7 +136,7 @@ func sameStates(t *testing.T, seed uint64, compared map[string]int) {
 			if a == nil || scores && fresh.GetSkipScorePlugins().Has(name) || !scores && fresh.GetSkipFilterPlugins().Has(strings.TrimPrefix(name, "PreFilter")) {
 				continue
 			}
-			if diff := stateDiff(a, b, feasible); diff != "" {
+			if diff := diffStates(a, b, feasible); diff != "" {
 				t.Fatalf("world %d, pod %d, %s (-upstream +kept):\n%s", seed, i, key, diff)
 			}
 			compared[string(key)]++
@@ -165,8 +165,8 @@ func sameStates(t *testing.T, seed uint64, compared map[string]int) {
 	}
 }
 
-// stateApp returns a pod with rules about few apps, so that some rules of one app are about another app.
-func stateApp(r *rand.Rand) *v1.Pod {
+// newStatePod returns a pod with rules about few apps, so that some rules of one app are about another app.
+func newStatePod(r *rand.Rand) *v1.Pod {
 	name := func() string { return []string{"web", "db"}[r.IntN(2)] }
 	selector := func() *metav1.LabelSelector {
 		return &metav1.LabelSelector{MatchLabels: map[string]string{"app": name()}}
@@ -205,14 +205,14 @@ func stateApp(r *rand.Rand) *v1.Pod {
 	return pod
 }
 
-// stateDiff returns how the states differ, apart from what TestTheStateIsUpstreams names.
-func stateDiff(upstream, kept fwk.StateData, feasible []fwk.NodeInfo) string {
+// diffStates returns how the states differ, apart from what TestTheStateIsUpstreams names.
+func diffStates(upstream, kept fwk.StateData, feasible []fwk.NodeInfo) string {
 	if kept == nil {
 		return "nothing is kept"
 	}
 	a, b := reflect.ValueOf(upstream).Elem(), reflect.ValueOf(kept).Elem()
 	if counts := a.FieldByName("TopologyValueToPodCounts"); counts.IsValid() {
-		return cmp.Diff(scoredOf(a, a, feasible), scoredOf(b, a, feasible), cmp.Exporter(func(reflect.Type) bool { return true }), cmpopts.EquateEmpty())
+		return cmp.Diff(readSpreadScore(a, a, feasible), readSpreadScore(b, a, feasible), cmp.Exporter(func(reflect.Type) bool { return true }), cmpopts.EquateEmpty())
 	}
 	zero := func(sums map[string]int64) bool {
 		for _, sum := range sums {
@@ -232,16 +232,16 @@ func stateDiff(upstream, kept fwk.StateData, feasible []fwk.NodeInfo) string {
 	)
 }
 
-type scored struct {
+type spreadScoreData struct {
 	Constraints any
 	Ignored     []string
 	Counts      []map[string]int64
 	Weights     []float64
 }
 
-// scoredOf reads the state of PodTopologySpread's PreScore: the domains that the other state also has, and the feasible nodes.
-func scoredOf(state, other reflect.Value, feasible []fwk.NodeInfo) scored {
-	s := scored{Constraints: state.FieldByName("Constraints").Interface(), Weights: state.FieldByName("TopologyNormalizingWeight").Interface().([]float64)}
+// readSpreadScore reads the state of PodTopologySpread's PreScore: the domains that the other state also has, and the feasible nodes.
+func readSpreadScore(state, other reflect.Value, feasible []fwk.NodeInfo) spreadScoreData {
+	s := spreadScoreData{Constraints: state.FieldByName("Constraints").Interface(), Weights: state.FieldByName("TopologyNormalizingWeight").Interface().([]float64)}
 	ignored := state.FieldByName("IgnoredNodes").Interface().(sets.Set[string])
 	for _, node := range feasible {
 		if ignored.Has(node.Node().Name) {

@@ -19,47 +19,47 @@ type template struct {
 	spec *v1.PodSpec
 	used int // the cycle in which it was last used
 
-	spreads  map[*spread]*spreadState
-	emptied  map[*Framework][]emptied // by slot
+	spreads  map[*spreadPlugin]*spreadState
+	emptied  map[*Framework][]emptiedVerdict // by slot
 	refusals map[*Framework]*refusal
-	base     *base
+	base     *templateBase
 }
 
-// base stands for templates that differ in nothing but rules about other pods: those of two revisions of a Deployment, or of many
+// templateBase stands for templates that differ in nothing but rules about other pods: those of two revisions of a Deployment, or of many
 // Deployments in a generated cluster. Node-local plugins answer the same for all of them.
-type base struct {
-	spec    *v1.PodSpec // without the rules about other pods
-	answers map[*Framework]*answers
-	scoring map[fwk.PreScorePlugin]fwk.StateData
+type templateBase struct {
+	spec      *v1.PodSpec // without the rules about other pods
+	answers   map[*Framework]*answers
+	preScores map[fwk.PreScorePlugin]fwk.StateData
 }
 
-// templates are the templates in use. Each may have answers about every node, so their number is bounded (see [mostAnswers]).
+// templates are the templates in use. Each may have answers about every node, so their number is bounded (see [maxAnswers]).
 type templates struct {
-	byLooks map[templateKey][]*template // templates with the same key differ in their specs
-	byFirst map[first][]*base           // so that a spec is compared with few bases
-	number  int                         // of templates
-	cycle   int                         // the number of the current cycle
-	refused bool                        // whether a refusal is kept for any template
+	byKey            map[templateKey][]*template        // templates with the same key differ in their specs
+	basesByContainer map[firstContainer][]*templateBase // so that a spec is compared with few bases
+	count            int                                // of templates
+	cycle            int                                // the number of the current cycle
+	anyRefusal       bool                               // whether a refusal is kept for any template
 }
 
-// first is what most templates differ in: the image of the first container, and its requests.
-type first struct {
+// firstContainer is what most templates differ in: the image of the first container, and its requests.
+type firstContainer struct {
 	image       string
 	cpu, memory int64
 }
 
-// readings are the parts of pods' specs that cached plugins read, by the first container of the spec. A search for the smallest cluster
+// specReadings are the parts of pods' specs that cached plugins read, by the first container of the spec. A search for the smallest cluster
 // places the same pods dozens of times, and each time needs them.
-type readings map[*v1.Container]*reading
+type specReadings map[*v1.Container]*specReading
 
-// reading is the spec as the pod has it, and the part that plugins read.
-type reading struct{ given, spec *v1.PodSpec }
+// specReading is the spec as the pod has it, and the part that plugins read.
+type specReading struct{ original, trimmed *v1.PodSpec }
 
-// mostReadings bounds the number of readings.
-const mostReadings = 20_000
+// maxReadings bounds the number of readings.
+const maxReadings = 20_000
 
 type templateKey struct {
-	looks     looks
+	traits    podTraits
 	scheduler string
 	owner     owner
 }
@@ -67,10 +67,10 @@ type templateKey struct {
 // owner is the controller of a pod. Upstream finds the selector of the default constraints by these three fields, in the pod's namespace.
 type owner struct{ apiVersion, kind, name string }
 
-// mostAnswers bounds the number of templates times the number of nodes about which answers are kept: 500 templates on 5,000 nodes. Each
+// maxAnswers bounds the number of templates times the number of nodes about which answers are kept: 500 templates on 5,000 nodes. Each
 // answer takes about 22 bytes, which makes 55 MB, and up to 74 bytes where pods found nothing to preempt, which makes 185 MB. Where
 // evictions cycle through more templates than that, each is dropped before it is needed again.
-const mostAnswers = 2_500_000
+const maxAnswers = 2_500_000
 
 // templateOf returns the pod's template, and makes it if there is none. It returns nil for a pod that is bound to a node by name, such as a
 // pod of a DaemonSet, and for a pod that requests a resource that a device class provides: for these resources NodeResourcesFit reads more
@@ -81,81 +81,81 @@ func (m *Memo) templateOf(pod *v1.Pod) *template {
 	}
 	t := &m.templates
 	t.cycle++
-	key := templateKey{looks: m.looks, scheduler: pod.Spec.SchedulerName}
+	key := templateKey{traits: m.traits, scheduler: pod.Spec.SchedulerName}
 	if ref := metav1.GetControllerOfNoCopy(pod); ref != nil {
 		key.owner = owner{ref.APIVersion, ref.Kind, ref.Name}
 	}
-	read := m.read(pod)
-	spec := read.spec
-	for _, template := range t.byLooks[key] {
+	read := m.readSpec(pod)
+	spec := read.trimmed
+	for _, template := range t.byKey[key] {
 		if Identical(template.spec, spec) || equality.Semantic.DeepEqual(template.spec, spec) {
-			template.used, read.spec = t.cycle, template.spec
+			template.used, read.trimmed = t.cycle, template.spec
 			return template
 		}
 	}
-	if (t.number+1)*len(m.infos) > mostAnswers {
-		t.forget()
+	if (t.count+1)*len(m.infos) > maxAnswers {
+		t.dropOlderHalf()
 	}
-	if t.byLooks == nil {
-		t.byLooks = map[templateKey][]*template{}
+	if t.byKey == nil {
+		t.byKey = map[templateKey][]*template{}
 	}
-	new := &template{pod: pod, spec: spec, used: t.cycle, spreads: map[*spread]*spreadState{}, base: t.baseOf(spec)}
-	t.byLooks[key] = append(t.byLooks[key], new)
-	t.number++
+	new := &template{pod: pod, spec: spec, used: t.cycle, spreads: map[*spreadPlugin]*spreadState{}, base: t.baseOf(spec)}
+	t.byKey[key] = append(t.byKey[key], new)
+	t.count++
 	return new
 }
 
-// read returns the part of the pod's spec that cached plugins read.
-func (m *Memo) read(pod *v1.Pod) *reading {
+// readSpec returns the part of the pod's spec that cached plugins read.
+func (m *Memo) readSpec(pod *v1.Pod) *specReading {
 	if len(pod.Spec.Containers) == 0 {
-		return &reading{spec: shared(&pod.Spec)}
+		return &specReading{trimmed: trimSpec(&pod.Spec)}
 	}
 	first := &pod.Spec.Containers[0]
-	if known := m.readings[first]; known != nil && Identical(known.given, &pod.Spec) {
+	if known := m.readings[first]; known != nil && Identical(known.original, &pod.Spec) {
 		return known
 	}
-	if m.readings == nil || len(m.readings) >= mostReadings {
-		m.readings = readings{}
+	if m.readings == nil || len(m.readings) >= maxReadings {
+		m.readings = specReadings{}
 	}
-	new := &reading{&pod.Spec, shared(&pod.Spec)}
+	new := &specReading{&pod.Spec, trimSpec(&pod.Spec)}
 	m.readings[first] = new
 	return new
 }
 
 // baseOf returns the base of the spec: the spec without rules about other pods.
-func (t *templates) baseOf(spec *v1.PodSpec) *base {
+func (t *templates) baseOf(spec *v1.PodSpec) *templateBase {
 	bare := *spec
 	bare.TopologySpreadConstraints = nil
 	bare.Affinity = nil
 	if spec.Affinity != nil && spec.Affinity.NodeAffinity != nil {
 		bare.Affinity = &v1.Affinity{NodeAffinity: spec.Affinity.NodeAffinity}
 	}
-	key := firstOf(&bare)
-	for _, known := range t.byFirst[key] {
+	key := firstContainerOf(&bare)
+	for _, known := range t.basesByContainer[key] {
 		if Identical(known.spec, &bare) || equality.Semantic.DeepEqual(known.spec, &bare) {
 			return known
 		}
 	}
-	new := &base{spec: &bare, answers: map[*Framework]*answers{}, scoring: map[fwk.PreScorePlugin]fwk.StateData{}}
-	if t.byFirst == nil {
-		t.byFirst = map[first][]*base{}
+	new := &templateBase{spec: &bare, answers: map[*Framework]*answers{}, preScores: map[fwk.PreScorePlugin]fwk.StateData{}}
+	if t.basesByContainer == nil {
+		t.basesByContainer = map[firstContainer][]*templateBase{}
 	}
-	t.byFirst[key] = append(t.byFirst[key], new)
+	t.basesByContainer[key] = append(t.basesByContainer[key], new)
 	return new
 }
 
-func firstOf(spec *v1.PodSpec) first {
+func firstContainerOf(spec *v1.PodSpec) firstContainer {
 	if len(spec.Containers) == 0 {
-		return first{}
+		return firstContainer{}
 	}
 	c := &spec.Containers[0]
-	return first{c.Image, c.Resources.Requests.Cpu().MilliValue(), c.Resources.Requests.Memory().Value()}
+	return firstContainer{c.Image, c.Resources.Requests.Cpu().MilliValue(), c.Resources.Requests.Memory().Value()}
 }
 
-// forget drops the older half of the templates.
-func (t *templates) forget() {
+// dropOlderHalf drops the older half of the templates.
+func (t *templates) dropOlderHalf() {
 	var used []int
-	for _, templates := range t.byLooks {
+	for _, templates := range t.byKey {
 		for _, template := range templates {
 			used = append(used, template.used)
 		}
@@ -165,19 +165,19 @@ func (t *templates) forget() {
 	}
 	slices.Sort(used)
 	oldest := used[len(used)/2]
-	t.number, t.byFirst = 0, map[first][]*base{}
-	for key, templates := range t.byLooks {
+	t.count, t.basesByContainer = 0, map[firstContainer][]*templateBase{}
+	for key, templates := range t.byKey {
 		kept := slices.DeleteFunc(templates, func(template *template) bool { return template.used <= oldest })
-		t.number += len(kept)
+		t.count += len(kept)
 		for _, template := range kept {
-			if key := firstOf(template.base.spec); !slices.Contains(t.byFirst[key], template.base) {
-				t.byFirst[key] = append(t.byFirst[key], template.base)
+			if key := firstContainerOf(template.base.spec); !slices.Contains(t.basesByContainer[key], template.base) {
+				t.basesByContainer[key] = append(t.basesByContainer[key], template.base)
 			}
 		}
 		if len(kept) == 0 {
-			delete(t.byLooks, key)
+			delete(t.byKey, key)
 		} else {
-			t.byLooks[key] = kept
+			t.byKey[key] = kept
 		}
 	}
 }
@@ -236,8 +236,8 @@ func (m *Memo) requestsDevices(pod *v1.Pod) bool {
 	return false
 }
 
-// shared returns the part of the spec that cached plugins read: no name, and no volumes except images (ImageLocality reads those).
-func shared(spec *v1.PodSpec) *v1.PodSpec {
+// trimSpec returns the part of the spec that cached plugins read: no name, and no volumes except images (ImageLocality reads those).
+func trimSpec(spec *v1.PodSpec) *v1.PodSpec {
 	s := cluster.WithoutToken(*spec)
 	s.Hostname, s.Subdomain = "", ""
 	s.Volumes = nil

@@ -12,26 +12,26 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodevolumelimits"
 )
 
-// volumeLimits is upstream's CSILimits, except that it skips nodes on which the volumes cannot exceed a limit. Upstream looks up the driver
+// volumeLimitsPlugin is upstream's CSILimits, except that it skips nodes on which the volumes cannot exceed a limit. Upstream looks up the driver
 // of each volume of each pod on a node; the wrapper only counts the volumes. For example, if pods on a node have 8 claims and the pod has
 // one more, no driver has more than 9 volumes there, so a limit of 25 holds. (Upstream also counts VolumeAttachments, but a state has
 // none.)
-type volumeLimits struct {
+type volumeLimitsPlugin struct {
 	*nodevolumelimits.CSILimits
 	nodes   fwk.CSINodeLister
 	claims  corelisters.PersistentVolumeClaimLister
 	drivers storagelisters.CSIDriverLister
 }
 
-func newVolumeLimits(plugin *nodevolumelimits.CSILimits, profile fwk.Handle) *volumeLimits {
+func newVolumeLimits(plugin *nodevolumelimits.CSILimits, profile fwk.Handle) *volumeLimitsPlugin {
 	factory := profile.SharedInformerFactory()
-	return &volumeLimits{
+	return &volumeLimitsPlugin{
 		CSILimits: plugin, nodes: profile.SharedCSIManager().CSINodes(), claims: factory.Core().V1().PersistentVolumeClaims().Lister(),
 		drivers: factory.Storage().V1().CSIDrivers().Lister(),
 	}
 }
 
-func (l *volumeLimits) Filter(ctx context.Context, state fwk.CycleState, pod *v1.Pod, node fwk.NodeInfo) *fwk.Status {
+func (l *volumeLimitsPlugin) Filter(ctx context.Context, state fwk.CycleState, pod *v1.Pod, node fwk.NodeInfo) *fwk.Status {
 	if l.cannotExceed(pod, node) {
 		return nil
 	}
@@ -40,7 +40,7 @@ func (l *volumeLimits) Filter(ctx context.Context, state fwk.CycleState, pod *v1
 
 // cannotExceed reports whether upstream's Filter is certain to accept the node: the pod's claims exist, no driver keeps pods off nodes that
 // lack it, and all volumes together do not exceed the lowest limit of any driver.
-func (l *volumeLimits) cannotExceed(pod *v1.Pod, node fwk.NodeInfo) bool {
+func (l *volumeLimitsPlugin) cannotExceed(pod *v1.Pod, node fwk.NodeInfo) bool {
 	count, certain := countClaims(pod)
 	if !certain {
 		return false
@@ -76,7 +76,7 @@ func (l *volumeLimits) cannotExceed(pod *v1.Pod, node fwk.NodeInfo) bool {
 }
 
 // lowestLimit returns the lowest limit that any driver has for volumes on the node. It reports false if no driver has a limit.
-func (l *volumeLimits) lowestLimit(node string) (lowest int, limited bool) {
+func (l *volumeLimitsPlugin) lowestLimit(node string) (lowest int, limited bool) {
 	csiNode, err := l.nodes.Get(node)
 	if err != nil { // upstream, too, treats a node without a CSINode as a node without limits
 		csiNode = &storagev1.CSINode{}

@@ -17,7 +17,7 @@ func TestPodsThatComplete(t *testing.T) {
 	state := nodesOf(map[string]int{"n": 2})
 	pod := func(name, node string, annotations map[string]string) *v1.Pod {
 		p := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID(name), Annotations: annotations}, Spec: v1.PodSpec{RestartPolicy: v1.RestartPolicyNever}}
-		return cluster.Bind(p, node, state.Now.Time.Add(7)) // starts are some nanoseconds apart
+		return cluster.BindPod(p, node, state.Now.Time.Add(7)) // starts are some nanoseconds apart
 	}
 	ten := map[string]string{cluster.CompletesAfterAnnotation: "10s"}
 	state = state.With(pod("short", "n-1", ten), pod("lost", "n-2", ten), pod("service", "n-1", nil))

@@ -47,11 +47,11 @@ func Disruptions(s *cluster.State) []Disruption {
 		return []Disruption{d}
 	}
 	for _, zone := range zones.inOrder {
-		if _, goes := zones.interval(zone); goes || len(zone.waiting) == 0 {
+		if _, goes := zones.taintInterval(zone); goes || len(zone.waiting) == 0 {
 			continue
 		}
 		d := Disruption{Region: topology.RegionOf(zone.waiting[0].Labels), Zone: topology.ZoneOf(zone.waiting[0].Labels)}
-		d.Nodes = list.Each(zone.waiting, func(node *v1.Node) string { return node.Name })
+		d.Nodes = list.Map(zone.waiting, func(node *v1.Node) string { return node.Name })
 		all = append(all, d)
 	}
 	return all
@@ -60,9 +60,9 @@ func Disruptions(s *cluster.State) []Disruption {
 // zone is the controller's state of a zone.
 type zone struct {
 	ready, down, size int
-	// last is when the controller last tainted one of its nodes; waiting lists the nodes still to be tainted.
-	last    metav1.Time
-	waiting []*v1.Node
+	// lastTainted is when the controller last tainted one of its nodes; waiting lists the nodes still to be tainted.
+	lastTainted metav1.Time
+	waiting     []*v1.Node
 }
 
 // zones holds all zones, in the order of their nodes.
@@ -76,7 +76,7 @@ type zones struct {
 func zonesOf(s *cluster.State) *zones {
 	z := &zones{byKey: map[string]*zone{}}
 	for _, node := range s.Nodes {
-		of, ready := z.of(node), isReady(node)
+		of, ready := z.zoneOf(node), isReady(node)
 		if !isExcluded(node) {
 			of.size++
 			if ready {
@@ -92,7 +92,7 @@ func zonesOf(s *cluster.State) *zones {
 		if waitsForNoExecute(node) {
 			of.waiting = append(of.waiting, node)
 		}
-		of.taintedWith(node.Spec.Taints)
+		of.recordTaint(node.Spec.Taints)
 	}
 	return z
 }
@@ -117,7 +117,7 @@ func (z *zones) replace(was, is *v1.Node) bool {
 	if isReady(was) {
 		return true
 	}
-	of := z.of(was)
+	of := z.zoneOf(was)
 	i := slices.Index(of.waiting, was)
 	switch {
 	case i < 0:
@@ -126,22 +126,22 @@ func (z *zones) replace(was, is *v1.Node) bool {
 		of.waiting[i] = is
 	default:
 		of.waiting = slices.Delete(of.waiting, i, i+1)
-		of.taintedWith(is.Spec.Taints)
+		of.recordTaint(is.Spec.Taints)
 	}
 	return true
 }
 
-// taintedWith records when a node that is down got its NoExecute taint.
-func (of *zone) taintedWith(taints []v1.Taint) {
+// recordTaint records when a node that is down got its NoExecute taint.
+func (of *zone) recordTaint(taints []v1.Taint) {
 	for _, taint := range taints {
-		if isNodeControllers(taint, v1.TaintEffectNoExecute) && taint.TimeAdded != nil && of.last.Before(taint.TimeAdded) {
-			of.last = *taint.TimeAdded
+		if isFailureTaint(taint, v1.TaintEffectNoExecute) && taint.TimeAdded != nil && of.lastTainted.Before(taint.TimeAdded) {
+			of.lastTainted = *taint.TimeAdded
 		}
 	}
 }
 
-// of returns the node's zone, and adds it if it is new.
-func (z *zones) of(node *v1.Node) *zone {
+// zoneOf returns the node's zone, and adds it if it is new.
+func (z *zones) zoneOf(node *v1.Node) *zone {
 	key := nodetopology.GetZoneKey(node)
 	if z.byKey[key] == nil {
 		z.byKey[key] = &zone{}
@@ -150,9 +150,9 @@ func (z *zones) of(node *v1.Node) *zone {
 	return z.byKey[key]
 }
 
-// interval returns the time between the taints of two nodes of the zone, or false if the controller taints no more of them. See
+// taintInterval returns the time between the taints of two nodes of the zone, or false if the controller taints no more of them. See
 // ComputeZoneState, handleDisruption and ReducedQPSFunc of upstream's controller.
-func (z *zones) interval(of *zone) (time.Duration, bool) {
+func (z *zones) taintInterval(of *zone) (time.Duration, bool) {
 	switch {
 	case of.ready == 0 && of.down > 0:
 		return evictionInterval, !z.stopped()
@@ -169,8 +169,8 @@ func (z *zones) stopped() bool {
 
 // dueAt returns when the zone's next node may be tainted.
 func (of *zone) dueAt(interval time.Duration, now metav1.Time) time.Time {
-	if of.last.IsZero() {
+	if of.lastTainted.IsZero() {
 		return now.Time
 	}
-	return of.last.Add(interval)
+	return of.lastTainted.Add(interval)
 }

@@ -28,16 +28,16 @@ type DrainOptions struct {
 	DeleteEmptyDirData bool
 }
 
-// Blocked is a pod because of which kubectl refuses to drain its node.
-type Blocked struct {
+// BlockingPod is a pod because of which kubectl refuses to drain its node.
+type BlockingPod struct {
 	Pod *v1.Pod
 	// Reason is kubectl's reason. It names the flag that overrides it.
 	Reason string
 }
 
-// Drainable returns the pods that kubectl drain would evict from the node, in order of arrival, and the pods that block the drain. Pods
+// PodsToEvict returns the pods that kubectl drain would evict from the node, in order of arrival, and the pods that block the drain. Pods
 // that a drain ignores, static pods and pods of DaemonSets, are in neither list.
-func Drainable(s *cluster.State, node string, options DrainOptions) (evict []*v1.Pod, blocked []Blocked, err error) {
+func PodsToEvict(s *cluster.State, node string, options DrainOptions) (evict []*v1.Pod, blocked []BlockingPod, err error) {
 	if s.Node(node) == nil {
 		return nil, nil, fmt.Errorf("no node is named %s: use the names that kubectl get nodes shows", node)
 	}
@@ -45,10 +45,10 @@ func Drainable(s *cluster.State, node string, options DrainOptions) (evict []*v1
 		if pod.Spec.NodeName != node {
 			continue
 		}
-		evicted, refused := options.filter(pod)
+		evicted, refused := options.filterPod(pod)
 		switch {
 		case refused != "":
-			blocked = append(blocked, Blocked{pod, fmt.Sprintf("cannot delete %s: %s/%s", refused, pod.Namespace, pod.Name)})
+			blocked = append(blocked, BlockingPod{pod, fmt.Sprintf("cannot delete %s: %s/%s", refused, pod.Namespace, pod.Name)})
 		case evicted:
 			evict = append(evict, pod)
 		}
@@ -56,16 +56,16 @@ func Drainable(s *cluster.State, node string, options DrainOptions) (evict []*v1
 	return evict, blocked, nil
 }
 
-// filter implements kubectl's filters, in its order and words. See
+// filterPod implements kubectl's filters, in its order and words. See
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/staging/src/k8s.io/kubectl/pkg/drain/filters.go. Importing them would link
 // kustomize and so the package plugin, for which the linker keeps all code. kubectl looks up each DaemonSet; filter assumes that it exists,
 // because a dump may lack the DaemonSets of its pods.
-func (o DrainOptions) filter(pod *v1.Pod) (evict bool, refused string) {
+func (o DrainOptions) filterPod(pod *v1.Pod) (evict bool, refused string) {
 	controller := metav1.GetControllerOfNoCopy(pod)
 	_, mirror := pod.Annotations[v1.MirrorPodAnnotationKey]
 	ofDaemonSet := controller != nil && controller.Kind == daemonSetKind.Kind && controller.APIVersion == daemonSetKind.GroupVersion().String()
 	emptyDir := slices.ContainsFunc(pod.Spec.Volumes, func(v v1.Volume) bool { return v.EmptyDir != nil })
-	ended := cluster.Terminal(pod)
+	ended := cluster.IsTerminal(pod)
 	switch {
 	case ofDaemonSet && !ended && !o.IgnoreDaemonSets:
 		return false, "DaemonSet-managed Pods (use --ignore-daemonsets to ignore)"
@@ -90,7 +90,7 @@ var ErrManyBudgets = errors.New("This pod has more than one PodDisruptionBudget,
 // ErrBudget or ErrManyBudgets and names budget and pod.
 func Evict(s *cluster.State, pod *v1.Pod) (*cluster.State, error) {
 	evicted := func(s *cluster.State) *cluster.State { return admission.Terminate(s, "EvictionByEvictionAPI", pod) }
-	if cluster.Terminal(pod) || pod.Status.Phase == v1.PodPending || pod.DeletionTimestamp != nil {
+	if cluster.IsTerminal(pod) || pod.Status.Phase == v1.PodPending || pod.DeletionTimestamp != nil {
 		return evicted(s), nil
 	}
 	guards := s.Budgets()(pod)

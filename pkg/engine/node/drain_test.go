@@ -89,7 +89,7 @@ func TestDrainAsKubectlDoes(t *testing.T) {
 		got := ""
 		for flags := range len(f[3]) {
 			options := DrainOptions{Force: flags&1 != 0, IgnoreDaemonSets: flags&2 != 0, DeleteEmptyDirData: flags&4 != 0}
-			evict, blocked, err := Drainable(s, "n1", options)
+			evict, blocked, err := PodsToEvict(s, "n1", options)
 			switch {
 			case err != nil:
 				t.Fatal(err)
@@ -111,7 +111,7 @@ func TestDrainAsKubectlDoes(t *testing.T) {
 // looks at the numbers, in words of its own.
 func TestEvictionAsksBudget(t *testing.T) {
 	labels := map[string]string{"app": "web"}
-	pod := cluster.Bind(&v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "p", Labels: labels}}, "n1", cluster.Epoch.Time)
+	pod := cluster.BindPod(&v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "p", Labels: labels}}, "n1", cluster.Epoch.Time)
 	for name, test := range map[string]struct {
 		observed int64
 		allowed  int32

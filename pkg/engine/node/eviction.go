@@ -17,7 +17,7 @@ import (
 // evictTainted requests the deletion of the pods that no longer tolerate the NoExecute taints of their node. See
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/tainteviction/taint_eviction.go.
 func (c *Controllers) evictTainted(s *cluster.State) *cluster.State {
-	c.follow(s)
+	c.followState(s)
 	var evicted []*v1.Pod
 	for _, due := range c.due {
 		for _, pod := range due.leaving {
@@ -45,7 +45,7 @@ type leavingPod struct {
 // example, a pod that tolerates a taint for 60 s, and is bound 100 s after the taint was added, leaves 160 s after the taint. evictionTime
 // does what upstream's processPodOnNode and getMinTolerationTime do.
 func evictionTime(pod *v1.Pod, taints []v1.Taint) (time.Time, bool) {
-	if len(taints) == 0 || cluster.Terminal(pod) {
+	if len(taints) == 0 || cluster.IsTerminal(pod) {
 		return time.Time{}, false
 	}
 	var since time.Time // a taint without a time counts as present from the start
@@ -89,8 +89,8 @@ func (c *Controllers) EvictsBoundSince(since, by time.Time) bool {
 	return false
 }
 
-// Leaves reports whether the pod is evicted, sooner or later, from a node that does not answer, provided that evictions go on.
-func Leaves(pod *v1.Pod) bool {
+// IsEvictedWhenUnreachable reports whether the pod is evicted, sooner or later, from a node that does not answer, provided that evictions go on.
+func IsEvictedWhenUnreachable(pod *v1.Pod) bool {
 	_, leaves := evictionTime(pod, []v1.Taint{{Key: v1.TaintNodeUnreachable, Effect: v1.TaintEffectNoExecute}})
 	return leaves
 }

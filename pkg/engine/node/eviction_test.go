@@ -16,7 +16,7 @@ func TestTolerationCountsFromTheBinding(t *testing.T) {
 	seconds := int64(60)
 	tolerant := &v1.Pod{Spec: v1.PodSpec{Tolerations: []v1.Toleration{{Key: "a", Operator: v1.TolerationOpExists, TolerationSeconds: &seconds}}}}
 	for bound, want := range map[int]float64{-100: 60, 0: 60, 100: 160} {
-		pod := cluster.Bind(tolerant, "n1", cluster.Epoch.Add(time.Duration(bound)*time.Second))
+		pod := cluster.BindPod(tolerant, "n1", cluster.Epoch.Add(time.Duration(bound)*time.Second))
 		if at, leaves := evictionTime(pod, taint); !leaves || at.Sub(cluster.Epoch.Time).Seconds() != want {
 			t.Errorf("bound after %d s: leaves %v at %v, want after %v s", bound, leaves, at, want)
 		}

@@ -20,7 +20,7 @@ import (
 
 // completePods marks pods as succeeded that have run for the time in their annotation.
 func (c *Controllers) completePods(s *cluster.State) *cluster.State {
-	c.follow(s)
+	c.followState(s)
 	var completed []*v1.Pod
 	for _, due := range c.due {
 		for _, pod := range due.completing {
@@ -30,14 +30,14 @@ func (c *Controllers) completePods(s *cluster.State) *cluster.State {
 		}
 	}
 	slices.SortFunc(completed, c.pods.Compare)
-	changed := list.Each(completed, func(pod *v1.Pod) cluster.Object { return cluster.Complete(pod, s.Now) })
+	changed := list.Map(completed, func(pod *v1.Pod) cluster.Object { return cluster.CompletePod(pod, s.Now) })
 	return s.With(changed...)
 }
 
 // endPods removes the pods that have ended. Their kubelet has had the time that it needs, or the pod garbage collector deletes them because
 // their node is gone or out of service. See https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/podgc/gc_controller.go.
 func (c *Controllers) endPods(s *cluster.State) *cluster.State {
-	c.follow(s)
+	c.followState(s)
 	var ending []*v1.Pod
 	for _, due := range c.due {
 		ending = append(ending, due.ending...)
@@ -46,7 +46,7 @@ func (c *Controllers) endPods(s *cluster.State) *cluster.State {
 	var gone, kept []cluster.Object
 	for _, pod := range ending {
 		awaited := admission.AwaitedByJob(s, pod)
-		if cluster.Terminal(pod) {
+		if cluster.IsTerminal(pod) {
 			if !awaited {
 				gone = append(gone, pod)
 			}
@@ -57,7 +57,7 @@ func (c *Controllers) endPods(s *cluster.State) *cluster.State {
 			continue
 		}
 		if awaited {
-			kept = append(kept, cluster.Stop(pod, s.Now))
+			kept = append(kept, cluster.StopPod(pod, s.Now))
 		} else {
 			gone = append(gone, pod)
 		}
@@ -69,40 +69,40 @@ func (c *Controllers) endPods(s *cluster.State) *cluster.State {
 // pods, then pods that have waited longest, as in sortPendingResizes of
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/kubelet/allocation/allocation_manager.go.
 func (c *Controllers) resizePods(s *cluster.State) *cluster.State {
-	c.follow(s)
+	c.followState(s)
 	var waiting []*v1.Pod
 	for _, due := range c.due {
 		waiting = append(waiting, due.resizing...)
 	}
 	slices.SortFunc(waiting, c.pods.Compare)
 	slices.SortStableFunc(waiting, func(a, b *v1.Pod) int {
-		return cmp.Or(cmp.Compare(corev1.PodPriority(b), corev1.PodPriority(a)), cmp.Compare(guaranteed(b), guaranteed(a)), resizeDeferred(a).Compare(resizeDeferred(b)))
+		return cmp.Or(cmp.Compare(corev1.PodPriority(b), corev1.PodPriority(a)), cmp.Compare(guaranteedRank(b), guaranteedRank(a)), resizeDeferredSince(a).Compare(resizeDeferredSince(b)))
 	})
 	for _, pod := range waiting {
-		if done := admission.Resized(s, pod); done != nil {
+		if done := admission.CompleteResize(s, pod); done != nil {
 			s = s.With(done)
 		}
 	}
 	return s
 }
 
-// guaranteed returns 1 for a pod of the QoS class Guaranteed, and 0 for others.
-func guaranteed(pod *v1.Pod) int {
+// guaranteedRank returns 1 for a pod of the QoS class Guaranteed, and 0 for others.
+func guaranteedRank(pod *v1.Pod) int {
 	if qos.GetPodQOS(pod) == v1.PodQOSGuaranteed {
 		return 1
 	}
 	return 0
 }
 
-// resizeDeferred returns since when the pod's resize has been waiting.
-func resizeDeferred(pod *v1.Pod) time.Time {
+// resizeDeferredSince returns since when the pod's resize has been waiting.
+func resizeDeferredSince(pod *v1.Pod) time.Time {
 	_, condition := podutil.GetPodCondition(&pod.Status, v1.PodResizePending)
 	return condition.LastTransitionTime.Time
 }
 
-// reaction is how long controllers and scheduler take to react to the deletion of a pod. To them, a pod that ends sooner was never
+// reactionTime is how long controllers and scheduler take to react to the deletion of a pod. To them, a pod that ends sooner was never
 // Terminating.
-const reaction = time.Second / 4
+const reactionTime = time.Second / 4
 
 // endsAt returns when the kubelet of a Terminating pod has ended the pod. Without a seed this is the end of the grace period. With a seed
 // it is a random time before that, uniformly distributed, since containers end when they are asked to or are killed. The time depends only
@@ -116,7 +116,7 @@ func (c *Controllers) endsAt(pod *v1.Pod) time.Time {
 	hash := fnv.New64a()
 	hash.Write([]byte(pod.UID))
 	took := time.Duration(rand.New(rand.NewPCG(*c.Seed, hash.Sum64())).Float64() * float64(latest.Sub(asked)))
-	if took < reaction {
+	if took < reactionTime {
 		return asked
 	}
 	return asked.Add((took + time.Second - 1).Truncate(time.Second))

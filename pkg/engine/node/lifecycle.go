@@ -38,7 +38,7 @@ const (
 func (c *Controllers) taintByConditions(s *cluster.State, r *rand.Rand) *cluster.State {
 	var changed []cluster.Object
 	var found []*v1.Node // nodes that went down since the last pass
-	cluster.Changes(c.steady, s.Nodes, func(_, node *v1.Node, _ int) {
+	cluster.VisitChanges(c.steady, s.Nodes, func(_, node *v1.Node, _ int) {
 		if node == nil || readyCondition(node) == nil {
 			return
 		}
@@ -57,7 +57,7 @@ func (c *Controllers) taintByConditions(s *cluster.State, r *rand.Rand) *cluster
 		c.steady = s.Nodes
 	}
 	s = s.With(changed...)
-	c.follow(s)
+	c.followState(s)
 	if !c.zones.down {
 		return s
 	}
@@ -71,11 +71,11 @@ func (c *Controllers) taintNoExecute(s *cluster.State, found []*v1.Node, r *rand
 	var due []cluster.Object
 	served := map[*zone]bool{}
 	add := func(node *v1.Node) {
-		served[zones.of(node)] = true
+		served[zones.zoneOf(node)] = true
 		due = append(due, withNoExecute(node, s.Now))
 	}
 	if len(found) > 0 {
-		if first := oneOf(found, r); !zones.of(first).dueAt(evictionInterval, s.Now).After(s.Now.Time) {
+		if first := pickNode(found, r); !zones.zoneOf(first).dueAt(evictionInterval, s.Now).After(s.Now.Time) {
 			add(first)
 		}
 		if zones.stopped() { // upstream removes the taints of all nodes when the last node goes down
@@ -87,16 +87,16 @@ func (c *Controllers) taintNoExecute(s *cluster.State, found []*v1.Node, r *rand
 		}
 	}
 	for _, zone := range zones.inOrder {
-		interval, goes := zones.interval(zone)
+		interval, goes := zones.taintInterval(zone)
 		if goes && !served[zone] && len(zone.waiting) > 0 && !zone.dueAt(interval, s.Now).After(s.Now.Time) {
-			add(oneOf(zone.waiting, r))
+			add(pickNode(zone.waiting, r))
 		}
 	}
 	return s.With(due...)
 }
 
-// oneOf returns the first of the nodes or, with a generator, a random one: upstream visits them in no particular order.
-func oneOf(nodes []*v1.Node, r *rand.Rand) *v1.Node {
+// pickNode returns the first of the nodes or, with a generator, a random one: upstream visits them in no particular order.
+func pickNode(nodes []*v1.Node, r *rand.Rand) *v1.Node {
 	if r == nil {
 		return nodes[0]
 	}
@@ -107,7 +107,7 @@ func oneOf(nodes []*v1.Node, r *rand.Rand) *v1.Node {
 func (c *Controllers) nextNoExecute(s *cluster.State) time.Time {
 	var next time.Time
 	for _, zone := range c.zones.inOrder {
-		interval, goes := c.zones.interval(zone)
+		interval, goes := c.zones.taintInterval(zone)
 		if at := zone.dueAt(interval, s.Now); goes && len(zone.waiting) > 0 && (next.IsZero() || at.Before(next)) {
 			next = at
 		}
@@ -136,16 +136,16 @@ func conditionTaints(node *v1.Node, now metav1.Time) []v1.Taint {
 			}
 		}
 		if condition.Type == v1.NodeReady {
-			taints = swapNoExecute(taints, taintKeys[v1.NodeReady][condition.Status], now)
+			taints = replaceNoExecute(taints, taintKeys[v1.NodeReady][condition.Status], now)
 		}
 	}
 	return taints
 }
 
-// swapNoExecute removes the NoExecute taint that does not match the node's readiness. If there was one, it at once adds a taint with the
+// replaceNoExecute removes the NoExecute taint that does not match the node's readiness. If there was one, it at once adds a taint with the
 // key. See processTaintBaseEviction.
-func swapNoExecute(taints []v1.Taint, key string, now metav1.Time) []v1.Taint {
-	i := slices.IndexFunc(taints, func(t v1.Taint) bool { return isNodeControllers(t, v1.TaintEffectNoExecute) && t.Key != key })
+func replaceNoExecute(taints []v1.Taint, key string, now metav1.Time) []v1.Taint {
+	i := slices.IndexFunc(taints, func(t v1.Taint) bool { return isFailureTaint(t, v1.TaintEffectNoExecute) && t.Key != key })
 	if i < 0 {
 		return taints
 	}
@@ -169,13 +169,13 @@ var taintKeys = map[v1.NodeConditionType]map[v1.ConditionStatus]string{
 	v1.NodePIDPressure:        {v1.ConditionTrue: v1.TaintNodePIDPressure},
 }
 
-// isNodeControllers reports whether the taint is one with which the controller marks a node that is down.
-func isNodeControllers(taint v1.Taint, effect v1.TaintEffect) bool {
+// isFailureTaint reports whether the taint is one with which the controller marks a node that is down.
+func isFailureTaint(taint v1.Taint, effect v1.TaintEffect) bool {
 	return taint.Effect == effect && (taint.Key == v1.TaintNodeUnreachable || taint.Key == v1.TaintNodeNotReady)
 }
 
 func isTainted(node *v1.Node, effect v1.TaintEffect) bool {
-	return slices.ContainsFunc(node.Spec.Taints, func(t v1.Taint) bool { return isNodeControllers(t, effect) })
+	return slices.ContainsFunc(node.Spec.Taints, func(t v1.Taint) bool { return isFailureTaint(t, effect) })
 }
 
 // waitsForNoExecute reports whether the node is down and does not yet have its NoExecute taint.
@@ -195,7 +195,7 @@ func withNoExecute(node *v1.Node, now metav1.Time) *v1.Node {
 func withoutNoExecute(node *v1.Node) *v1.Node {
 	freed := *node
 	freed.Spec.Taints = list.Without(node.Spec.Taints, func(t v1.Taint) bool {
-		return isNodeControllers(t, v1.TaintEffectNoExecute)
+		return isFailureTaint(t, v1.TaintEffectNoExecute)
 	})
 	return &freed
 }

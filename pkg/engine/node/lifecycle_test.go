@@ -39,8 +39,8 @@ func nodesOf(zones map[string]int) *cluster.State {
 	return s
 }
 
-// lost returns the state with the first n nodes of the zone unreachable.
-func lost(t *testing.T, s *cluster.State, zone string, n int) *cluster.State {
+// loseNodes returns the state with the first n nodes of the zone unreachable.
+func loseNodes(t *testing.T, s *cluster.State, zone string, n int) *cluster.State {
 	t.Helper()
 	var names []string
 	for i := range n {
@@ -107,7 +107,7 @@ func TestNoExecuteTaintsComeAtTheRateOfTheZone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := nodesOf(test.zones)
 			for zone, n := range test.lost {
-				s = lost(t, s, zone, n)
+				s = loseNodes(t, s, zone, n)
 			}
 			got, s := tainted(t, s)
 			if got != test.want {
@@ -115,8 +115,8 @@ func TestNoExecuteTaintsComeAtTheRateOfTheZone(t *testing.T) {
 			}
 			for _, node := range s.Nodes {
 				noSchedule := slices.ContainsFunc(node.Spec.Taints, func(t v1.Taint) bool { return t.Key == v1.TaintNodeUnreachable && t.Effect == v1.TaintEffectNoSchedule })
-				if noSchedule == cluster.Answers(node) {
-					t.Errorf("node %s answers %v and has taints %v", node.Name, cluster.Answers(node), node.Spec.Taints)
+				if noSchedule == cluster.KubeletResponds(node) {
+					t.Errorf("node %s answers %v and has taints %v", node.Name, cluster.KubeletResponds(node), node.Spec.Taints)
 				}
 			}
 		})
@@ -133,13 +133,13 @@ func slow(n int) string {
 
 // When the last zone goes down, upstream removes the taints of the earlier zones, and adds none until a node is back.
 func TestFullDisruptionTakesTaintsBack(t *testing.T) {
-	got, s := tainted(t, lost(t, nodesOf(map[string]int{"a": 2, "b": 2}), "a", 2))
+	got, s := tainted(t, loseNodes(t, nodesOf(map[string]int{"a": 2, "b": 2}), "a", 2))
 	if got != "a-1 0, a-2 10" {
 		t.Fatalf("zone a: %s", got)
 	}
 	later := *s
 	later.Now = metav1.NewTime(s.Now.Add(time.Hour))
-	got, s = tainted(t, lost(t, &later, "b", 2))
+	got, s = tainted(t, loseNodes(t, &later, "b", 2))
 	if got != "b-1 0" {
 		t.Errorf("then zone b: %s, want only the node that was found first", got)
 	}
@@ -185,7 +185,7 @@ func TestZoneStatesAreUpstreams(t *testing.T) {
 				want = upstream.ReducedQPSFunc(ready + down)
 			}
 			z := &zones{inOrder: []*zone{{ready: ready, down: down, size: ready + down}, {ready: 1, size: 1}}}
-			interval, goes := z.interval(z.inOrder[0])
+			interval, goes := z.taintInterval(z.inOrder[0])
 			got := float32(1 / interval.Seconds())
 			if !goes {
 				got = 0
@@ -231,7 +231,7 @@ func TestConditionsBringTaints(t *testing.T) {
 // Controllers that see a state again act as they did before.
 func TestTheSameStateAgain(t *testing.T) {
 	var controllers Controllers
-	down := lost(t, nodesOf(map[string]int{"a": 5, "b": 5}), "a", 2)
+	down := loseNodes(t, nodesOf(map[string]int{"a": 5, "b": 5}), "a", 2)
 	first := controllers.Reconcile(down, nil)
 	if diff := cmp.Diff(first.Nodes, controllers.Reconcile(down, nil).Nodes); diff != "" {
 		t.Errorf("nodes that went down (-first +again)\n%s", diff)

@@ -33,7 +33,7 @@ func TestControllersThatRememberActAsNewOnes(t *testing.T) {
 		}
 		states := []*cluster.State{s}
 		for step := range 80 {
-			s = happens(t, r, s)
+			s = randomEvent(t, r, s)
 			if r.IntN(12) == 0 {
 				s = states[r.IntN(len(states))]
 			}
@@ -61,8 +61,8 @@ func TestControllersThatRememberActAsNewOnes(t *testing.T) {
 	}
 }
 
-// happens returns the state after a random event.
-func happens(t *testing.T, r *rand.Rand, s *cluster.State) *cluster.State {
+// randomEvent returns the state after a random event.
+func randomEvent(t *testing.T, r *rand.Rand, s *cluster.State) *cluster.State {
 	t.Helper()
 	if len(s.Nodes) == 0 {
 		return nodesOf(map[string]int{"a": 3})
@@ -137,9 +137,9 @@ func happens(t *testing.T, r *rand.Rand, s *cluster.State) *cluster.State {
 		if r.IntN(4) == 0 {
 			on = fmt.Sprint("b-", 1+r.IntN(6)) // which may not be there yet
 		}
-		pod = cluster.Bind(pod, on, s.Now.Time)
+		pod = cluster.BindPod(pod, on, s.Now.Time)
 		if r.IntN(6) == 0 {
-			pod = cluster.Stop(pod, s.Now)
+			pod = cluster.StopPod(pod, s.Now)
 		}
 		if r.IntN(8) == 0 { // as in a dump
 			pod.Spec.NodeName = ""

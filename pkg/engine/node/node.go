@@ -67,7 +67,7 @@ func Fail(s *cluster.State, mode FailureMode, names ...string) (*cluster.State, 
 		}
 		return admission.Delete(s, nodes...), nil
 	}
-	return next.With(podsOn(next, names, func(pod *v1.Pod) *v1.Pod { return withReadiness(pod, v1.ConditionFalse, s.Now) })...), nil
+	return next.With(changePodsOn(next, names, func(pod *v1.Pod) *v1.Pod { return withReadiness(pod, v1.ConditionFalse, s.Now) })...), nil
 }
 
 // Restore returns the state in which the nodes answer again: they are ready, and so are the pods that stayed. It removes the taint
@@ -82,7 +82,7 @@ func Restore(s *cluster.State, names ...string) (*cluster.State, error) {
 	if err != nil {
 		return nil, err
 	}
-	return next.With(podsOn(next, names, func(pod *v1.Pod) *v1.Pod {
+	return next.With(changePodsOn(next, names, func(pod *v1.Pod) *v1.Pod {
 		if pod.DeletionTimestamp != nil || cluster.WaitsForVolume(pod) != "" {
 			return nil
 		}
@@ -111,13 +111,13 @@ func changeNodes(s *cluster.State, names []string, change func(*v1.Node)) (*clus
 	return s.With(changed...), nil
 }
 
-// podsOn applies the change to each running pod on the nodes, and returns the changed pods. The change returns nil for a pod that it does
+// changePodsOn applies the change to each running pod on the nodes, and returns the changed pods. The change returns nil for a pod that it does
 // not change.
-func podsOn(s *cluster.State, nodes []string, change func(*v1.Pod) *v1.Pod) []cluster.Object {
+func changePodsOn(s *cluster.State, nodes []string, change func(*v1.Pod) *v1.Pod) []cluster.Object {
 	among := sets.New(nodes...)
 	var changed []cluster.Object
 	for _, pod := range s.Pods {
-		if pod.Spec.NodeName != "" && among.Has(pod.Spec.NodeName) && !cluster.Terminal(pod) {
+		if pod.Spec.NodeName != "" && among.Has(pod.Spec.NodeName) && !cluster.IsTerminal(pod) {
 			if pod = change(pod); pod != nil {
 				changed = append(changed, pod)
 			}

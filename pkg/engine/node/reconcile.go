@@ -23,11 +23,11 @@ type Controllers struct {
 	byName map[string]*v1.Node
 	zones  *zones
 	pods   *cluster.Groups[string] // by node
-	due    map[string]due          // by node, for nodes that have such pods
+	due    map[string]duePods      // by node, for nodes that have such pods
 }
 
-// due holds the pods of a node that will need an action at some time, even if nothing else changes.
-type due struct {
+// duePods holds the pods of a node that will need an action at some time, even if nothing else changes.
+type duePods struct {
 	// leaving are pods that must leave the node, and whose deletion was not requested yet.
 	leaving []leavingPod
 	// completing are pods that will succeed, and whose kubelet can report it.
@@ -38,24 +38,24 @@ type due struct {
 	resizing []*v1.Pod
 }
 
-// nodeOf returns the group of a pod, which is the name of its node. A pod without a node is in a group only if it is Terminating.
-func nodeOf(pod *v1.Pod) []string {
+// groupOfPod returns the group of a pod, which is the name of its node. A pod without a node is in a group only if it is Terminating.
+func groupOfPod(pod *v1.Pod) []string {
 	if pod.Spec.NodeName == "" && pod.DeletionTimestamp == nil {
 		return nil
 	}
 	return []string{pod.Spec.NodeName}
 }
 
-// follow updates the fields that derive from nodes and pods.
-func (c *Controllers) follow(s *cluster.State) {
+// followState updates the fields that derive from nodes and pods.
+func (c *Controllers) followState(s *cluster.State) {
 	if c.pods == nil {
-		c.pods, c.byName, c.due = cluster.NewGroups(nodeOf), map[string]*v1.Node{}, map[string]due{}
+		c.pods, c.byName, c.due = cluster.NewGroups(groupOfPod), map[string]*v1.Node{}, map[string]duePods{}
 	}
 	stale := map[string]bool{}
-	for _, node := range c.pods.Follow(s.Pods) {
+	for _, node := range c.pods.Update(s.Pods) {
 		stale[node] = true
 	}
-	cluster.Changes(c.nodes, s.Nodes, func(was, is *v1.Node, _ int) {
+	cluster.VisitChanges(c.nodes, s.Nodes, func(was, is *v1.Node, _ int) {
 		if was != nil {
 			stale[was.Name] = true
 			delete(c.byName, was.Name)
@@ -73,7 +73,7 @@ func (c *Controllers) follow(s *cluster.State) {
 		c.zones = zonesOf(s)
 	}
 	for name := range stale {
-		if now := c.dueOn(name); len(now.leaving)+len(now.completing)+len(now.ending)+len(now.resizing) > 0 {
+		if now := c.findDuePods(name); len(now.leaving)+len(now.completing)+len(now.ending)+len(now.resizing) > 0 {
 			c.due[name] = now
 		} else {
 			delete(c.due, name)
@@ -81,25 +81,25 @@ func (c *Controllers) follow(s *cluster.State) {
 	}
 }
 
-// dueOn returns the pods of a node that need an action.
-func (c *Controllers) dueOn(name string) (now due) {
+// findDuePods returns the pods of a node that need an action.
+func (c *Controllers) findDuePods(name string) (now duePods) {
 	node := c.byName[name]
 	var taints []v1.Taint
 	if node != nil {
 		taints = noExecuteTaints(node)
 	}
-	ended := node == nil || isOutOfService(node) || cluster.Answers(node)
-	for _, pod := range c.pods.Of(name).Pods() {
-		if _, completes := cluster.CompletesAt(pod); completes && node != nil && cluster.Answers(node) {
+	ended := node == nil || isOutOfService(node) || cluster.KubeletResponds(node)
+	for _, pod := range c.pods.Lookup(name).Pods() {
+		if _, completes := cluster.CompletesAt(pod); completes && node != nil && cluster.KubeletResponds(node) {
 			now.completing = append(now.completing, pod)
 		}
-		if resourcehelper.IsPodResizeDeferred(pod) && node != nil && cluster.Answers(node) {
+		if resourcehelper.IsPodResizeDeferred(pod) && node != nil && cluster.KubeletResponds(node) {
 			now.resizing = append(now.resizing, pod)
 		}
 		switch at, leaves := evictionTime(pod, taints); {
 		case pod.DeletionTimestamp == nil && leaves:
 			now.leaving = append(now.leaving, leavingPod{pod, at})
-		case pod.DeletionTimestamp != nil && (ended || cluster.Terminal(pod)):
+		case pod.DeletionTimestamp != nil && (ended || cluster.IsTerminal(pod)):
 			now.ending = append(now.ending, pod)
 		}
 	}
@@ -122,13 +122,13 @@ func (c *Controllers) Next(s *cluster.State) time.Time {
 			next = at
 		}
 	}
-	c.follow(s)
+	c.followState(s)
 	consider(c.nextNoExecute(s))
 	for name, due := range c.due {
 		for _, pod := range due.leaving {
 			consider(pod.at)
 		}
-		if node := c.byName[name]; node == nil || !cluster.Answers(node) {
+		if node := c.byName[name]; node == nil || !cluster.KubeletResponds(node) {
 			continue
 		}
 		for _, pod := range due.completing {
@@ -136,7 +136,7 @@ func (c *Controllers) Next(s *cluster.State) time.Time {
 			consider(at)
 		}
 		for _, pod := range due.ending {
-			if !cluster.Terminal(pod) {
+			if !cluster.IsTerminal(pod) {
 				consider(c.endsAt(pod))
 			}
 		}

@@ -98,13 +98,13 @@ type Points struct {
 	Nodes []string
 	// Plugins are the plugins that gave scores, in the profile's order; none if a single node is feasible, which is not scored.
 	Plugins []string
-	// Totals are the sums of the weighted scores, by node. Weighted has the weighted scores by node and plugin; see [Points.Of].
+	// Totals are the sums of the weighted scores, by node. Weighted has the weighted scores by node and plugin; see [Points.OfNode].
 	Totals   []int64
 	Weighted []int64
 }
 
-// Of returns the weighted scores of the node with that index, by plugin.
-func (p *Points) Of(node int) []int64 {
+// OfNode returns the weighted scores of the node with that index, by plugin.
+func (p *Points) OfNode(node int) []int64 {
 	return p.Weighted[node*len(p.Plugins) : (node+1)*len(p.Plugins)]
 }
 
@@ -141,9 +141,9 @@ const (
 	ProfileDefault Origin = "profile"
 )
 
-// Rule describes a rule of this origin. The field names the list, such as "preferred affinity" or "constraint", and the index is the
+// DescribeRule describes a rule of this origin. The field names the list, such as "preferred affinity" or "constraint", and the index is the
 // position in that list of the pod's own spec or of the profile.
-func (o Origin) Rule(field string, index int) string {
+func (o Origin) DescribeRule(field string, index int) string {
 	switch o {
 	case Own:
 		return fmt.Sprintf("its own %s [%d]", field, index)
@@ -157,8 +157,8 @@ func (o Origin) Rule(field string, index int) string {
 	return fmt.Sprintf("the profile's %s [%d]", strings.TrimPrefix(field, "preferred "), index)
 }
 
-// Choose marks the node that the scheduler gave the pod.
-func (c *Cycle) Choose(node string) {
+// MarkChosen marks the node that the scheduler gave the pod.
+func (c *Cycle) MarkChosen(node string) {
 	if c == nil {
 		return
 	}
@@ -167,8 +167,8 @@ func (c *Cycle) Choose(node string) {
 	}
 }
 
-// Presenting returns the cycle with a mark on the node where the pod runs.
-func (c *Cycle) Presenting(node string) *Cycle {
+// MarkPresent returns the cycle with a mark on the node where the pod runs.
+func (c *Cycle) MarkPresent(node string) *Cycle {
 	if c == nil {
 		return nil
 	}
@@ -190,8 +190,8 @@ func (c *Cycle) Chosen() *Candidate {
 	return nil
 }
 
-// Below reports whether the node is known to have been refused, or to have scored less than the top.
-func (c *Cycle) Below(node string) bool {
+// ScoresBelowTop reports whether the node is known to have been refused, or to have scored less than the top.
+func (c *Cycle) ScoresBelowTop(node string) bool {
 	if c == nil {
 		return false
 	}
@@ -202,8 +202,8 @@ func (c *Cycle) Below(node string) bool {
 	return slices.ContainsFunc(c.Refusals, func(r Refusal) bool { return slices.Contains(r.Nodes, node) })
 }
 
-// Refuses returns the refusal of the node; nil if the node is feasible, or the cycle does not name it.
-func (c *Cycle) Refuses(node string) *Refusal {
+// RefusalOf returns the refusal of the node; nil if the node is feasible, or the cycle does not name it.
+func (c *Cycle) RefusalOf(node string) *Refusal {
 	i := slices.IndexFunc(c.Refusals, func(r Refusal) bool { return slices.Contains(r.Nodes, node) })
 	if i < 0 {
 		return nil
@@ -211,8 +211,8 @@ func (c *Cycle) Refuses(node string) *Refusal {
 	return &c.Refusals[i]
 }
 
-// Ahead returns, by plugin, the weighted score of the feasible node minus that of the other one.
-func (c *Cycle) Ahead(node, other string) map[string]int64 {
+// ScoreDifference returns, by plugin, the weighted score of the feasible node minus that of the other one.
+func (c *Cycle) ScoreDifference(node, other string) map[string]int64 {
 	ahead := map[string]int64{}
 	for i := range c.Candidates {
 		sign := map[string]int64{node: 1, other: -1}[c.Candidates[i].Node]

@@ -147,9 +147,9 @@ type Reason struct {
 	Nodes   int    `json:"nodes"`
 }
 
-// Cause returns the reason for which most nodes rejected a pod, without the word Insufficient: "cpu". A resource that is short comes before
+// MainReason returns the reason for which most nodes rejected a pod, without the word Insufficient: "cpu". A resource that is short comes before
 // all other reasons, since more of it would help. It is "" if there are no reasons.
-func Cause(reasons []Reason) string {
+func MainReason(reasons []Reason) string {
 	var most Reason
 	short := false
 	for _, r := range reasons {
@@ -181,7 +181,7 @@ type Volumes struct {
 // Changed returns the objects that the decisions changed, in their new form: pods that were placed or nominated, volumes, storage
 // capacities, pod groups and claims. It includes a victim of preemption if the victim was placed before.
 func (r *Result) Changed() []cluster.Object {
-	changed := list.Each(r.Placed, func(p Placement) cluster.Object { return p.Pod })
+	changed := list.Map(r.Placed, func(p Placement) cluster.Object { return p.Pod })
 	for _, pod := range r.Nominated {
 		changed = append(changed, pod)
 	}

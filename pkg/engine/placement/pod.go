@@ -40,8 +40,8 @@ func (p *Pending) Wait() Wait {
 // Why returns the reason why the pod has no node, in words.
 func (p *Pending) Why() string { return p.Wait().Why() }
 
-// Said returns the pod as namespace/name, and the reason why it has no node; empty strings for nil.
-func (p *Pending) Said() (pod, why string) {
+// Describe returns the pod as namespace/name, and the reason why it has no node; empty strings for nil.
+func (p *Pending) Describe() (pod, why string) {
 	if p == nil {
 		return "", ""
 	}

@@ -57,7 +57,7 @@ func TestARefusalHoldsForPodsThatLookTheSame(t *testing.T) {
 			state := walkthrough()
 			_, guards := replicas("guard", 3, hard("shunned", hostname))
 			for i, guard := range guards {
-				state = state.With(cluster.Bind(guard, fmt.Sprintf("w%d", i+1), cluster.Epoch.Time))
+				state = state.With(cluster.BindPod(guard, fmt.Sprintf("w%d", i+1), cluster.Epoch.Time))
 			}
 			set, pods := replicas("web", 3, nil)
 			for i := range pods {
@@ -106,7 +106,7 @@ func TestATokenVolumeIsNoDifference(t *testing.T) {
 // The pods of a template share memory, which makes the comparison cheap.
 func BenchmarkAlike(b *testing.B) {
 	_, pods := replicas("web", 2, soft("web", map[string]int32{zone: 100}, zone))
-	for name, second := range map[string]*v1.Pod{"template": cluster.Bind(pods[0], "", cluster.Epoch.Time), "dump": pods[0].DeepCopy()} {
+	for name, second := range map[string]*v1.Pod{"template": cluster.BindPod(pods[0], "", cluster.Epoch.Time), "dump": pods[0].DeepCopy()} {
 		second.Status = v1.PodStatus{}
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {

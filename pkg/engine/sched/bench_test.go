@@ -50,7 +50,7 @@ func BenchmarkPlace(b *testing.B) {
 						b.StopTimer()
 						engine, state := perfWorld(b, c, way, size.nodes, size.init)
 						pods := perfPods(c.measured, "sched-1", size.measured)
-						state = with(state, pods)
+						state = withPlacedPods(state, pods)
 						b.StartTimer()
 						result, err := engine.Place(context.Background(), state, pods)
 						if err != nil {
@@ -101,7 +101,7 @@ func perfWorld(b *testing.B, c perfCase, way string, nodes, init int) (*Engine, 
 		})
 	}
 	pods := perfPods(c.init, "sched-0", init)
-	start := with(state, pods)
+	start := withPlacedPods(state, pods)
 	result, err := engine.Place(context.Background(), start, pods)
 	if err != nil {
 		b.Fatal(err)
@@ -110,10 +110,10 @@ func perfWorld(b *testing.B, c perfCase, way string, nodes, init int) (*Engine, 
 	for _, placed := range result.Placed {
 		bound = append(bound, placed.Pod)
 	}
-	return engine, with(start, bound)
+	return engine, withPlacedPods(start, bound)
 }
 
-func with(state *cluster.State, pods []*v1.Pod) *cluster.State {
+func withPlacedPods(state *cluster.State, pods []*v1.Pod) *cluster.State {
 	objs := make([]cluster.Object, len(pods))
 	for i, pod := range pods {
 		objs[i] = pod
@@ -201,7 +201,7 @@ func BenchmarkRecord(b *testing.B) {
 						engine.Record = func(*v1.Pod) *placement.Depth { return &placement.Depth{Nodes: 10} }
 					}
 					pods := perfPods(c.measured, "sched-1", measured)
-					state = with(state, pods)
+					state = withPlacedPods(state, pods)
 					b.StartTimer()
 					if _, err := engine.Place(context.Background(), state, pods); err != nil {
 						b.Fatal(err)

@@ -23,24 +23,24 @@ type boundedClaims struct {
 
 // Filter gives DynamicResources a context that ends with its last step. The plugin then answers as it does at the end of its filterTimeout.
 func (p *boundedClaims) Filter(ctx context.Context, state fwk.CycleState, pod *v1.Pod, node fwk.NodeInfo) *fwk.Status {
-	return p.DynamicResources.Filter(&steps{Context: ctx, asked: p.engine.asked, most: p.engine.allocationSteps}, state, pod, node)
+	return p.DynamicResources.Filter(&stepContext{Context: ctx, placeContext: p.engine.placeContext, limit: p.engine.allocationSteps}, state, pod, node)
 }
 
-// steps is a context that counts how often it is asked for its error: the allocator does so in each step of its search. See allocateOne in
+// stepContext is a context that counts how often it is asked for its error: the allocator does so in each step of its search. See allocateOne in
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/staging/src/k8s.io/dynamic-resource-allocation/structured/internal/stable/allocator_stable.go.
-type steps struct {
+type stepContext struct {
 	context.Context
-	asked context.Context // the context of Engine.Place
-	done  atomic.Int64
-	most  int64
+	placeContext context.Context // the context of Engine.Place
+	done         atomic.Int64
+	limit        int64
 }
 
 // Err counts a step.
-func (s *steps) Err() error {
-	if s.done.Add(1) > s.most {
+func (s *stepContext) Err() error {
+	if s.done.Add(1) > s.limit {
 		return context.DeadlineExceeded
 	}
-	if s.asked.Err() != nil {
+	if s.placeContext.Err() != nil {
 		return context.Canceled
 	}
 	return s.Context.Err()

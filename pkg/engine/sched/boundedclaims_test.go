@@ -48,13 +48,13 @@ func TestSearchForDevicesIsBounded(t *testing.T) {
 	}
 }
 
-// impatient is a context that ends after its error has been asked for a number of times.
-type impatient struct {
+// countdownContext is a context that ends after its error has been asked for a number of times.
+type countdownContext struct {
 	context.Context
 	asked, most int
 }
 
-func (c *impatient) Err() error {
+func (c *countdownContext) Err() error {
 	if c.asked++; c.asked > c.most {
 		return context.Canceled
 	}
@@ -65,7 +65,7 @@ func (c *impatient) Err() error {
 func TestSearchForDevicesEndsWithItsCaller(t *testing.T) {
 	state, pod := oneDeviceShort()
 	engine := newEngine(t, Ties{})
-	caller := &impatient{Context: t.Context(), most: 500}
+	caller := &countdownContext{Context: t.Context(), most: 500}
 	result, err := engine.Place(caller, state, []*v1.Pod{pod})
 	if result != nil || !errors.Is(err, context.Canceled) {
 		t.Errorf("result %+v, error %v", result, err)

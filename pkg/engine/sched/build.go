@@ -14,9 +14,9 @@ import (
 	"github.com/faultline/faultline/pkg/engine/memo"
 )
 
-// build creates the engine's scheduler and returns its profiles. scheduler.New takes no replacements for upstream's plugins. So build
+// buildProfiles creates the engine's scheduler and returns its profiles. scheduler.New takes no replacements for upstream's plugins. So build
 // passes it a profile with almost no plugins, and then makes the real profiles as scheduler.New would.
-func (e *Engine) build(config *Config) (schedulerprofile.Map, error) {
+func (e *Engine) buildProfiles(config *Config) (schedulerprofile.Map, error) {
 	recorder := func(string) events.EventRecorderLogger { return discardEvents{} }
 	// Upstream's default of sixteen workers would race to fill the list of feasible nodes.
 	const workers = 1
@@ -35,16 +35,16 @@ func (e *Engine) build(config *Config) (schedulerprofile.Map, error) {
 	}
 	e.scheduler = s
 	if percentage := config.api.PercentageOfNodesToScore; percentage != nil {
-		e.percent = *percentage
+		e.percentageToScore = *percentage
 	}
 	registry := config.registry()
-	s.Extenders = e.extend(config)
-	if config.keeps() {
+	s.Extenders = e.addExtenders(config)
+	if config.cachesAnswers() {
 		e.memo = memo.New(e.snapshot, e.informers, e.devices.DeviceClassResolver())
-		e.memo.Aside = e.interested
+		e.memo.Aside = e.extendersInterested
 		registry = e.memo.Registry(registry)
 	}
-	built, err := schedulerprofile.NewMap(e.ctx, patient(config.api.Profiles), registry, recorder,
+	built, err := schedulerprofile.NewMap(e.ctx, withoutTimeouts(config.api.Profiles), registry, recorder,
 		frameworkruntime.WithComponentConfigVersion(config.api.APIVersion),
 		frameworkruntime.WithClientSet(e.client),
 		frameworkruntime.WithInformerFactory(e.informers),

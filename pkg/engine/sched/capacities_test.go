@@ -19,8 +19,8 @@ func driver(name string) *storagev1.CSIDriver {
 	return &storagev1.CSIDriver{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: storagev1.CSIDriverSpec{StorageCapacity: ptr.To(true)}}
 }
 
-// left returns the free capacity of the class on a node.
-func left(node, size string) *storagev1.CSIStorageCapacity {
+// freeCapacity returns the free capacity of the class on a node.
+func freeCapacity(node, size string) *storagev1.CSIStorageCapacity {
 	return &storagev1.CSIStorageCapacity{
 		ObjectMeta:       metav1.ObjectMeta{Name: "left-on-" + node, Namespace: "storage"},
 		NodeTopology:     &metav1.LabelSelector{MatchLabels: map[string]string{hostname: node}},
@@ -47,7 +47,7 @@ func TestClaimsTakeWhatIsLeft(t *testing.T) {
 		t.Fatal(err)
 	}
 	const lvm = "lvm.example.com"
-	start := []cluster.Object{class(lvm), left("w1", "3Gi"), left("w2", "1Gi")}
+	start := []cluster.Object{class(lvm), freeCapacity("w1", "3Gi"), freeCapacity("w2", "1Gi")}
 	whole := func(*cluster.State) *cluster.State { return walkthrough() }
 	onNodes := func(nodes map[string]string) map[string]int {
 		count := map[string]int{}
@@ -57,12 +57,12 @@ func TestClaimsTakeWhatIsLeft(t *testing.T) {
 		return count
 	}
 	pods := claimants(5)
-	got := onNodes(both(t, config, whole, then(append(start, driver(lvm))...), then(pods[:5]...), then(pods[5:]...)))
+	got := onNodes(placeBothWays(t, config, whole, withObjects(append(start, driver(lvm))...), withObjects(pods[:5]...), withObjects(pods[5:]...)))
 	if diff := cmp.Diff(map[string]int{"w1": 3, "w2": 1, "pending ": 1}, got); diff != "" { //nolint:gocritic // what onNodes says of a pod without a node and a message
 		t.Errorf("pods on nodes (-want +got):\n%s", diff)
 	}
 	// A driver that does not publish its capacity is not asked for it.
-	if got := onNodes(both(t, config, whole, then(start...), then(pods...))); got["pending "] > 0 {
+	if got := onNodes(placeBothWays(t, config, whole, withObjects(start...), withObjects(pods...))); got["pending "] > 0 {
 		t.Errorf("%d pods Pending for want of capacities that no driver publishes", got["pending "])
 	}
 }
@@ -74,7 +74,7 @@ func TestNotEnoughFreeStorage(t *testing.T) {
 	large.Spec.Resources.Requests = v1.ResourceList{v1.ResourceStorage: resource.MustParse("100Gi")}
 	state := walkthrough().With(class("topolvm.io"), driver("topolvm.io"), large)
 	for _, node := range []string{"w1", "w2", "w3"} {
-		state = state.With(left(node, "1Gi"))
+		state = state.With(freeCapacity(node, "1Gi"))
 	}
 	engine := newEngine(t, Ties{})
 	result, err := engine.Place(t.Context(), state.With(set, pods[0]), pods)
@@ -87,7 +87,7 @@ func TestNotEnoughFreeStorage(t *testing.T) {
 		t.Fatalf("%+v\nwant %s", result.Pending, want)
 	}
 	// The rejection ends as soon as a node has room: the engine does not keep it for longer.
-	result, err = engine.Place(t.Context(), state.With(set, pods[0], left("w3", "200Gi")), pods)
+	result, err = engine.Place(t.Context(), state.With(set, pods[0], freeCapacity("w3", "200Gi")), pods)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +105,7 @@ func TestNotEnoughFreeStorage(t *testing.T) {
 func TestClaimsThatOnlyFitOneByOne(t *testing.T) {
 	set, pods := replicas("db", 1, nil)
 	claims(pods[0], "data", "log")
-	state := walkthrough().With(class("lvm.example.com"), driver("lvm.example.com"), claim("data"), claim("log"), left("w1", "1536Mi"))
+	state := walkthrough().With(class("lvm.example.com"), driver("lvm.example.com"), claim("data"), claim("log"), freeCapacity("w1", "1536Mi"))
 	result := place(t, Ties{}, state, set, pods)
 	want := "0/4 nodes are available: 1 node(s) had untolerated taint(s), 2 node(s) didn't match PersistentVolume's node affinity, " +
 		"3 node(s) did not have enough free storage. preemption: 0/4 nodes are available: 4 Preemption is not helpful for scheduling."
@@ -121,7 +121,7 @@ func TestClaimsThatOnlyFitOneByOne(t *testing.T) {
 		t.Errorf("notes (-want +got):\n%s", diff)
 	}
 	// Where another node has room for both, it gets the pod: more room scores higher.
-	if result := place(t, Ties{}, state.With(left("w3", "3Gi")), set, pods); len(result.Placed) != 1 || result.Placed[0].Node != "w3" || len(result.Notes) > 0 {
+	if result := place(t, Ties{}, state.With(freeCapacity("w3", "3Gi")), set, pods); len(result.Placed) != 1 || result.Placed[0].Node != "w3" || len(result.Notes) > 0 {
 		t.Errorf("placed %+v with notes %q, want one pod on w3", result.Placed, result.Notes)
 	}
 }
@@ -131,7 +131,7 @@ func TestMoreCapacityScoresHigher(t *testing.T) {
 	for _, most := range []string{"w2", "w3"} {
 		set, pods := replicas("db", 1, nil)
 		claims(pods[0], "data")
-		state := walkthrough().With(class("topolvm.io"), driver("topolvm.io"), claim("data"), left("w1", "2Gi"), left("w2", "2Gi"), left("w3", "2Gi")).With(left(most, "50Gi"))
+		state := walkthrough().With(class("topolvm.io"), driver("topolvm.io"), claim("data"), freeCapacity("w1", "2Gi"), freeCapacity("w2", "2Gi"), freeCapacity("w3", "2Gi")).With(freeCapacity(most, "50Gi"))
 		result := place(t, Ties{}, state, set, pods)
 		if len(result.Placed) != 1 || result.Placed[0].Node != most || result.Placed[0].Ties != 1 {
 			t.Errorf("placed %+v, want one pod on %s without a tie", result.Placed, most)
@@ -145,7 +145,7 @@ func TestLargestVolumeAlone(t *testing.T) {
 	claims(pods[0], "data")
 	state := walkthrough().With(class("topolvm.io"), driver("topolvm.io"), claim("data"))
 	for node, size := range map[string]string{"w1": "512Mi", "w2": "1Gi", "w3": "5Gi"} {
-		only := left(node, size)
+		only := freeCapacity(node, size)
 		only.Capacity, only.MaximumVolumeSize = nil, only.Capacity
 		state = state.With(only)
 	}

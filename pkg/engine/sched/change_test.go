@@ -71,7 +71,7 @@ func (w *world) arrive(state *cluster.State, app *v1.Pod) *cluster.State {
 			node = one(w, state.Nodes...).Name
 		}
 		// Not in the second in which the engine's own pods start: upstream chooses randomly between victims with the same start time.
-		return state.With(cluster.Bind(&pod, node, state.Now.Add(-time.Hour)))
+		return state.With(cluster.BindPod(&pod, node, state.Now.Add(-time.Hour)))
 	}
 	return state.With(&pod)
 }

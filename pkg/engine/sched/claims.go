@@ -43,7 +43,7 @@ func (e *Engine) bindClaims(profile *profile, state fwk.CycleState, pod *v1.Pod)
 	}
 	for _, action := range e.client.Actions() {
 		if patch, ok := action.(clienttesting.PatchAction); ok {
-			if made := extendedResources(patch); made != nil {
+			if made := extendedResourceStatus(patch); made != nil {
 				pod.Status.ExtendedResourceClaimStatus = made
 			}
 		}
@@ -51,9 +51,9 @@ func (e *Engine) bindClaims(profile *profile, state fwk.CycleState, pod *v1.Pod)
 	return nil
 }
 
-// extendedResources returns the status of the claim for the pod's extended resources from a patch of the pod's status, or nil if the patch
+// extendedResourceStatus returns the status of the claim for the pod's extended resources from a patch of the pod's status, or nil if the patch
 // has none.
-func extendedResources(patch clienttesting.PatchAction) *v1.PodExtendedResourceClaimStatus {
+func extendedResourceStatus(patch clienttesting.PatchAction) *v1.PodExtendedResourceClaimStatus {
 	var pod v1.Pod
 	if patch.GetResource().Resource != "pods" || json.Unmarshal(patch.GetPatch(), &pod) != nil {
 		return nil
@@ -69,8 +69,8 @@ func captureClaims(e *Engine) {
 			if err != nil {
 				return true, nil, err
 			}
-			e.change()
-			e.written = append(e.written, cluster.NameOf(claim))
+			e.countChange()
+			e.writtenClaims = append(e.writtenClaims, cluster.NameOf(claim))
 			return true, claim.DeepCopy(), nil // upstream writes to the returned object
 		})
 	}
@@ -146,7 +146,7 @@ func (e *Engine) settleAllocation(claim *resourcev1.ResourceClaim) {
 // takeClaims moves the claims that the scheduler has written or deleted to the result.
 func (e *Engine) takeClaims(result *placement.Result) {
 	seen := map[types.NamespacedName]bool{}
-	for _, name := range e.written {
+	for _, name := range e.writtenClaims {
 		if seen[name] {
 			continue
 		}
@@ -159,10 +159,10 @@ func (e *Engine) takeClaims(result *placement.Result) {
 	}
 }
 
-// settleUnavailable leaves DynamicResources' PostFilter only one claim to choose. The plugin deallocates a claim that keeps the pod from
+// pickUnavailableClaim leaves DynamicResources' PostFilter only one claim to choose. The plugin deallocates a claim that keeps the pod from
 // all nodes and that no other pod has reserved, and picks one in random map order if there are several. The engine takes the first such
 // claim in the pod's spec or, with random ties, any of them.
-func (e *Engine) settleUnavailable(state fwk.CycleState, pod *v1.Pod) {
+func (e *Engine) pickUnavailableClaim(state fwk.CycleState, pod *v1.Pod) {
 	data, err := state.Read(names.DynamicResources)
 	if err != nil {
 		return
@@ -208,9 +208,9 @@ func (e *Engine) claimOf(pod *v1.Pod, index int) *resourcev1.ResourceClaim {
 	return nil
 }
 
-// patient returns the profiles without the timeout for finding devices on a node, so that an answer does not depend on the speed of the
+// withoutTimeouts returns the profiles without the timeout for finding devices on a node, so that an answer does not depend on the speed of the
 // machine. boundedClaims bounds the search by its steps.
-func patient(profiles []schedulerapi.KubeSchedulerProfile) []schedulerapi.KubeSchedulerProfile {
+func withoutTimeouts(profiles []schedulerapi.KubeSchedulerProfile) []schedulerapi.KubeSchedulerProfile {
 	all := slices.Clone(profiles)
 	for i := range all {
 		all[i].PluginConfig = slices.Clone(all[i].PluginConfig)

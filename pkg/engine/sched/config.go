@@ -27,14 +27,14 @@ import (
 
 // Config is a validated KubeSchedulerConfiguration from which engines are built.
 type Config struct {
-	api       *schedulerapi.KubeSchedulerConfiguration
-	release   Release
-	plain     bool
-	plugins   Registry       // in addition to kube-scheduler's own
-	extenders []httpExtender // in the order in which they are called
-	leftOut   []string       // the URLs of extenders that are not called
-	why       string         // why leftOut are not called
-	batched   []string       // the profiles whose pods kube-scheduler would place in batches
+	api           *schedulerapi.KubeSchedulerConfiguration
+	release       Release
+	plain         bool
+	plugins       Registry       // in addition to kube-scheduler's own
+	extenders     []httpExtender // in the order in which they are called
+	leftOut       []string       // the URLs of extenders that are not called
+	leftOutReason string         // leftOutReason leftOut are not called
+	batched       []string       // the profiles whose pods kube-scheduler would place in batches
 }
 
 // ConfigOptions are options for reading a configuration.
@@ -82,7 +82,7 @@ func DefaultConfig() (*Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("kube-scheduler's default configuration: %w", err)
 	}
-	release := switchedRelease()
+	release := currentRelease()
 	release.orderPlugins(api)
 	return &Config{api: api, release: release}, nil
 }
@@ -106,40 +106,40 @@ func LoadConfig(opts ConfigOptions, file string, data []byte) (*Config, error) {
 	}
 	obj, _, err := scheme.Codecs.UniversalDecoder().Decode(data, nil, nil)
 	if err != nil {
-		return nil, inFile(file, strictErrors(err))
+		return nil, prefixFile(file, strictErrors(err))
 	}
 	api, ok := obj.(*schedulerapi.KubeSchedulerConfiguration)
 	if !ok {
 		return nil, fmt.Errorf("%s: decoded to %T, not a KubeSchedulerConfiguration", file, obj)
 	}
 	api.APIVersion = want.GroupVersion().String() // validation reads it, and the conversion leaves it empty; kube-scheduler's own loader sets it, too
-	config := &Config{api: api, release: switchedRelease(), plugins: opts.Plugins}
+	config := &Config{api: api, release: currentRelease(), plugins: opts.Plugins}
 	config.release.orderPlugins(api)
 	problems := unknownPlugins(written.Profiles, slices.Sorted(maps.Keys(config.registry())))
 	if invalid := validation.ValidateKubeSchedulerConfiguration(api); invalid != nil {
 		for _, err := range invalid.Errors() {
-			problems = append(problems, sameName(err, api.Profiles))
+			problems = append(problems, rewordDuplicateName(err, api.Profiles))
 		}
 	}
-	if err := ignoreManaged(api); err != nil {
+	if err := ignoreManagedResources(api); err != nil {
 		problems = append(problems, err)
 	}
 	if opts.NoExtenders {
 		config.withoutExtenders(cmp.Or(opts.WithoutExtenders, "--no-extenders"))
 	}
-	extenders, invalid := extendersOf(api)
+	extenders, invalid := buildExtenders(api)
 	config.extenders, problems = extenders, append(problems, invalid...)
 	if len(problems) > 0 {
-		return nil, inFile(file, problems)
+		return nil, prefixFile(file, problems)
 	}
 	// kube-scheduler checks some things only when it builds the plugins: their arguments, and whether they implement their extension
 	// points.
 	engine, err := NewEngine(config, Ties{})
 	if err != nil {
-		return nil, inFile(file, []error{err})
+		return nil, prefixFile(file, []error{err})
 	}
 	defer engine.Close()
-	config.batched = slices.DeleteFunc(config.SchedulerNames(), func(name string) bool { return !engine.batches(name) })
+	config.batched = slices.DeleteFunc(config.SchedulerNames(), func(name string) bool { return !engine.batchesPods(name) })
 	return config, nil
 }
 
@@ -170,8 +170,8 @@ func unknownPlugins(profiles []configv1.KubeSchedulerProfile, known []string) []
 	return problems
 }
 
-// sameName rewords the error for two profiles with the same name: upstream's text shows an empty value.
-func sameName(err error, profiles []schedulerapi.KubeSchedulerProfile) error {
+// rewordDuplicateName rewords the error for two profiles with the same name: upstream's text shows an empty value.
+func rewordDuplicateName(err error, profiles []schedulerapi.KubeSchedulerProfile) error {
 	var duplicate *field.Error
 	if !errors.As(err, &duplicate) || duplicate.Type != field.ErrorTypeDuplicate {
 		return err
@@ -215,8 +215,8 @@ func strictErrors(err error) []error {
 	return []error{err}
 }
 
-// inFile prefixes each line of the errors with the file. It sorts the lines, since upstream finds some problems in map order.
-func inFile(file string, errs []error) error {
+// prefixFile prefixes each line of the errors with the file. It sorts the lines, since upstream finds some problems in map order.
+func prefixFile(file string, errs []error) error {
 	var lines []string
 	for _, err := range utilerrors.Flatten(utilerrors.NewAggregate(errs)).Errors() {
 		lines = append(lines, fmt.Sprintf("%s: %s", file, oneLine(err)))
@@ -246,19 +246,19 @@ func (c *Config) WithScoreWeight(schedulerName, plugin string, weight int32) *Co
 			score.Enabled = append(score.Enabled, schedulerapi.Plugin{Name: plugin, Weight: weight})
 		}
 	}
-	changed := c.with(api)
+	changed := c.withAPI(api)
 	changed.extenders = slices.Clone(c.extenders)
 	for i := range changed.extenders {
 		if x := &changed.extenders[i]; x.scores() && x.address(x.config.PrioritizeVerb) == plugin {
 			x.config.Weight = int64(weight)
-			return changed.with(c.api) // an extender, not a plugin
+			return changed.withAPI(c.api) // an extender, not a plugin
 		}
 	}
 	return changed
 }
 
-// with returns a copy of the configuration with another API object.
-func (c *Config) with(api *schedulerapi.KubeSchedulerConfiguration) *Config {
+// withAPI returns a copy of the configuration with another API object.
+func (c *Config) withAPI(api *schedulerapi.KubeSchedulerConfiguration) *Config {
 	changed := *c
 	changed.api = api
 	return &changed
@@ -272,7 +272,7 @@ func (c *Config) WithPercentageOfNodesToScore(percentage int32) *Config {
 	for i := range api.Profiles {
 		api.Profiles[i].PercentageOfNodesToScore = &percentage
 	}
-	return c.with(api)
+	return c.withAPI(api)
 }
 
 // Samples reports whether the scheduler, in a cluster of that many nodes, may stop its search for feasible nodes before it has examined all
@@ -280,10 +280,10 @@ func (c *Config) WithPercentageOfNodesToScore(percentage int32) *Config {
 // the rule:
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/scheduler/schedule_one.go.
 func (c *Config) Samples(nodes int) bool {
-	return slices.ContainsFunc(c.api.Profiles, func(p schedulerapi.KubeSchedulerProfile) bool { return c.samples(&p, nodes) })
+	return slices.ContainsFunc(c.api.Profiles, func(p schedulerapi.KubeSchedulerProfile) bool { return c.profileSamples(&p, nodes) })
 }
 
-func (c *Config) samples(p *schedulerapi.KubeSchedulerProfile, nodes int) bool {
+func (c *Config) profileSamples(p *schedulerapi.KubeSchedulerProfile, nodes int) bool {
 	const enough = 100 // upstream's minFeasibleNodesToFind
 	percentage := cmp.Or(p.PercentageOfNodesToScore, c.api.PercentageOfNodesToScore)
 	return nodes > enough && (percentage == nil || *percentage < 100)

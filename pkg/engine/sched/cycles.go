@@ -12,7 +12,7 @@ func (c Cycles) Since(before Cycles) Cycles {
 
 // Cycles returns the number of cycles that the engine has run.
 func (e *Engine) Cycles() Cycles {
-	c := Cycles{Plain: e.plain}
+	c := Cycles{Plain: e.plainCycles}
 	for _, profile := range e.profiles {
 		if kept, is := profile.Framework.(*memo.Framework); is {
 			c.Kept += kept.Kept

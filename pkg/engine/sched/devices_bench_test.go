@@ -35,7 +35,7 @@ func BenchmarkClaims(b *testing.B) {
 			pod.Spec.ResourceClaims = []v1.PodResourceClaim{{Name: "devices", ResourceClaimName: &claim.Name}}
 			given = append(given, claim)
 		}
-		state = with(state.With(given...), claiming)
+		state = withPlacedPods(state.With(given...), claiming)
 		b.StartTimer()
 		result, err := engine.Place(context.Background(), state, claiming)
 		if err != nil {

@@ -8,18 +8,18 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 )
 
-// domains finds the nodes that rules about other pods concern, so that an explanation of the scores of a few nodes need not visit all
+// ruleDomains finds the nodes that rules about other pods concern, so that an explanation of the scores of a few nodes need not visit all
 // nodes.
-type domains struct {
+type ruleDomains struct {
 	keys  sets.Set[string]            // the topology keys in the rules of all pods seen on nodes
 	infos []fwk.NodeInfo              // the snapshot's list
 	slots map[string]map[string][]int // indexes into infos, by topology key and value
-	found []bool                      // by index; the next call of [domains.around] reuses found and near
+	found []bool                      // by index; the next call of [ruleDomains.nodesAround] reuses found and near
 	near  []int
 }
 
 // readKeys adds the topology keys of the pod's rules that affect scores: all but required anti-affinity.
-func (d *domains) readKeys(pod *v1.Pod) {
+func (d *ruleDomains) readKeys(pod *v1.Pod) {
 	if d.keys == nil {
 		d.keys = sets.New[string]()
 	}
@@ -38,26 +38,26 @@ func (d *domains) readKeys(pod *v1.Pod) {
 	}
 }
 
-func (d *domains) readWeighted(terms []v1.WeightedPodAffinityTerm) {
+func (d *ruleDomains) readWeighted(terms []v1.WeightedPodAffinityTerm) {
 	for i := range terms {
 		d.keys.Insert(terms[i].PodAffinityTerm.TopologyKey)
 	}
 }
 
-// around returns, in order, the indexes into infos of the nodes that share a domain with an examined node. It considers the topology keys
+// nodesAround returns, in order, the indexes into infos of the nodes that share a domain with an examined node. It considers the topology keys
 // of existing pods' rules and of the pod's own terms.
-func (d *domains) around(nodes *examined, infos []fwk.NodeInfo, own []matchingTerm) []int {
+func (d *ruleDomains) nodesAround(nodes *examined, infos []fwk.NodeInfo, own []matchingTerm) []int {
 	if len(d.infos) != len(infos) || len(infos) > 0 && &d.infos[0] != &infos[0] {
 		d.infos, d.slots = infos, map[string]map[string][]int{}
 	}
 	d.found = slices.Grow(d.found[:0], len(infos))[:len(infos)]
 	clear(d.found)
 	for key := range d.keys {
-		d.find(nodes, key)
+		d.markNodes(nodes, key)
 	}
 	for _, term := range own {
 		if !d.keys.Has(term.key) {
-			d.find(nodes, term.key)
+			d.markNodes(nodes, term.key)
 		}
 	}
 	d.near = d.near[:0]
@@ -69,17 +69,17 @@ func (d *domains) around(nodes *examined, infos []fwk.NodeInfo, own []matchingTe
 	return d.near
 }
 
-// find marks the nodes that share a domain of the key with an examined node.
-func (d *domains) find(nodes *examined, key string) {
-	for domain := range nodes.by(key).numbers {
-		for _, slot := range d.of(key)[domain] {
+// markNodes marks the nodes that share a domain of the key with an examined node.
+func (d *ruleDomains) markNodes(nodes *examined, key string) {
+	for domain := range nodes.domainsOf(key).numbers {
+		for _, slot := range d.slotsByDomain(key)[domain] {
 			d.found[slot] = true
 		}
 	}
 }
 
-// of returns the indexes into infos, by the nodes' value of the key.
-func (d *domains) of(key string) map[string][]int {
+// slotsByDomain returns the indexes into infos, by the nodes' value of the key.
+func (d *ruleDomains) slotsByDomain(key string) map[string][]int {
 	slots := d.slots[key]
 	if slots == nil {
 		slots = map[string][]int{}
@@ -96,25 +96,25 @@ func (d *domains) of(key string) map[string][]int {
 // examined holds the nodes whose scores are explained, and their domains by topology key.
 type examined struct {
 	infos   []fwk.NodeInfo
-	domains map[string]*numbered
+	domains map[string]*numberedDomains
 }
 
-// numbered gives a number to each domain of one topology key that has an examined node.
-type numbered struct {
+// numberedDomains gives a number to each domain of one topology key that has an examined node.
+type numberedDomains struct {
 	numbers map[string]int // by domain
-	of      []int          // by node: the number of its domain; -1 for a node without the key
+	byNode  []int          // by node: the number of its domain; -1 for a node without the key
 }
 
-// by returns the numbered domains of the topology key.
-func (e *examined) by(key string) *numbered {
+// domainsOf returns the numbered domains of the topology key.
+func (e *examined) domainsOf(key string) *numberedDomains {
 	n := e.domains[key]
 	if n != nil {
 		return n
 	}
-	n = &numbered{numbers: map[string]int{}, of: make([]int, len(e.infos))}
+	n = &numberedDomains{numbers: map[string]int{}, byNode: make([]int, len(e.infos))}
 	e.domains[key] = n
 	for i, info := range e.infos {
-		n.of[i] = -1
+		n.byNode[i] = -1
 		domain, found := info.Node().Labels[key]
 		if !found {
 			continue
@@ -124,7 +124,7 @@ func (e *examined) by(key string) *numbered {
 			number = len(n.numbers)
 			n.numbers[domain] = number
 		}
-		n.of[i] = number
+		n.byNode[i] = number
 	}
 	return n
 }

@@ -16,15 +16,15 @@ import (
 	"github.com/faultline/faultline/pkg/engine/memo"
 )
 
-// candidates is the preemption plugin's own interface, with two changes: it replaces the random offset at which upstream starts to look for
+// preemptionInterface is the preemption plugin's own interface, with two changes: it replaces the random offset at which upstream starts to look for
 // nodes to preempt on, and it keeps for which nodes preemption is in vain.
-type candidates struct {
+type preemptionInterface struct {
 	preemption.Interface
 	engine    *Engine
 	victimsOn func(context.Context, fwk.NodeInfo) ([]*preemption.DomainVictim, error)
 }
 
-func (c candidates) GetOffsetAndNumCandidates(nodes int32) (int32, int32) {
+func (c preemptionInterface) GetOffsetAndNumCandidates(nodes int32) (int32, int32) {
 	_, number := c.Interface.GetOffsetAndNumCandidates(nodes)
 	if c.engine.random == nil {
 		return 0, number
@@ -36,58 +36,58 @@ func (c candidates) GetOffsetAndNumCandidates(nodes int32) (int32, int32) {
 // have no pod that may be preempted, and others are known to reject the pod even without those. If this holds for all nodes, the engine
 // skips upstream's dry runs.
 type dryRuns struct {
-	state      fwk.CycleState
-	statuses   *orderedStatuses // why the nodes reject the pod; nil in the cycle of a pod group
-	ineligible bool             // whether the pod may preempt no other pod
-	spared     bool             // whether the dry runs were skipped
-	number     int              // of skipped dry runs
-	emptied    []*fwk.Status    // by slot: why the node rejects the pod even without the pods that it may preempt
+	state           fwk.CycleState
+	statuses        *orderedStatuses // why the nodes reject the pod; nil in the cycle of a pod group
+	ineligible      bool             // whether the pod may preempt no other pod
+	skipped         bool             // whether the dry runs were skipped
+	count           int              // of skipped dry runs
+	emptiedStatuses []*fwk.Status    // by slot: why the node rejects the pod even without the pods that it may preempt
 }
 
 // PodEligibleToPreemptOthers calls upstream's. If no node can be freed for the pod, it returns upstream's final message at once.
-func (c candidates) PodEligibleToPreemptOthers(ctx context.Context, pod *v1.Pod, nominated *fwk.Status) (bool, string) {
+func (c preemptionInterface) PodEligibleToPreemptOthers(ctx context.Context, pod *v1.Pod, nominated *fwk.Status) (bool, string) {
 	eligible, why := c.Interface.PodEligibleToPreemptOthers(ctx, pod, nominated)
 	runs := &c.engine.dryRuns
 	if runs.statuses == nil {
 		return eligible, why
 	}
 	if runs.ineligible = !eligible; eligible {
-		why, runs.spared = c.spareDryRuns(ctx, runs)
+		why, runs.skipped = c.skipDryRuns(ctx, runs)
 	}
-	return eligible && !runs.spared, why
+	return eligible && !runs.skipped, why
 }
 
-// spareDryRuns returns upstream's message for a pod for which no node can be freed. It reports false if one of the nodes might be freed.
+// skipDryRuns returns upstream's message for a pod for which no node can be freed. It reports false if one of the nodes might be freed.
 // See evaluate in
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/scheduler/framework/preemption/preemption.go.
-func (c candidates) spareDryRuns(ctx context.Context, runs *dryRuns) (string, bool) {
+func (c preemptionInterface) skipDryRuns(ctx context.Context, runs *dryRuns) (string, bool) {
 	all, err := c.engine.lister.NodeInfos().List()
-	if err != nil || c.engine.memo == nil || c.engine.own { // an additional plugin may read more of the nodes
+	if err != nil || c.engine.memo == nil || c.engine.hasOwnPlugins { // an additional plugin may read more of the nodes
 		return "", false
 	}
 	statuses := runs.statuses
-	because, emptied := framework.NewDefaultNodeToStatus(), c.engine.emptied(statuses.preemptor, all)
-	runs.emptied = make([]*fwk.Status, len(all))
+	because, emptied := framework.NewDefaultNodeToStatus(), c.engine.emptiedNodesFor(statuses.preemptor, all)
+	runs.emptiedStatuses = make([]*fwk.Status, len(all))
 	var none *fwk.Status // upstream's status for a node without pods that may be preempted
 	for i, node := range all {
 		if statuses.Get(node.Node().Name).Code() != fwk.Unschedulable {
 			continue
 		}
-		status, rejects := emptied.rejection(ctx, runs.state, i)
+		status, rejects := emptied.findRejection(ctx, runs.state, i)
 		if !rejects {
 			return "", false
 		}
-		runs.emptied[i] = status
+		runs.emptiedStatuses[i] = status
 		if status == nil {
 			if none == nil {
-				_, _, none = c.Interface.SelectVictimsOnNode(ctx, nil, statuses.preemptor, statuses.withoutPods(node.Node()), nil, nil)
+				_, _, none = c.Interface.SelectVictimsOnNode(ctx, nil, statuses.preemptor, statuses.bareNodeFor(node.Node()), nil, nil)
 			}
 			status = none
 		}
 		because.Set(node.Node().Name, status)
 	}
-	if runs.number = because.Len(); runs.number > 0 {
-		c.GetOffsetAndNumCandidates(int32(runs.number)) // as upstream does, which draws a random number there
+	if runs.count = because.Len(); runs.count > 0 {
+		c.GetOffsetAndNumCandidates(int32(runs.count)) // as upstream does, which draws a random number there
 	}
 	because.SetAbsentNodesStatus(fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "Preemption is not helpful for scheduling"))
 	fit := framework.FitError{Pod: statuses.preemptor, NumAllNodes: len(all), Diagnosis: framework.Diagnosis{NodeToStatus: because}}
@@ -103,28 +103,28 @@ type emptiedNodes struct {
 	lowest func(i int) int64 // the lowest priority of the pods on the node at the slot
 }
 
-// emptied returns the nodes without the pods that the pod may preempt.
-func (e *Engine) emptied(pod *v1.Pod, all []fwk.NodeInfo) *emptiedNodes {
-	return &emptiedNodes{engine: e, kept: e.current.memo(), pod: pod, all: all, lowest: e.lowest.of(all, e.memo)}
+// emptiedNodesFor returns the nodes without the pods that the pod may preempt.
+func (e *Engine) emptiedNodesFor(pod *v1.Pod, all []fwk.NodeInfo) *emptiedNodes {
+	return &emptiedNodes{engine: e, kept: e.current.memo(), pod: pod, all: all, lowest: e.lowestPriorities.finder(all, e.memo)}
 }
 
-// known returns why the node at the slot rejects the pod even without the pods that it may preempt. The status is nil if there are no such
+// knownRejection returns why the node at the slot rejects the pod even without the pods that it may preempt. The status is nil if there are no such
 // pods. It reports false if no such rejection is known.
-func (n *emptiedNodes) known(i int) (*fwk.Status, bool) {
+func (n *emptiedNodes) knownRejection(i int) (*fwk.Status, bool) {
 	if n.lowest(i) >= int64(corev1.PodPriority(n.pod)) {
 		return nil, true
 	}
-	status := n.kept.Emptied(i)
+	status := n.kept.EmptiedStatus(i)
 	return status, status != nil
 }
 
-// rejection does the same, and makes upstream's dry run if nothing is known about the node. It reports false if the node would take the
+// findRejection does the same, and makes upstream's dry run if nothing is known about the node. It reports false if the node would take the
 // pod, or on an error.
-func (n *emptiedNodes) rejection(ctx context.Context, state fwk.CycleState, i int) (*fwk.Status, bool) {
-	if status, known := n.known(i); known || n.kept == nil {
+func (n *emptiedNodes) findRejection(ctx context.Context, state fwk.CycleState, i int) (*fwk.Status, bool) {
+	if status, known := n.knownRejection(i); known || n.kept == nil {
 		return status, known
 	}
-	node, plugin := n.all[i], n.engine.current.candidates
+	node, plugin := n.all[i], n.engine.current.preemptionInterface
 	victims, err := plugin.victimsOn(ctx, node)
 	if err != nil {
 		return nil, false
@@ -136,24 +136,24 @@ func (n *emptiedNodes) rejection(ctx context.Context, state fwk.CycleState, i in
 // SelectVictimsOnNode fails once the caller of Place has canceled. If a node rejects the pod even without all pods that may be preempted,
 // it is not asked again until something changes that the filters read. Pods of a pod group are preempted together, on whatever nodes they
 // are, so no answer is kept where there are any.
-func (c candidates) SelectVictimsOnNode(ctx context.Context, state fwk.CycleState, pod *v1.Pod, node fwk.NodeInfo, all []*preemption.DomainVictim, budgets []*policyv1.PodDisruptionBudget) ([]*v1.Pod, int, *fwk.Status) {
+func (c preemptionInterface) SelectVictimsOnNode(ctx context.Context, state fwk.CycleState, pod *v1.Pod, node fwk.NodeInfo, all []*preemption.DomainVictim, budgets []*policyv1.PodDisruptionBudget) ([]*v1.Pod, int, *fwk.Status) {
 	if status := c.engine.interrupted(); status != nil {
 		return nil, 0, status
 	}
 	kept, slot := c.engine.current.memo(), 0
 	if kept != nil {
 		slot = c.engine.memo.Slot(node.Node().Name)
-		if status := kept.Emptied(slot); status != nil {
+		if status := kept.EmptiedStatus(slot); status != nil {
 			return nil, 0, status
 		}
 	}
 	grouped := slices.ContainsFunc(node.GetPods(), inGroup)
 	if !grouped { // victims of a pod group may be on other nodes, too
-		budgets = c.engine.guards.among(budgets, c.engine.state.PodDisruptionBudgets, node.GetPods())
+		budgets = c.engine.budgets.budgetsOf(budgets, c.engine.state.PodDisruptionBudgets, node.GetPods())
 	}
 	victims, violations, status := c.Interface.SelectVictimsOnNode(ctx, state, pod, node, all, budgets)
 	if !grouped {
-		kept.KeepEmptied(slot, status)
+		kept.KeepEmptiedStatus(slot, status)
 	}
 	return victims, violations, status
 }
@@ -173,18 +173,18 @@ func (s orderedStatuses) NodesForStatusCode(lister fwk.NodeInfoLister, code fwk.
 		return nil, err
 	}
 	var nodes []fwk.NodeInfo
-	own := s.engine.memo == nil || s.engine.own // an additional plugin may read more of the nodes
+	own := s.engine.memo == nil || s.engine.hasOwnPlugins // an additional plugin may read more of the nodes
 	var emptied *emptiedNodes
 	if !own {
-		emptied = s.engine.emptied(s.preemptor, all)
+		emptied = s.engine.emptiedNodesFor(s.preemptor, all)
 	}
 	for i, node := range all {
 		if s.Get(node.Node().Name).Code() != code {
 			continue
 		}
 		if !own {
-			if _, rejects := emptied.known(i); rejects {
-				node = s.withoutPods(node.Node())
+			if _, rejects := emptied.knownRejection(i); rejects {
+				node = s.bareNodeFor(node.Node())
 			}
 		}
 		nodes = append(nodes, node)
@@ -192,46 +192,46 @@ func (s orderedStatuses) NodesForStatusCode(lister fwk.NodeInfoLister, code fwk.
 	return nodes, nil
 }
 
-// withoutPods returns the node without pods.
-func (s orderedStatuses) withoutPods(node *v1.Node) fwk.NodeInfo {
-	if known := s.engine.bare[node.Name]; known != nil { // upstream reads only its name
+// bareNodeFor returns the node without pods.
+func (s orderedStatuses) bareNodeFor(node *v1.Node) fwk.NodeInfo {
+	if known := s.engine.bareNodes[node.Name]; known != nil { // upstream reads only its name
 		return known
 	}
 	info := framework.NewNodeInfo()
 	info.SetNode(node)
-	s.engine.bare[node.Name] = bare{info}
-	return s.engine.bare[node.Name]
+	s.engine.bareNodes[node.Name] = bareNode{info}
+	return s.engine.bareNodes[node.Name]
 }
 
-// bare is a node without pods. Nobody writes to its snapshots, so it returns itself as its snapshot.
-type bare struct{ fwk.NodeInfo }
+// bareNode is a node without pods. Nobody writes to its snapshots, so it returns itself as its snapshot.
+type bareNode struct{ fwk.NodeInfo }
 
-func (b bare) Snapshot() fwk.NodeInfo { return b }
+func (b bareNode) Snapshot() fwk.NodeInfo { return b }
 
-// lowest caches the lowest priority of the pods on each node of the snapshot's list. Waiting pods need it again and again.
-type lowest struct {
+// lowestPriorities caches the lowest priority of the pods on each node of the snapshot's list. Waiting pods need it again and again.
+type lowestPriorities struct {
 	nodes []fwk.NodeInfo
-	known []lowestKnown
+	known []nodePriority
 }
 
-type lowestKnown struct{ generation, priority int64 }
+type nodePriority struct{ generation, priority int64 }
 
-// of returns a function that finds the lowest priority of the pods on the node at a slot. It returns MaxInt64 for a node without pods, and
+// finder returns a function that finds the lowest priority of the pods on the node at a slot. It returns MaxInt64 for a node without pods, and
 // MinInt64 for a node with a pod of a pod group, whose own priority does not decide.
-func (l *lowest) of(all []fwk.NodeInfo, nodes *memo.Memo) func(i int) int64 {
-	if !cluster.Same(l.nodes, all) { // generations belong to the nodes of one list
-		*l = lowest{all, make([]lowestKnown, len(all))}
+func (l *lowestPriorities) finder(all []fwk.NodeInfo, nodes *memo.Memo) func(i int) int64 {
+	if !cluster.SameSlice(l.nodes, all) { // generations belong to the nodes of one list
+		*l = lowestPriorities{all, make([]nodePriority, len(all))}
 	}
 	return func(i int) int64 {
 		known, generation := &l.known[i], nodes.Generation(i)
 		if known.generation != generation {
-			*known = lowestKnown{generation, lowestPriority(all[i].GetPods())}
+			*known = nodePriority{generation, lowestPriority(all[i].GetPods())}
 		}
 		return known.priority
 	}
 }
 
-// lowestPriority returns the lowest priority of the pods; see [lowest.of].
+// lowestPriority returns the lowest priority of the pods; see [lowestPriorities.finder].
 func lowestPriority(pods []fwk.PodInfo) int64 {
 	least := int64(math.MaxInt64)
 	for _, pod := range pods {

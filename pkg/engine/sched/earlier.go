@@ -19,22 +19,22 @@ import (
 
 // This file has rules of earlier releases that no feature gate switches. docs/model.md lists the rules that it does not restore.
 
-// restore replaces the registry's plugins by those of the release.
-func (r Release) restore(registry Registry) {
+// restorePlugins replaces the registry's plugins by those of the release.
+func (r Release) restorePlugins(registry Registry) {
 	if r.before("1.36") {
-		replace(registry, names.NodeResourcesBalancedAllocation, func(plugin fwk.Plugin, _ fwk.Handle) fwk.Plugin {
-			unexported(plugin, "scorer").Set(reflect.ValueOf(balanceAfter))
+		wrapPlugin(registry, names.NodeResourcesBalancedAllocation, func(plugin fwk.Plugin, _ fwk.Handle) fwk.Plugin {
+			unexported(plugin, "scorer").Set(reflect.ValueOf(earlierBalance))
 			return plugin
 		})
 	}
 	if r.before("1.37") {
-		replace(registry, names.ImageLocality, func(plugin fwk.Plugin, handle fwk.Handle) fwk.Plugin {
+		wrapPlugin(registry, names.ImageLocality, func(plugin fwk.Plugin, handle fwk.Handle) fwk.Plugin {
 			return &earlierImages{plugin.(*imagelocality.ImageLocality), handle, !r.before("1.36")}
 		})
-		replace(registry, names.DynamicResources, func(plugin fwk.Plugin, _ fwk.Handle) fwk.Plugin {
+		wrapPlugin(registry, names.DynamicResources, func(plugin fwk.Plugin, _ fwk.Handle) fwk.Plugin {
 			return &earlierClaims{boundedClaims: plugin.(*boundedClaims), scores: !r.before("1.35")}
 		})
-		replace(registry, names.InterPodAffinity, func(plugin fwk.Plugin, _ fwk.Handle) fwk.Plugin {
+		wrapPlugin(registry, names.InterPodAffinity, func(plugin fwk.Plugin, _ fwk.Handle) fwk.Plugin {
 			lister := unexported(plugin, "nsLister")
 			lister.Set(reflect.ValueOf(earlierNamespaces{lister.Interface().(listersv1.NamespaceLister)}))
 			return plugin
@@ -42,8 +42,8 @@ func (r Release) restore(registry Registry) {
 	}
 }
 
-// replace makes the registry pass each plugin of that name through the function.
-func replace(registry Registry, name string, by func(fwk.Plugin, fwk.Handle) fwk.Plugin) {
+// wrapPlugin makes the registry pass each plugin of that name through the function.
+func wrapPlugin(registry Registry, name string, by func(fwk.Plugin, fwk.Handle) fwk.Plugin) {
 	factory := registry[name]
 	registry[name] = func(ctx context.Context, args runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
 		plugin, err := factory(ctx, args, handle)
@@ -54,11 +54,11 @@ func replace(registry Registry, name string, by func(fwk.Plugin, fwk.Handle) fwk
 	}
 }
 
-// balanceAfter is NodeResourcesBalancedAllocation's score before 1.36: how evenly the node's resources are used with the pod on it. Since
+// earlierBalance is NodeResourcesBalancedAllocation's score before 1.36: how evenly the node's resources are used with the pod on it. Since
 // 1.36 the score is by how much the pod improves the balance. See https://github.com/kubernetes/kubernetes/pull/135573 and
 // balancedResourceScorer in
 // https://github.com/kubernetes/kubernetes/blob/v1.35.4/pkg/scheduler/framework/plugins/noderesources/balanced_allocation.go.
-func balanceAfter(requested, _, allocatable []int64) int64 {
+func earlierBalance(requested, _, allocatable []int64) int64 {
 	var used []float64
 	var sum, deviation float64
 	for i := range requested {

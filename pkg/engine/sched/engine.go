@@ -54,68 +54,68 @@ type Engine struct {
 	// returns an error, Place stops and returns the error.
 	Choose func(*Tie) (int, error)
 
-	scheduler       *scheduler.Scheduler
-	memo            *memo.Memo // nil: no answers of plugins are cached
-	snapshot        *internalcache.Snapshot
-	lister          fwk.SharedLister // through which the plugins see nodes and pods: snapshot, or another
-	profiles        map[string]*profile
-	less            fwk.LessFunc
-	percent         int32 // of nodes to score, for profiles that set no percentage; 0: it depends on the number of nodes
-	informers       informers.SharedInformerFactory
-	waiting         cache.Indexer // the pods without a node that upstream looks up: pods that were tried, and pods with a nominated node
-	client          *fake.Clientset
-	devices         *devices.Manager
-	allocationSteps int64 // on one node; see maxAllocationSteps
-	stop            context.CancelFunc
-	ctx             context.Context
-	ties            Ties
-	random          *rand.Rand // nil: upstream's order
-	source          *rand.PCG  // of random
+	scheduler         *scheduler.Scheduler
+	memo              *memo.Memo // nil: no answers of plugins are cached
+	snapshot          *internalcache.Snapshot
+	lister            fwk.SharedLister // through which the plugins see nodes and pods: snapshot, or another
+	profiles          map[string]*profile
+	less              fwk.LessFunc
+	percentageToScore int32 // of nodes to score, for profiles that set no percentage; 0: it depends on the number of nodes
+	informers         informers.SharedInformerFactory
+	waiting           cache.Indexer // the pods without a node that upstream looks up: pods that were tried, and pods with a nominated node
+	client            *fake.Clientset
+	devices           *devices.Manager
+	allocationSteps   int64 // on one node; see maxAllocationSteps
+	stop              context.CancelFunc
+	ctx               context.Context
+	ties              Ties
+	random            *rand.Rand // nil: upstream's order
+	source            *rand.PCG  // of random
 
-	state   *cluster.State // in the cache and the listers
-	bound   map[types.NamespacedName]*v1.Pod
-	timed   map[types.NamespacedName]bool // bound pods with start times from the seed
-	started int                           // number of start times given to pods
-	decided map[types.NamespacedName]bool // bound pods that the engine has placed or preempted since the last sync
-	unsure  bool                          // whether bound may differ from the state's pods in more than the decided ones
+	state       *cluster.State // in the cache and the listers
+	bound       map[types.NamespacedName]*v1.Pod
+	timed       map[types.NamespacedName]bool // bound pods with start times from the seed
+	started     int                           // number of start times given to pods
+	decided     map[types.NamespacedName]bool // bound pods that the engine has placed or preempted since the last sync
+	boundUnsure bool                          // whether bound may differ from the state's pods in more than the decided ones
 	// volumesWritten reports whether the engine has written volumes, claims or capacities into the listers since the last sync.
-	volumesWritten bool
-	changes        int     // number of changes so far; a rejection holds until the next change
-	plain          int     // number of cycles without a memo
-	stale          bool    // whether the snapshot differs from the cache
-	images         bool    // whether nodes list images; the cache then updates the number of nodes with an image whenever a node changes
-	domains        domains // for the parts of scores
-	guards         guards  // of the state's pods
-	lowest         lowest
+	volumesWritten   bool
+	changes          int         // number of changes so far; a rejection holds until the next change
+	plainCycles      int         // number of cycles without a memo
+	snapshotStale    bool        // whether the snapshot differs from the cache
+	nodesHaveImages  bool        // whether nodes list images; the cache then updates the number of nodes with an image whenever a node changes
+	domains          ruleDomains // for the parts of scores
+	budgets          budgetIndex // of the state's pods
+	lowestPriorities lowestPriorities
 
-	release   Release
-	own       bool        // whether there are additional plugins
-	extenders []*extender // in the order in which they are called
+	release       Release
+	hasOwnPlugins bool        // whether there are additional plugins
+	extenders     []*extender // in the order in which they are called
 
 	// State of the current call of Place.
-	victims      []placement.Preemption
-	preemptible  map[string]*extenderv1.Victims // the nodes on which preemption helps the current pod; see [candidates]
-	dryRuns      dryRuns
-	written      []types.NamespacedName // claims, in the order in which the scheduler wrote or deleted them
-	tie          Tie                    // the current tie, without its nodes
-	attempts     map[types.UID]attempt
-	kin          kin
-	startMoved   bool // whether the attempt for a rejected pod changed where the next search begins
-	last         rejected
-	bare         map[string]fwk.NodeInfo // nodes without pods; see orderedStatuses
-	nominees     map[types.UID]*entry    // pods of the queue with a nominated node
-	reserved     map[string]uint32       // the version of each nominated node's reservation; nil: to be computed; see [Engine.reserves]
-	reservations map[string]reservation  // by node: its last reservation
-	versions     uint32                  // of reservations
-	gangs        *podGroups              // nil: the scheduler ignores pod groups
-	cycle        *podGroupCycle          // nil outside of a pod group's cycle
-	feasible     []fwk.NodeInfo          // see search
-	refused      []rejection             // see search
+	victims             []placement.Preemption
+	preemptible         map[string]*extenderv1.Victims // the nodes on which preemption helps the current pod; see [preemptionInterface]
+	dryRuns             dryRuns
+	writtenClaims       []types.NamespacedName // claims, in the order in which the scheduler wrote or deleted them
+	tie                 Tie                    // the current tie, without its nodes
+	pendingByController map[types.UID]pendingAttempt
+	equalPods           equalPods
+	startMoved          bool // whether the attempt for a rejected pod changed where the next search begins
+	lastUnplaced        unplacedPods
+	bareNodes           map[string]fwk.NodeInfo   // nodes without pods; see orderedStatuses
+	nominees            map[types.UID]*queueEntry // pods of the queue with a nominated node
+	reservedVersions    map[string]uint32         // the version of each nominated node's reservation; nil: to be computed; see [Engine.reservationVersion]
+	reservations        map[string]reservation    // by node: its last reservation
+	lastReservation     uint32                    // of reservations
+	podGroups           *podGroups                // nil: the scheduler ignores pod groups
+	groupCycle          *podGroupCycle            // nil outside of a pod group's cycle
+	feasibleBuffer      []fwk.NodeInfo            // see search
+	rejectedBuffer      []rejection               // see search
 
-	current *profile        // the current pod's profile
-	asked   context.Context // the context of Place
-	stopped error           // why Place must stop: its caller canceled, an extender that is not ignorable did not answer, or Choose failed
-	notes   []string        // on ignorable extenders that did not answer
+	current      *profile        // the current pod's profile
+	placeContext context.Context // the context of Place
+	stopError    error           // why Place must stop: its caller canceled, an extender that is not ignorable did not answer, or Choose failed
+	notes        []string        // on ignorable extenders that did not answer
 }
 
 // Tie is a choice among equal nodes that the scheduler is about to make, and the state of the queue at that point.
@@ -149,27 +149,27 @@ func engineFor(config *Config, ties Ties, through *Snapshot) (*Engine, error) {
 	// NewClientset builds a managed-fields tracker that costs 0.1 s and is not needed here.
 	client := fake.NewSimpleClientset()
 	e := &Engine{
-		snapshot:        internalcache.NewEmptySnapshot(),
-		profiles:        map[string]*profile{},
-		client:          client,
-		informers:       informers.NewSharedInformerFactory(client, 0),
-		devices:         devices.NewManager(),
-		allocationSteps: maxAllocationSteps,
-		ctx:             ctx,
-		asked:           ctx,
-		stop:            stop,
-		ties:            ties,
-		state:           &cluster.State{Now: cluster.Epoch},
-		bound:           map[types.NamespacedName]*v1.Pod{},
-		timed:           map[types.NamespacedName]bool{},
-		decided:         map[types.NamespacedName]bool{},
-		attempts:        map[types.UID]attempt{},
-		bare:            map[string]fwk.NodeInfo{},
-		nominees:        map[types.UID]*entry{},
-		reservations:    map[string]reservation{},
-		gangs:           newPodGroups(),
-		release:         config.release,
-		own:             len(config.plugins) > 0,
+		snapshot:            internalcache.NewEmptySnapshot(),
+		profiles:            map[string]*profile{},
+		client:              client,
+		informers:           informers.NewSharedInformerFactory(client, 0),
+		devices:             devices.NewManager(),
+		allocationSteps:     maxAllocationSteps,
+		ctx:                 ctx,
+		placeContext:        ctx,
+		stop:                stop,
+		ties:                ties,
+		state:               &cluster.State{Now: cluster.Epoch},
+		bound:               map[types.NamespacedName]*v1.Pod{},
+		timed:               map[types.NamespacedName]bool{},
+		decided:             map[types.NamespacedName]bool{},
+		pendingByController: map[types.UID]pendingAttempt{},
+		bareNodes:           map[string]fwk.NodeInfo{},
+		nominees:            map[types.UID]*queueEntry{},
+		reservations:        map[string]reservation{},
+		podGroups:           newPodGroups(),
+		release:             config.release,
+		hasOwnPlugins:       len(config.plugins) > 0,
 	}
 	e.lister = e.snapshot
 	if through != nil {
@@ -180,7 +180,7 @@ func engineFor(config *Config, ties Ties, through *Snapshot) (*Engine, error) {
 	sortCapacities(e.informers)
 	captureWrites(e)
 	captureClaims(e)
-	profiles, err := e.build(config)
+	profiles, err := e.buildProfiles(config)
 	if err != nil {
 		stop()
 		return nil, fmt.Errorf("building kube-scheduler: %w", err)
@@ -188,10 +188,10 @@ func engineFor(config *Config, ties Ties, through *Snapshot) (*Engine, error) {
 	for _, profile := range config.api.Profiles {
 		real := profiles[profile.SchedulerName]
 		if e.memo != nil {
-			real = e.memo.Framework(real, e.reserves)
+			real = e.memo.Framework(real, e.reservationVersion)
 		}
 		p := newProfile(real, e, profile)
-		p.attach()
+		p.attachPlugins()
 		e.profiles[profile.SchedulerName], e.scheduler.Profiles[profile.SchedulerName] = p, p
 	}
 	e.less = profiles[config.api.Profiles[0].SchedulerName].QueueSortFunc()
@@ -209,25 +209,25 @@ func (e *Engine) Close() { e.stop() }
 // retried after the rest of the queue. A real scheduler requeues it when an event could help it, but after a back-off that nearly always
 // outlasts the queue. With random ties it may also be retried at once, as happens when the queue is empty at that moment.
 func (e *Engine) Place(ctx context.Context, state *cluster.State, pods []*v1.Pod) (*placement.Result, error) {
-	e.asked = ctx
+	e.placeContext = ctx
 	if len(state.Pods) == 0 { // as before the first step; the cache keeps the pods of an earlier run, which the next step is likely to add again
 		return &placement.Result{}, ctx.Err()
 	}
 	if err := e.sync(state); err != nil {
 		return nil, err
 	}
-	e.victims, e.written, e.startMoved, e.notes = nil, nil, false, nil
-	clear(e.attempts)
-	if pending, holds := e.again(pods); holds {
+	e.victims, e.writtenClaims, e.startMoved, e.notes = nil, nil, false, nil
+	clear(e.pendingByController)
+	if pending, holds := e.repeatUnplaced(pods); holds {
 		return &placement.Result{Pending: pending}, ctx.Err()
 	}
 	result := &placement.Result{}
-	entries := e.entries(e.withMembers(pods))
-	if err := e.reserve(entries); err != nil {
+	entries := e.newEntries(e.withMembers(pods))
+	if err := e.enqueueNominated(entries); err != nil {
 		return nil, err
 	}
-	queue := e.sorted(e.grouped(entries))
-	var refused []*entry
+	queue := e.sortEntries(e.groupEntries(entries))
+	var refused []*queueEntry
 	eager := 0.5 // the chance that rejected pods are retried before the queue is empty; only with random ties
 	for len(queue) > 0 {
 		if err := ctx.Err(); err != nil {
@@ -250,84 +250,84 @@ func (e *Engine) Place(ctx context.Context, state *cluster.State, pods []*v1.Pod
 		} else if e.random != nil && len(refused) > 0 && e.random.Float64() < eager {
 			// The chance halves each time, so that a long list of hopeless pods is not retried after every placement.
 			eager /= 2
-			queue = append(e.sorted(refused), queue...)
+			queue = append(e.sortEntries(refused), queue...)
 			refused = nil
 		}
-		if len(queue) == 0 && slices.ContainsFunc(refused, func(r *entry) bool { return r.changes != e.changes }) {
-			queue, refused = e.sorted(refused), nil
+		if len(queue) == 0 && slices.ContainsFunc(refused, func(r *queueEntry) bool { return r.changes != e.changes }) {
+			queue, refused = e.sortEntries(refused), nil
 		}
 	}
 	if err := ctx.Err(); err != nil { // the last search for devices may have ended early
 		return nil, err
 	}
-	for _, r := range eachPod(e.sorted(refused)) {
+	for _, r := range expandGroups(e.sortEntries(refused)) {
 		if r.pending.Untried != "" {
 			r.pending.Message = scheduledMessage(r.Pod)
 		}
 		result.Pending = append(result.Pending, r.pending)
-		if r.Pod.Status.NominatedNodeName != r.given.Status.NominatedNodeName {
+		if r.Pod.Status.NominatedNodeName != r.original.Status.NominatedNodeName {
 			result.Nominated = append(result.Nominated, r.Pod)
 		}
 	}
 	result.Preempted, result.PodGroups, result.Notes = e.victims, e.changedPodGroups(), e.notes
 	e.takeClaims(result)
-	e.last = e.rejected(pods, result.Pending)
+	e.lastUnplaced = e.collectUnplaced(pods, result.Pending)
 	return result, nil
 }
 
 // schedule does what scheduleOne does: it tries to place one pod, if necessary by preemption, and reports whether it did. See
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/scheduler/schedule_one.go
-func (e *Engine) schedule(next *entry, result *placement.Result) (bool, error) {
+func (e *Engine) schedule(next *queueEntry, result *placement.Result) (bool, error) {
 	if next.group != nil {
 		return e.schedulePodGroup(next, result)
 	}
 	profile, found := e.profiles[next.Pod.Spec.SchedulerName]
 	if !found {
 		// A real scheduler ignores the pod silently.
-		e.refuse(next, placement.Pending{Pod: next.Pod, Untried: placement.LeftTo + strconv.Quote(next.Pod.Spec.SchedulerName)})
+		e.recordPending(next, placement.Pending{Pod: next.Pod, Untried: placement.LeftTo + strconv.Quote(next.Pod.Spec.SchedulerName)})
 		return false, nil
 	}
-	if pending, found := e.refusedAlike(next.Pod); found {
+	if pending, found := e.pendingOfEqualPod(next.Pod); found {
 		next.pending, next.changes = pending, e.changes
 		return false, nil
 	}
-	if held := e.gated(profile, next.Pod); held != nil {
-		e.refuse(next, *held)
+	if held := e.checkGates(profile, next.Pod); held != nil {
+		e.recordPending(next, *held)
 		return false, nil
 	}
-	pending, still, err := e.refusedStill(profile, next)
+	pending, still, err := e.pendingOfTemplate(profile, next)
 	if err != nil {
 		return false, err
 	}
 	if still {
-		e.refuse(next, pending)
+		e.recordPending(next, pending)
 		return false, nil
 	}
 	for {
 		start := e.startNode()
-		placed, fit, err := e.attempt(profile, next, result)
+		placed, fit, err := e.runCycle(profile, next, result)
 		if err != nil || placed {
 			return placed, err
 		}
 		e.startMoved = e.startMoved || e.startNode() != start
-		victims, written, changes := len(e.victims), len(e.written), e.changes
+		victims, written, changes := len(e.victims), len(e.writtenClaims), e.changes
 		pending, err := e.preempt(profile, next, fit)
 		if err != nil {
 			return false, err
 		}
 		if len(e.victims) == victims {
-			e.refuse(next, pending)
-			if fit.again {
+			e.recordPending(next, pending)
+			if fit.mayRetry {
 				next.changes = -1
 			}
-			if len(e.written) > written {
+			if len(e.writtenClaims) > written {
 				next.changes = changes // a claim was deallocated for this pod, so it may try again
 			}
 			return false, nil
 		}
-		e.change()
+		e.countChange()
 		if e.state.TerminationSeconds > 0 { // the node is nominated for the pod, which is retried after the victims have ended
-			e.refuse(next, pending)
+			e.recordPending(next, pending)
 			return false, nil
 		}
 	}
@@ -337,17 +337,17 @@ func (e *Engine) schedule(next *entry, result *placement.Result) (bool, error) {
 // minutes: a filter that allocates devices is slow, and there are thousands of nodes.
 func (e *Engine) interrupted() *fwk.Status {
 	select {
-	case <-e.asked.Done():
-		e.stopped = e.asked.Err()
-		return fwk.AsStatus(e.stopped)
+	case <-e.placeContext.Done():
+		e.stopError = e.placeContext.Err()
+		return fwk.AsStatus(e.stopError)
 	default:
 		return nil
 	}
 }
 
-// gated returns why the first PreEnqueue plugin that rejects the pod keeps it out of the queue, or nil if none does. The pod's status shows
+// checkGates returns why the first PreEnqueue plugin that rejects the pod keeps it out of the queue, or nil if none does. The pod's status shows
 // only scheduling gates; the messages of other plugins go to the scheduler's log.
-func (e *Engine) gated(profile *profile, pod *v1.Pod) *placement.Pending {
+func (e *Engine) checkGates(profile *profile, pod *v1.Pod) *placement.Pending {
 	for _, plugin := range profile.PreEnqueuePlugins() {
 		if status := plugin.PreEnqueue(e.ctx, pod); !status.IsSuccess() {
 			if plugin.Name() == names.SchedulingGates {
@@ -369,49 +369,49 @@ func scheduledMessage(pod *v1.Pod) string {
 	return ""
 }
 
-// change counts an event that can make room for a rejected pod: a placement, a preemption, or a cleared nomination.
-func (e *Engine) change() {
+// countChange counts an event that can make room for a rejected pod: a placement, a preemption, or a cleared nomination.
+func (e *Engine) countChange() {
 	e.changes++
 }
 
-// attempt runs one scheduling cycle for one pod. It reports whether the pod got a node, and otherwise returns the rejection.
-func (e *Engine) attempt(profile *profile, next *entry, result *placement.Result) (bool, *refusal, error) {
+// runCycle runs one scheduling cycle for one pod. It reports whether the pod got a node, and otherwise returns the rejection.
+func (e *Engine) runCycle(profile *profile, next *queueEntry, result *placement.Result) (bool, *failedCycle, error) {
 	if err := e.waiting.Update(next.Pod); err != nil {
 		return false, nil, err
 	}
-	if err := e.update(); err != nil {
+	if err := e.updateSnapshot(); err != nil {
 		return false, nil, err
 	}
 	if e.memo == nil {
-		e.plain++
+		e.plainCycles++
 	}
-	profile.begin()
-	e.record(profile, next.Pod, result)
+	profile.beginCycle()
+	e.startRecorder(profile, next.Pod, result)
 	state := framework.NewCycleState()
 	chosen, err := e.schedulePod(profile, state, next.QueuedPodInfo)
 	var fit *framework.FitError
 	switch {
 	case errors.As(err, &fit):
-		return false, &refusal{state: state, fit: fit}, nil
+		return false, &failedCycle{state: state, fit: fit}, nil
 	case errors.Is(err, scheduler.ErrNoNodesAvailable):
-		return false, &refusal{state: state, message: err.Error()}, nil
-	case e.stopped != nil:
-		return false, nil, e.stopped
+		return false, &failedCycle{state: state, message: err.Error()}, nil
+	case e.stopError != nil:
+		return false, nil, e.stopError
 	case err != nil:
-		return false, &refusal{state: state, message: err.Error(), failed: true}, nil
+		return false, &failedCycle{state: state, message: err.Error(), failed: true}, nil
 	}
-	bound := cluster.Bind(next.Pod, chosen.SuggestedHost, e.startTime())
-	placed := profile.placement(bound, chosen, profile.cycle(next.PodInfo, chosen.SuggestedHost)) // before the scheduler sees the pod on its node
-	refused, err := e.bind(profile, next, state, placed, result)
+	bound := cluster.BindPod(next.Pod, chosen.SuggestedHost, e.startTime())
+	placed := profile.newPlacement(bound, chosen, profile.finishCycle(next.PodInfo, chosen.SuggestedHost)) // before the scheduler sees the pod on its node
+	refused, err := e.bindPod(profile, next, state, placed, result)
 	return refused == nil && err == nil, refused, err
 }
 
-// bind reserves the pod's node, and binds the pod, its claims and its volumes. If a plugin rejects the node at this point, bind returns the
+// bindPod reserves the pod's node, and binds the pod, its claims and its volumes. If a plugin rejects the node at this point, bind returns the
 // refusal.
-func (e *Engine) bind(profile *profile, next *entry, state fwk.CycleState, placed placement.Placement, result *placement.Result) (*refusal, error) {
+func (e *Engine) bindPod(profile *profile, next *queueEntry, state fwk.CycleState, placed placement.Placement, result *placement.Result) (*failedCycle, error) {
 	bound := placed.Pod
 	if on, err := e.snapshot.NodeInfos().Get(placed.Node); err == nil {
-		cluster.LabelByNode(bound, on.Node())
+		cluster.CopyTopologyLabels(bound, on.Node())
 	}
 	if err := e.addPod(bound); err != nil {
 		return nil, err
@@ -425,33 +425,33 @@ func (e *Engine) bind(profile *profile, next *entry, state fwk.CycleState, place
 		profile.RunReservePluginsUnreserve(e.ctx, state, bound, placed.Node)
 		err := e.removePod(bound)
 		e.changes = changes // the remaining writes help no other pod
-		return &refusal{state: state, message: status.Message(), failed: !status.IsRejected()}, err
+		return &failedCycle{state: state, message: status.Message(), failed: !status.IsRejected()}, err
 	}
 	if refused, err := e.bindVolumes(profile, bound, &result.Volumes); refused != nil || err != nil {
 		profile.RunReservePluginsUnreserve(e.ctx, state, bound, placed.Node)
 		return refused, errors.Join(err, e.removePod(bound))
 	}
-	if err := e.forget(next.Pod); err != nil {
+	if err := e.dequeue(next.Pod); err != nil {
 		return nil, err
 	}
 	e.bound[cluster.NameOf(bound)], e.decided[cluster.NameOf(bound)] = bound, true
-	if err := e.assume(next.PodInfo, bound); err != nil {
+	if err := e.assumeInSnapshot(next.PodInfo, bound); err != nil {
 		return nil, err
 	}
-	e.change()
-	placed.Cycle.Choose(placed.Node)
+	e.countChange()
+	placed.Cycle.MarkChosen(placed.Node)
 	result.Placed = append(result.Placed, placed)
 	return nil, nil
 }
 
 // reserveRefused returns the refusal of a pod that a Reserve plugin rejected or failed on.
-func reserveRefused(state fwk.CycleState, bound *v1.Pod, status *fwk.Status) *refusal {
+func reserveRefused(state fwk.CycleState, bound *v1.Pod, status *fwk.Status) *failedCycle {
 	if !status.IsRejected() {
-		return &refusal{state: state, message: status.Message(), failed: true}
+		return &failedCycle{state: state, message: status.Message(), failed: true}
 	}
 	fit := framework.FitError{Pod: bound, NumAllNodes: 1, Diagnosis: framework.Diagnosis{NodeToStatus: framework.NewDefaultNodeToStatus()}}
 	fit.Diagnosis.NodeToStatus.Set(bound.Spec.NodeName, status)
-	return &refusal{state: state, message: fit.Error()}
+	return &failedCycle{state: state, message: fit.Error()}
 }
 
 // startTime returns the start time of the next pod. Preemption spares the pods that started first, so two pods should never have equal

@@ -18,14 +18,14 @@ import (
 )
 
 // extender is an extender as the engine's scheduler calls it. It records what the extender decides about the current pod, and when it does
-// not answer. It passes on every answer unchanged; only the scores are added by [profile.prioritize].
+// not answer. It passes on every answer unchanged; only the scores are added by [profile.addExtenderScores].
 type extender struct {
 	httpExtender
 	engine *Engine
 }
 
-// extend gives the engine the configuration's extenders.
-func (e *Engine) extend(config *Config) []fwk.Extender {
+// addExtenders gives the engine the configuration's extenders.
+func (e *Engine) addExtenders(config *Config) []fwk.Extender {
 	var all []fwk.Extender
 	for _, x := range config.extenders {
 		e.extenders = append(e.extenders, &extender{x, e})
@@ -47,23 +47,23 @@ func (x *extender) Filter(pod *v1.Pod, nodes []fwk.NodeInfo) ([]fwk.NodeInfo, ex
 		err = checkFiltered(nodes, passed, failed, unresolvable)
 	}
 	if err != nil {
-		return nil, nil, nil, x.failed(x.config.FilterVerb, err)
+		return nil, nil, nil, x.recordFailure(x.config.FilterVerb, err)
 	}
 	kept := make(map[string]bool, len(passed))
 	for _, node := range passed {
 		kept[node.Node().Name] = true
 	}
 	by := x.address(x.config.FilterVerb)
-	x.engine.current.addFilter(by)
+	x.engine.current.recordFilter(by)
 	for _, node := range nodes {
 		if name := node.Node().Name; !kept[name] {
-			x.engine.current.rejectNode(name, placement.Verdict{Plugin: by, Status: cmp.Or(unresolvable[name], failed[name], noReason)})
+			x.engine.current.recordRejectedNode(name, placement.Verdict{Plugin: by, Status: cmp.Or(unresolvable[name], failed[name], noReason)})
 		}
 	}
 	return passed, failed, unresolvable, nil
 }
 
-// Prioritize returns no scores: with scores, upstream would choose randomly among equal nodes. See [profile.prioritize].
+// Prioritize returns no scores: with scores, upstream would choose randomly among equal nodes. See [profile.addExtenderScores].
 func (x *extender) Prioritize(*v1.Pod, []fwk.NodeInfo) (*extenderv1.HostPriorityList, int64, error) {
 	return &extenderv1.HostPriorityList{}, 0, nil
 }
@@ -75,7 +75,7 @@ func (x *extender) ProcessPreemption(pod *v1.Pod, victims map[string]*extenderv1
 		err = x.checkVictims(victims, answer)
 	}
 	if err != nil {
-		return nil, x.failed(x.config.PreemptVerb, err)
+		return nil, x.recordFailure(x.config.PreemptVerb, err)
 	}
 	return answer, nil
 }
@@ -90,15 +90,15 @@ func (x *extender) preempt(pod *v1.Pod, victims map[string]*extenderv1.Victims, 
 	return x.httpExtender.ProcessPreemption(pod, victims, nodes)
 }
 
-// failed records that an extender gave no valid answer. If the extender is ignorable, it adds a note. Otherwise it stops the run, since
+// recordFailure records that an extender gave no valid answer. If the extender is ignorable, it adds a note. Otherwise it stops the run, since
 // upstream would only log an error of preemption.
-func (x *extender) failed(verb string, err error) error {
+func (x *extender) recordFailure(verb string, err error) error {
 	advice := "mend it"
 	var request *url.Error
 	if errors.As(err, &request) { // its text would repeat the address
 		err, advice = request.Err, "start it"
 	}
-	line := manifest.Clean(fmt.Sprintf("extender %s: %s", x.address(verb), x.inWords(err))) // part of the line is the extender's own text
+	line := manifest.Clean(fmt.Sprintf("extender %s: %s", x.address(verb), x.describeError(err))) // part of the line is the extender's own text
 	if x.IsIgnorable() {
 		note := line + "; it is ignorable, and pods were scheduled without its answer"
 		if !slices.Contains(x.engine.notes, note) {
@@ -106,14 +106,14 @@ func (x *extender) failed(verb string, err error) error {
 		}
 		return err
 	}
-	x.engine.stopped = fmt.Errorf("%s; %s, make it ignorable in the scheduler configuration, or leave extenders out with --no-extenders", line, advice)
-	return x.engine.stopped
+	x.engine.stopError = fmt.Errorf("%s; %s, make it ignorable in the scheduler configuration, or leave extenders out with --no-extenders", line, advice)
+	return x.engine.stopError
 }
 
-// prioritize adds the extenders' scores, one for each node, as prioritizeNodes does in
+// addExtenderScores adds the extenders' scores, one for each node, as prioritizeNodes does in
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/scheduler/schedule_one.go. Upstream ignores an extender that does not answer
 // here. The engine does so only if the extender is ignorable, since the report would silently be wrong.
-func (p *profile) prioritize(pod *v1.Pod, nodes []fwk.NodeInfo, scores []fwk.NodePluginScores) error {
+func (p *profile) addExtenderScores(pod *v1.Pod, nodes []fwk.NodeInfo, scores []fwk.NodePluginScores) error {
 	for _, x := range p.engine.extenders {
 		if !x.scores() || !x.IsInterested(pod) {
 			continue
@@ -123,7 +123,7 @@ func (p *profile) prioritize(pod *v1.Pod, nodes []fwk.NodeInfo, scores []fwk.Nod
 			err = checkPoints(nodes, *list)
 		}
 		if err != nil {
-			if err := x.failed(x.config.PrioritizeVerb, err); !x.IsIgnorable() {
+			if err := x.recordFailure(x.config.PrioritizeVerb, err); !x.IsIgnorable() {
 				return err
 			}
 			list = &extenderv1.HostPriorityList{}
@@ -145,16 +145,16 @@ func (p *profile) prioritize(pod *v1.Pod, nodes []fwk.NodeInfo, scores []fwk.Nod
 	return nil
 }
 
-// addFilter records that an extender takes part as a filter.
-func (p *profile) addFilter(by string) {
+// recordFilter records that an extender takes part as a filter.
+func (p *profile) recordFilter(by string) {
 	if p.recorder != nil && !slices.Contains(p.recorder.cycle.Filters, by) {
 		p.recorder.cycle.Filters = append(p.recorder.cycle.Filters, by)
 	}
 }
 
-// rejectNode records that an extender rejects a node that passed the plugins' filters. It may be called twice for a nominated node, which
+// recordRejectedNode records that an extender rejects a node that passed the plugins' filters. It may be called twice for a nominated node, which
 // is examined twice.
-func (p *profile) rejectNode(node string, reason placement.Verdict) {
+func (p *profile) recordRejectedNode(node string, reason placement.Verdict) {
 	if _, known := p.rejectedBy[node]; known {
 		return
 	}
@@ -162,16 +162,16 @@ func (p *profile) rejectNode(node string, reason placement.Verdict) {
 		p.rejectedBy = map[string]string{}
 	}
 	p.rejectedBy[node] = reason.Plugin
-	p.count(reason.Plugin)
+	p.countRejection(reason.Plugin)
 	if r := p.recorder; r != nil {
 		r.feasible = slices.DeleteFunc(r.feasible, func(info fwk.NodeInfo) bool { return info.Node().Name == node })
-		r.refuse(node, reason)
+		r.addRejection(node, reason)
 	}
 }
 
-// attribute adds the extenders' names to their rejections, since upstream names only plugins. It returns the number of nodes that each
+// attributeRejections adds the extenders' names to their rejections, since upstream names only plugins. It returns the number of nodes that each
 // extender rejected without a reason, which upstream's message leaves out.
-func (p *profile) attribute(diagnosis *framework.Diagnosis) []placement.Reason {
+func (p *profile) attributeRejections(diagnosis *framework.Diagnosis) []placement.Reason {
 	silent := maps.Clone(p.rejectedBy)
 	diagnosis.NodeToStatus.ForEachExplicitNode(func(node string, status *fwk.Status) {
 		if by, rejected := p.rejectedBy[node]; rejected && status.Plugin() == "" {

@@ -19,8 +19,8 @@ import (
 	"github.com/faultline/faultline/pkg/engine/placement"
 )
 
-// served is an extender over HTTP. It never answers a verb without a prepared answer.
-type served struct {
+// testExtender is an extender over HTTP. It never answers a verb without a prepared answer.
+type testExtender struct {
 	*httptest.Server
 	filter     func(extenderv1.ExtenderArgs) extenderv1.ExtenderFilterResult
 	prioritize func(extenderv1.ExtenderArgs) extenderv1.HostPriorityList
@@ -30,13 +30,13 @@ type served struct {
 	calls []string // PATH POD
 }
 
-func serve(t *testing.T, s *served) *served {
+func serve(t *testing.T, s *testExtender) *testExtender {
 	s.Server = httptest.NewServer(s)
 	t.Cleanup(s.Close)
 	return s
 }
 
-func (s *served) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (s *testExtender) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		panic(err)
@@ -73,7 +73,7 @@ func (s *served) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // config returns a configuration with the server as an extender and the given further fields.
-func (s *served) config(t *testing.T, more string) *Config {
+func (s *testExtender) config(t *testing.T, more string) *Config {
 	t.Helper()
 	config, err := LoadConfig(ConfigOptions{}, "test.yaml", []byte(head+"extenders: [{urlPrefix: "+s.URL+", "+more+"}]"))
 	if err != nil {
@@ -92,8 +92,8 @@ func engineOf(t *testing.T, config *Config, ties Ties) *Engine {
 	return engine
 }
 
-// refusing returns a filter that keeps the nodes without a message.
-func refusing(messages, unresolvable map[string]string) func(extenderv1.ExtenderArgs) extenderv1.ExtenderFilterResult {
+// filterWithMessages returns a filter that keeps the nodes without a message.
+func filterWithMessages(messages, unresolvable map[string]string) func(extenderv1.ExtenderArgs) extenderv1.ExtenderFilterResult {
 	return func(args extenderv1.ExtenderArgs) extenderv1.ExtenderFilterResult {
 		result := extenderv1.ExtenderFilterResult{Nodes: &v1.NodeList{}, FailedNodes: messages, FailedAndUnresolvableNodes: unresolvable}
 		for _, node := range args.Nodes.Items {
@@ -107,7 +107,7 @@ func refusing(messages, unresolvable map[string]string) func(extenderv1.Extender
 
 // The control plane's taint is the scheduler's own matter: the extender sees w1 to w3, and refuses w1 and w2.
 func TestExtendersFilter(t *testing.T) {
-	s := serve(t, &served{filter: refusing(map[string]string{"w1": "no licence"}, map[string]string{"w2": "no such rack"})})
+	s := serve(t, &testExtender{filter: filterWithMessages(map[string]string{"w1": "no licence"}, map[string]string{"w2": "no such rack"})})
 	_, pods := replicas("web", 1, nil)
 	state := walkthrough().With(pods[0])
 	engine := engineOf(t, s.config(t, "filterVerb: filter, bindVerb: bind"), Ties{})
@@ -142,7 +142,7 @@ func TestExtendersFilter(t *testing.T) {
 
 // A Pending pod's message has the extender's words, and its reasons the extender's URL.
 func TestExtendersRefuseEverything(t *testing.T) {
-	s := serve(t, &served{filter: refusing(map[string]string{"w1": "no licence", "w2": "no licence", "w3": "no licence"}, nil)})
+	s := serve(t, &testExtender{filter: filterWithMessages(map[string]string{"w1": "no licence", "w2": "no licence", "w3": "no licence"}, nil)})
 	_, pods := replicas("web", 2, nil)
 	result, err := engineOf(t, s.config(t, "filterVerb: filter"), Ties{}).Place(t.Context(), walkthrough().With(pods[0], pods[1]), pods)
 	if err != nil {
@@ -170,7 +170,7 @@ func TestExtendersRefuseEverything(t *testing.T) {
 // The workers are equal to the plugins. The extender gives w1 and w3 9 points each, and w2 none: with its weight of 2, this makes 9 × 2 ×
 // 10 = 180 points. Upstream chooses randomly between w1 and w3; the engine applies its rule for ties.
 func TestExtendersPrioritize(t *testing.T) {
-	s := serve(t, &served{prioritize: func(extenderv1.ExtenderArgs) extenderv1.HostPriorityList {
+	s := serve(t, &testExtender{prioritize: func(extenderv1.ExtenderArgs) extenderv1.HostPriorityList {
 		return extenderv1.HostPriorityList{{Host: "w3", Score: 9}, {Host: "w1", Score: 9}}
 	}})
 	config := s.config(t, "prioritizeVerb: prioritize, weight: 2")
@@ -214,35 +214,35 @@ func TestExtendersPrioritize(t *testing.T) {
 
 // In TestPreemptionTakesTheLeastNeeded the victim is low-5 on w3. The extender leaves w2 alone.
 func TestExtendersChooseVictims(t *testing.T) {
-	s := serve(t, &served{preempt: func(args extenderv1.ExtenderPreemptionArgs) extenderv1.ExtenderPreemptionResult {
+	s := serve(t, &testExtender{preempt: func(args extenderv1.ExtenderPreemptionArgs) extenderv1.ExtenderPreemptionResult {
 		victims := &extenderv1.MetaVictims{}
 		for _, pod := range args.NodeNameToVictims["w2"].Pods {
 			victims.Pods = append(victims.Pods, &extenderv1.MetaPod{UID: string(pod.UID)})
 		}
 		return extenderv1.ExtenderPreemptionResult{NodeNameToMetaVictims: map[string]*extenderv1.MetaVictims{"w2": victims}}
 	}})
-	pod := important("4")
-	result, err := engineOf(t, s.config(t, "preemptVerb: preempt"), Ties{}).Place(t.Context(), full(t).With(pod), []*v1.Pod{pod})
+	pod := highPriorityPod("4")
+	result, err := engineOf(t, s.config(t, "preemptVerb: preempt"), Ties{}).Place(t.Context(), fullCluster(t).With(pod), []*v1.Pod{pod})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if len(result.Preempted) != 1 || result.Preempted[0].Victim.Name != "low-3" || outcome(result)["high-0"] != "w2" {
-		t.Errorf("%d preempted, placed %v; want low-3, and high-0 on w2", len(result.Preempted), where(result))
+		t.Errorf("%d preempted, placed %v; want low-3, and high-0 on w2", len(result.Preempted), describePlacements(result))
 	}
 }
 
-// elseways is the end of an extender's error.
-const elseways = "make it ignorable in the scheduler configuration, or leave extenders out with --no-extenders"
+// extenderAdvice is the end of an extender's error.
+const extenderAdvice = "make it ignorable in the scheduler configuration, or leave extenders out with --no-extenders"
 
 func TestExtendersThatDoNotAnswer(t *testing.T) {
-	down := serve(t, &served{})
+	down := serve(t, &testExtender{})
 	down.Close()
-	slow := serve(t, &served{})
-	nonsense := serve(t, &served{filter: func(extenderv1.ExtenderArgs) extenderv1.ExtenderFilterResult {
+	slow := serve(t, &testExtender{})
+	nonsense := serve(t, &testExtender{filter: func(extenderv1.ExtenderArgs) extenderv1.ExtenderFilterResult {
 		return extenderv1.ExtenderFilterResult{Error: "I am confused"}
 	}})
 	for name, c := range map[string]struct {
-		of             *served
+		of             *testExtender
 		more, verb, by string
 	}{
 		"down, filter":     {down, "filterVerb: filter", "filter", "connection refused"},
@@ -253,15 +253,15 @@ func TestExtendersThatDoNotAnswer(t *testing.T) {
 		"slow, prioritize": {slow, "prioritizeVerb: prioritize, weight: 1, httpTimeout: 50ms", "prioritize", "it does not answer within its httpTimeout of 50ms"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			pod := important("4")
-			state := full(t).With(pod)
+			pod := highPriorityPod("4")
+			state := fullCluster(t).With(pod)
 			if !strings.Contains(c.more, "preempt") {
 				state = walkthrough().With(pod)
 			}
 			_, err := engineOf(t, c.of.config(t, c.more), Ties{}).Place(t.Context(), state, []*v1.Pod{pod})
-			prefix, advice := "scheduling pod default/high-0: extender "+c.of.URL+"/"+c.verb+": ", "; start it, "+elseways
+			prefix, advice := "scheduling pod default/high-0: extender "+c.of.URL+"/"+c.verb+": ", "; start it, "+extenderAdvice
 			if c.of == nonsense {
-				advice = "; mend it, " + elseways
+				advice = "; mend it, " + extenderAdvice
 			}
 			if err == nil || !strings.HasPrefix(err.Error(), prefix) || !strings.Contains(err.Error(), c.by) || !strings.HasSuffix(err.Error(), advice) {
 				t.Errorf("error %v, want %s…%s%s", err, prefix, c.by, advice)
@@ -272,7 +272,7 @@ func TestExtendersThatDoNotAnswer(t *testing.T) {
 			}
 			if len(result.Placed) != 1 || len(result.Notes) != 1 || !strings.Contains(result.Notes[0], c.by) ||
 				!strings.HasSuffix(result.Notes[0], "; it is ignorable, and pods were scheduled without its answer") {
-				t.Errorf("an ignorable extender: placed %v with notes %q", where(result), result.Notes)
+				t.Errorf("an ignorable extender: placed %v with notes %q", describePlacements(result), result.Notes)
 			}
 		})
 	}
@@ -289,13 +289,13 @@ func requesting(resourceName v1.ResourceName) func(*v1.Pod) {
 // The extender manages example.com/gpu, which no node lists, and puts all pods that request it on w3. It is not called for other pods,
 // whose answers are kept.
 func TestExtendersOfManagedResources(t *testing.T) {
-	s := serve(t, &served{filter: refusing(map[string]string{"w1": "no GPU", "w2": "no GPU"}, nil)})
+	s := serve(t, &testExtender{filter: filterWithMessages(map[string]string{"w1": "no GPU", "w2": "no GPU"}, nil)})
 	config := s.config(t, "filterVerb: filter, managedResources: [{name: example.com/gpu, ignoredByScheduler: true}]")
 	var objs []cluster.Object
 	for i := range 4 {
-		objs = append(objs, an("web", fmt.Sprintf("web-%d", i)), an("train", fmt.Sprintf("train-%d", i), requesting("example.com/gpu")))
+		objs = append(objs, newAppPod("web", fmt.Sprintf("web-%d", i)), newAppPod("train", fmt.Sprintf("train-%d", i), requesting("example.com/gpu")))
 	}
-	got := both(t, config, then(walkthrough().Objects()...), then(objs...))
+	got := placeBothWays(t, config, withObjects(walkthrough().Objects()...), withObjects(objs...))
 	for pod, on := range got {
 		if strings.HasPrefix(pod, "train") && on != "w3" {
 			t.Errorf("%s is on %s, want w3", pod, on)
@@ -314,12 +314,12 @@ func TestExtendersOfManagedResources(t *testing.T) {
 // An extender without nodeCacheCapable sends nodes back, and upstream scores these as if they had no pods. So w1, which has all other pods,
 // is as good as any node, and the first.
 func TestNodesFromExtendersHaveNoPods(t *testing.T) {
-	s := serve(t, &served{filter: refusing(nil, nil)})
+	s := serve(t, &testExtender{filter: filterWithMessages(nil, nil)})
 	state := walkthrough()
 	for i := range 4 {
-		state = state.With(running(an("low", fmt.Sprintf("low-%d", i)), "w1"))
+		state = state.With(running(newAppPod("low", fmt.Sprintf("low-%d", i)), "w1"))
 	}
-	pod := an("web", "web-0")
+	pod := newAppPod("web", "web-0")
 	for more, want := range map[string]string{"filterVerb: filter": "w1", "preemptVerb: preempt": "w2"} {
 		result, err := engineOf(t, s.config(t, more), Ties{}).Place(t.Context(), state.With(pod), []*v1.Pod{pod})
 		if err != nil {

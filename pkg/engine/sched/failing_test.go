@@ -13,55 +13,55 @@ import (
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 )
 
-// failing fails at a given point for pods whose name ends in -1, and refuses no pod. At the point "full", it refuses these pods when their
+// failingPlugin fails at a given point for pods whose name ends in -1, and refuses no pod. At the point "full", it refuses these pods when their
 // node is reserved.
-type failing struct {
+type failingPlugin struct {
 	At string `json:"at"`
 }
 
-func (failing) Name() string { return "Failing" }
+func (failingPlugin) Name() string { return "Failing" }
 
-func (p *failing) on(point string, pod *v1.Pod) *fwk.Status {
+func (p *failingPlugin) on(point string, pod *v1.Pod) *fwk.Status {
 	if p.At != point || !strings.HasSuffix(pod.Name, "-1") {
 		return nil
 	}
 	return fwk.AsStatus(errors.New("no luck with " + pod.Name))
 }
 
-func (p *failing) PreFilter(_ context.Context, _ fwk.CycleState, pod *v1.Pod, _ []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
+func (p *failingPlugin) PreFilter(_ context.Context, _ fwk.CycleState, pod *v1.Pod, _ []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
 	return nil, p.on("PreFilter", pod)
 }
 
-func (*failing) PreFilterExtensions() fwk.PreFilterExtensions { return nil }
+func (*failingPlugin) PreFilterExtensions() fwk.PreFilterExtensions { return nil }
 
-func (p *failing) Filter(_ context.Context, _ fwk.CycleState, pod *v1.Pod, _ fwk.NodeInfo) *fwk.Status {
+func (p *failingPlugin) Filter(_ context.Context, _ fwk.CycleState, pod *v1.Pod, _ fwk.NodeInfo) *fwk.Status {
 	return p.on("Filter", pod)
 }
 
-func (p *failing) PreScore(_ context.Context, _ fwk.CycleState, pod *v1.Pod, _ []fwk.NodeInfo) *fwk.Status {
+func (p *failingPlugin) PreScore(_ context.Context, _ fwk.CycleState, pod *v1.Pod, _ []fwk.NodeInfo) *fwk.Status {
 	return p.on("PreScore", pod)
 }
 
-func (p *failing) Score(_ context.Context, _ fwk.CycleState, pod *v1.Pod, _ fwk.NodeInfo) (int64, *fwk.Status) {
+func (p *failingPlugin) Score(_ context.Context, _ fwk.CycleState, pod *v1.Pod, _ fwk.NodeInfo) (int64, *fwk.Status) {
 	return 0, p.on("Score", pod)
 }
 
-func (*failing) ScoreExtensions() fwk.ScoreExtensions { return nil }
+func (*failingPlugin) ScoreExtensions() fwk.ScoreExtensions { return nil }
 
-func (p *failing) Reserve(_ context.Context, _ fwk.CycleState, pod *v1.Pod, _ string) *fwk.Status {
+func (p *failingPlugin) Reserve(_ context.Context, _ fwk.CycleState, pod *v1.Pod, _ string) *fwk.Status {
 	if p.At == "full" && strings.HasSuffix(pod.Name, "-1") {
 		return fwk.NewStatus(fwk.Unschedulable, "the rack is full")
 	}
 	return p.on("Reserve", pod)
 }
 
-func (*failing) Unreserve(context.Context, fwk.CycleState, *v1.Pod, string) {}
+func (*failingPlugin) Unreserve(context.Context, fwk.CycleState, *v1.Pod, string) {}
 
 func failingAt(t *testing.T, point string) *Config {
 	t.Helper()
 	config, err := LoadConfig(ConfigOptions{Plugins: frameworkruntime.Registry{
 		"Failing": func(_ context.Context, args runtime.Object, _ fwk.Handle) (fwk.Plugin, error) {
-			p := &failing{}
+			p := &failingPlugin{}
 			return p, frameworkruntime.DecodeInto(args, p)
 		},
 	}}, "test.yaml", []byte(head+"profiles: [{plugins: {multiPoint: {enabled: [{name: Failing}]}}, pluginConfig: [{name: Failing, args: {at: "+point+"}}]}]"))
@@ -71,8 +71,8 @@ func failingAt(t *testing.T, point string) *Config {
 	return config
 }
 
-// waits says why a pod got no node, and whether a plugin failed on it.
-type waits struct {
+// pendingReason says why a pod got no node, and whether a plugin failed on it.
+type pendingReason struct {
 	Message string
 	Failed  bool
 }
@@ -80,7 +80,7 @@ type waits struct {
 // A plugin that fails keeps one pod Pending, with the message that kube-scheduler writes into its condition, and the other pods get their
 // nodes. Pods of one template are tried one after the other, so if the engine kept the failure, the next pod would get it, too.
 func TestPluginThatFails(t *testing.T) {
-	for point, want := range map[string]waits{
+	for point, want := range map[string]pendingReason{
 		"PreFilter": {`running PreFilter plugin "Failing": no luck with web-1`, true},
 		"Filter":    {`running "Failing" filter plugin: no luck with web-1`, true},
 		"PreScore":  {`running PreScore plugin "Failing": no luck with web-1`, true},
@@ -103,13 +103,13 @@ func TestPluginThatFails(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				got := map[string]waits{}
+				got := map[string]pendingReason{}
 				for _, p := range result.Pending {
-					got[p.Pod.Name] = waits{p.Message, p.Failed}
+					got[p.Pod.Name] = pendingReason{p.Message, p.Failed}
 				}
 				other := want
 				other.Message = strings.Replace(want.Message, "web-1", "other-1", 1)
-				if diff := cmp.Diff(map[string]waits{"web-1": want, "other-1": other}, got); diff != "" || len(result.Placed) != 2 {
+				if diff := cmp.Diff(map[string]pendingReason{"web-1": want, "other-1": other}, got); diff != "" || len(result.Placed) != 2 {
 					t.Errorf("%d placed, want 2; Pending (-want +got):\n%s", len(result.Placed), diff)
 				}
 				engine.Reset()
@@ -126,18 +126,18 @@ func TestPluginThatFailsInPodGroup(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer engine.Close()
-	state := walkthrough().With(gang("a", 3, 0)).With(objects(members("a", 3, 0), members("b", 1, 0))...)
-	state = state.With(gang("b", 1, 0))
+	state := walkthrough().With(newGang("a", 3, 0)).With(objects(members("a", 3, 0), members("b", 1, 0))...)
+	state = state.With(newGang("b", 1, 0))
 	result, err := engine.Place(t.Context(), state, state.Unscheduled())
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := map[string]waits{}
+	got := map[string]pendingReason{}
 	for _, p := range result.Pending {
-		got[p.Pod.Name] = waits{p.Message, p.Failed}
+		got[p.Pod.Name] = pendingReason{p.Message, p.Failed}
 	}
 	const failed = `running "Failing" filter plugin: no luck with a-1`
-	want := map[string]waits{
+	want := map[string]pendingReason{
 		"a-0": {"failed to schedule other pod from a pod group: " + failed, true}, "a-1": {failed, true}, "a-2": {"failed to schedule other pod from a pod group: " + failed, true},
 	}
 	if diff := cmp.Diff(want, got); diff != "" || len(result.Placed) != 1 {
@@ -148,7 +148,7 @@ func TestPluginThatFailsInPodGroup(t *testing.T) {
 // A pod that the scheduler no longer tries keeps the condition that its last attempt left.
 func TestUntriedPodKeepsItsMessage(t *testing.T) {
 	claim := "gone"
-	pod := an("web", "web-0", func(pod *v1.Pod) {
+	pod := newAppPod("web", "web-0", func(pod *v1.Pod) {
 		pod.Spec.ResourceClaims = []v1.PodResourceClaim{{Name: "gpu", ResourceClaimName: &claim}}
 		pod.Status.Conditions = []v1.PodCondition{{Type: v1.PodScheduled, Status: v1.ConditionFalse, Reason: v1.PodReasonUnschedulable, Message: "said before"}}
 	})

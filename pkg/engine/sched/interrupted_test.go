@@ -14,12 +14,12 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// slow is a filter that takes as long as its hook. It admits a pod only to nodes without other pods.
-type slow struct{ hook func() }
+// slowFilter is a filter that takes as long as its hook. It admits a pod only to nodes without other pods.
+type slowFilter struct{ hook func() }
 
-func (*slow) Name() string { return "Slow" }
+func (*slowFilter) Name() string { return "Slow" }
 
-func (s *slow) Filter(_ context.Context, _ fwk.CycleState, _ *v1.Pod, node fwk.NodeInfo) *fwk.Status {
+func (s *slowFilter) Filter(_ context.Context, _ fwk.CycleState, _ *v1.Pod, node fwk.NodeInfo) *fwk.Status {
 	s.hook()
 	if len(node.GetPods()) > 0 {
 		return fwk.NewStatus(fwk.Unschedulable, "not alone")
@@ -27,7 +27,7 @@ func (s *slow) Filter(_ context.Context, _ fwk.CycleState, _ *v1.Pod, node fwk.N
 	return nil
 }
 
-func (s *slow) config(t *testing.T) *Config {
+func (s *slowFilter) config(t *testing.T) *Config {
 	t.Helper()
 	config, err := LoadConfig(ConfigOptions{Plugins: frameworkruntime.Registry{
 		"Slow": func(context.Context, runtime.Object, fwk.Handle) (fwk.Plugin, error) { return s, nil },
@@ -54,7 +54,7 @@ func TestPlaceEndsAmongNodes(t *testing.T) {
 			t.Run(fmt.Sprintf("%s, plain %t", test.name, plain), func(t *testing.T) {
 				ctx, leave := context.WithCancel(context.Background())
 				calls, at := 0, test.at
-				filter := &slow{func() {
+				filter := &slowFilter{func() {
 					if calls++; calls == at {
 						leave()
 					}
@@ -68,13 +68,13 @@ func TestPlaceEndsAmongNodes(t *testing.T) {
 					t.Fatal(err)
 				}
 				defer engine.Close()
-				pod := important("1")
+				pod := highPriorityPod("1")
 				state := (&cluster.State{Now: cluster.Epoch}).With(pod)
 				for i := range nodes {
 					name := fmt.Sprintf("n%d", i)
 					state = state.With(node(name, nil))
 					if test.taken {
-						state = state.With(cluster.Bind(an("low", "low-"+name), name, cluster.Epoch.Time))
+						state = state.With(cluster.BindPod(newAppPod("low", "low-"+name), name, cluster.Epoch.Time))
 					}
 				}
 				if _, err := engine.Place(ctx, state, []*v1.Pod{pod}); !errors.Is(err, context.Canceled) {
@@ -98,7 +98,7 @@ func TestPlaceEndsAmongNodes(t *testing.T) {
 func TestSnapshotEndsAmongNodes(t *testing.T) {
 	ctx, leave := context.WithCancel(context.Background())
 	calls := 0
-	filter := &slow{func() {
+	filter := &slowFilter{func() {
 		if calls++; calls == 3 {
 			leave()
 		}
@@ -112,15 +112,15 @@ func TestSnapshotEndsAmongNodes(t *testing.T) {
 	var pods []*v1.Pod
 	for i := range 50 {
 		name := fmt.Sprintf("n%d", i)
-		nodes, pods = append(nodes, node(name, nil)), append(pods, cluster.Bind(an("low", "low-"+name), name, cluster.Epoch.Time))
+		nodes, pods = append(nodes, node(name, nil)), append(pods, cluster.BindPod(newAppPod("low", "low-"+name), name, cluster.Epoch.Time))
 	}
 	if err := s.Fill(ctx, &cluster.State{Now: cluster.Epoch}, nodes, pods); err != nil {
 		t.Fatal(err)
 	}
-	if node := s.Find(important("1"), func(string) bool { return true }); node != "" || calls != 3 {
+	if node := s.Find(highPriorityPod("1"), func(string) bool { return true }); node != "" || calls != 3 {
 		t.Errorf("found %q after %d calls of the filter, want none after 3", node, calls)
 	}
-	if _, placed := s.Place(important("1"), "n0"); placed || calls != 3 {
+	if _, placed := s.Place(highPriorityPod("1"), "n0"); placed || calls != 3 {
 		t.Errorf("placed: %t, after %d calls of the filter", placed, calls)
 	}
 }

@@ -28,7 +28,7 @@ func (e *Engine) ResetTo(ties Ties) error {
 				return fmt.Errorf("removing pod %s from the scheduler's cache: %w", name, err)
 			}
 			delete(e.bound, name)
-			e.unsure = true
+			e.boundUnsure = true
 		}
 		clear(e.timed)
 		e.ties = ties

@@ -12,16 +12,16 @@ import (
 	"github.com/faultline/faultline/pkg/engine/memo"
 )
 
-// reserve tells the scheduler the nominated nodes of exactly the pods in the queue, before the first attempt: a real scheduler reads all
+// enqueueNominated tells the scheduler the nominated nodes of exactly the pods in the queue, before the first attempt: a real scheduler reads all
 // pods when it starts.
-func (e *Engine) reserve(queue []*entry) error {
+func (e *Engine) enqueueNominated(queue []*queueEntry) error {
 	for _, obj := range e.waiting.List() {
-		if err := e.forget(obj.(*v1.Pod)); err != nil {
+		if err := e.dequeue(obj.(*v1.Pod)); err != nil {
 			return err
 		}
 	}
 	if e.memo != nil {
-		e.memo.Forget(e.state.Services)
+		e.memo.DropUnusedKeys(e.state.Services)
 	}
 	for _, entry := range queue {
 		if entry.Pod.Status.NominatedNodeName == "" {
@@ -31,7 +31,7 @@ func (e *Engine) reserve(queue []*entry) error {
 			return err
 		}
 		e.scheduler.SchedulingQueue.Add(e.ctx, entry.Pod)
-		e.nominees[entry.Pod.UID], e.reserved = entry, nil
+		e.nominees[entry.Pod.UID], e.reservedVersions = entry, nil
 		if e.memo != nil {
 			e.memo.PodNominated(entry.Pod)
 		}
@@ -39,11 +39,11 @@ func (e *Engine) reserve(queue []*entry) error {
 	return nil
 }
 
-// forget removes a pod, and the node nominated for it, from the scheduler's queue.
-func (e *Engine) forget(pod *v1.Pod) error {
+// dequeue removes a pod, and the node nominated for it, from the scheduler's queue.
+func (e *Engine) dequeue(pod *v1.Pod) error {
 	e.scheduler.SchedulingQueue.Delete(klog.FromContext(e.ctx), pod)
 	delete(e.nominees, pod.UID)
-	e.reserved = nil
+	e.reservedVersions = nil
 	return e.waiting.Delete(pod)
 }
 
@@ -53,13 +53,13 @@ type reservation struct {
 	version uint32
 }
 
-// reserves returns the version of the node's reservation, or 0 if no Pending pod has the node nominated.
-func (e *Engine) reserves(node string) uint32 {
+// reservationVersion returns the version of the node's reservation, or 0 if no Pending pod has the node nominated.
+func (e *Engine) reservationVersion(node string) uint32 {
 	if len(e.nominees) == 0 {
 		return 0
 	}
-	if e.reserved == nil {
-		e.reserved = map[string]uint32{}
+	if e.reservedVersions == nil {
+		e.reservedVersions = map[string]uint32{}
 		on := map[string][]*v1.Pod{}
 		for _, nominee := range e.nominees {
 			on[nominee.Pod.Status.NominatedNodeName] = append(on[nominee.Pod.Status.NominatedNodeName], nominee.Pod)
@@ -67,13 +67,13 @@ func (e *Engine) reserves(node string) uint32 {
 		for node, pods := range on {
 			slices.SortFunc(pods, func(a, b *v1.Pod) int { return cmp.Compare(a.UID, b.UID) })
 			if !slices.EqualFunc(e.reservations[node].pods, pods, sameNominee) {
-				e.versions++
-				e.reservations[node] = reservation{pods, e.versions}
+				e.lastReservation++
+				e.reservations[node] = reservation{pods, e.lastReservation}
 			}
-			e.reserved[node] = e.reservations[node].version
+			e.reservedVersions[node] = e.reservations[node].version
 		}
 	}
-	return e.reserved[node]
+	return e.reservedVersions[node]
 }
 
 // sameNominee reports whether two versions of a pod look the same to filters on the node that is nominated for the pod.
@@ -83,17 +83,17 @@ func sameNominee(a, b *v1.Pod) bool {
 
 // nominate reserves a node for the pod, or clears the reservation if the name is empty. Upstream's queue is the nominator, and it knows the
 // requests only of pods that it holds.
-func (e *Engine) nominate(next *entry, node string) {
+func (e *Engine) nominate(next *queueEntry, node string) {
 	was := next.Pod.Status.NominatedNodeName
 	if was == node {
 		return
 	}
 	if was != "" {
-		e.change() // the freed room may admit pods that were rejected
+		e.countChange() // the freed room may admit pods that were rejected
 	}
 	e.scheduler.SchedulingQueue.Delete(klog.FromContext(e.ctx), next.Pod)
 	delete(e.nominees, next.Pod.UID)
-	e.reserved = nil
+	e.reservedVersions = nil
 	pod := *next.Pod
 	pod.Status.NominatedNodeName = node
 	next.PodInfo, _ = framework.NewPodInfo(&pod)

@@ -25,7 +25,7 @@ func nominated(pod *v1.Pod, node string) *v1.Pod {
 	return pod
 }
 
-func running(pod *v1.Pod, node string) *v1.Pod { return cluster.Bind(pod, node, cluster.Epoch.Time) }
+func running(pod *v1.Pod, node string) *v1.Pod { return cluster.BindPod(pod, node, cluster.Epoch.Time) }
 
 // ending returns a victim that is Terminating, as preemption marks it.
 func ending(pod *v1.Pod, node string) *v1.Pod {

@@ -11,15 +11,15 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// crowd returns 101 nodes of 8 CPUs, n000 to n100, each filled by one pod of priority 1. The pod of n100 started last, the pod of n000 next
+// hundredAndOneNodes returns 101 nodes of 8 CPUs, n000 to n100, each filled by one pod of priority 1. The pod of n100 started last, the pod of n000 next
 // to last, and the others long before.
-func crowd() *cluster.State {
+func hundredAndOneNodes() *cluster.State {
 	state := &cluster.State{Now: cluster.Epoch}
 	started := map[int]time.Duration{0: 1000 * time.Second, 100: 2000 * time.Second}
 	for i := range 101 {
 		name := fmt.Sprintf("n%03d", i)
 		low := pod("on-"+name, "8", 1)
-		state = state.With(node(name, nil), cluster.Bind(low, name, cluster.Epoch.Add(started[i])))
+		state = state.With(node(name, nil), cluster.BindPod(low, name, cluster.Epoch.Add(started[i])))
 	}
 	return state
 }
@@ -27,8 +27,8 @@ func crowd() *cluster.State {
 // Preemption examines a hundred of these 101 nodes, in the order of the cluster from the first node on, and takes the victim that started
 // last: the pod of n000. From the second node on, or backwards, it would examine n100, whose pod started later still.
 func TestPreemptionLooksAtTheFirstNodes(t *testing.T) {
-	urgent := important("8")
-	result, err := newEngine(t, Ties{}).Place(t.Context(), crowd().With(urgent), []*v1.Pod{urgent})
+	urgent := highPriorityPod("8")
+	result, err := newEngine(t, Ties{}).Place(t.Context(), hundredAndOneNodes().With(urgent), []*v1.Pod{urgent})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,8 +41,8 @@ func TestPreemptionLooksAtTheFirstNodes(t *testing.T) {
 func TestPreemptionBeginsAnywhereByChance(t *testing.T) {
 	var nodes []string
 	for seed := range uint64(3) {
-		urgent := important("8")
-		result, err := newEngine(t, Ties{Random: true, Seed: seed}).Place(t.Context(), crowd().With(urgent), []*v1.Pod{urgent})
+		urgent := highPriorityPod("8")
+		result, err := newEngine(t, Ties{Random: true, Seed: seed}).Place(t.Context(), hundredAndOneNodes().With(urgent), []*v1.Pod{urgent})
 		if err != nil {
 			t.Fatal(err)
 		}

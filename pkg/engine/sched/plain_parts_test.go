@@ -13,7 +13,7 @@ func TestPlainParts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	nodes := then(in("z1", "n1"), in("z2", "n2"), in("z3", "n3"))
+	nodes := withObjects(nodeInZone("z1", "n1"), nodeInZone("z2", "n2"), nodeInZone("z3", "n3"))
 	avoiding := soft("b", map[string]int32{hostname: 1}, hostname)
 	team := soft("b", map[string]int32{hostname: 1}, hostname)
 	team.PodAntiAffinity.PreferredDuringSchedulingIgnoredDuringExecution[0].PodAffinityTerm.NamespaceSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"team": "a"}}
@@ -23,21 +23,21 @@ func TestPlainParts(t *testing.T) {
 	of := func(namespace string) func(*v1.Pod) { return func(pod *v1.Pod) { pod.Namespace = namespace } }
 	noDB := soft("", map[string]int32{hostname: 1}, hostname)
 	noDB.PodAntiAffinity.PreferredDuringSchedulingIgnoredDuringExecution[0].PodAffinityTerm.LabelSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"tier": "db"}}
-	onNodes := over(hostname, v1.ScheduleAnyway, map[string]string{"app": "b"})
-	for name, moments := range map[string][]moment{
+	onNodes := spreadOver(hostname, v1.ScheduleAnyway, map[string]string{"app": "b"})
+	for name, moments := range map[string][]stateStep{
 		"a namespace is no longer selected": {
-			nodes, then(namespace("east", "a"), namespace("west", "a")), then(running(an("b", "b1", of("east")), "n1"), running(an("b", "b2", of("west")), "n2")),
-			then(an("a", "p1", affine(team))), then(namespace("east", "b")), then(an("a", "p2", affine(team)))},
+			nodes, withObjects(namespace("east", "a"), namespace("west", "a")), withObjects(running(newAppPod("b", "b1", of("east")), "n1"), running(newAppPod("b", "b2", of("west")), "n2")),
+			withObjects(newAppPod("a", "p1", withAffinity(team))), withObjects(namespace("east", "b")), withObjects(newAppPod("a", "p2", withAffinity(team)))},
 		"the first rule comes that reads a label by which two pods differ": {
-			nodes, then(running(an("b", "b1"), "n1")), then(an("a", "p1", labeled("tier", "db"), affine(avoiding))),
-			then(running(an("c", "c1", affine(noDB)), "n3")), then(an("a", "p2", affine(avoiding)))},
+			nodes, withObjects(running(newAppPod("b", "b1"), "n1")), withObjects(newAppPod("a", "p1", labeled("tier", "db"), withAffinity(avoiding))),
+			withObjects(running(newAppPod("c", "c1", withAffinity(noDB)), "n3")), withObjects(newAppPod("a", "p2", withAffinity(avoiding)))},
 		"a pod of which less is kept": {
-			then(in("z1", "n1"), in("z2", "n2")), then(running(an("b", "b1"), "n1"), running(an("b", "b2"), "n1")),
-			then(an("a", "brief", affine(fond("b")))), then(an("a", "p1", affine(fond("b"))))},
+			withObjects(nodeInZone("z1", "n1"), nodeInZone("z2", "n2")), withObjects(running(newAppPod("b", "b1"), "n1"), running(newAppPod("b", "b2"), "n1")),
+			withObjects(newAppPod("a", "brief", withAffinity(preferZoneOf("b")))), withObjects(newAppPod("a", "p1", withAffinity(preferZoneOf("b"))))},
 		"a pod that is spread, of which less is kept": {
-			then(in("z1", "n1"), in("z2", "n2")), then(running(an("b", "b1"), "n1"), running(an("b", "b2"), "n1")),
-			then(an("a", "brief", onNodes)), then(an("a", "p1", onNodes))},
+			withObjects(nodeInZone("z1", "n1"), nodeInZone("z2", "n2")), withObjects(running(newAppPod("b", "b1"), "n1"), running(newAppPod("b", "b2"), "n1")),
+			withObjects(newAppPod("a", "brief", onNodes)), withObjects(newAppPod("a", "p1", onNodes))},
 	} {
-		t.Run(name, func(t *testing.T) { both(t, config, moments...) })
+		t.Run(name, func(t *testing.T) { placeBothWays(t, config, moments...) })
 	}
 }

@@ -86,7 +86,7 @@ func samePreemption(t *testing.T, seed uint64, seen map[string]int) {
 		for range r.IntN(4) { // pods that run come, of either priority and label
 			app := []string{"filler", "web"}[r.IntN(2)]
 			for _, pod := range pods(app, 1, int32(r.IntN(4)/3*15), "2", func(*v1.PodSpec) {}) {
-				state = state.With(cluster.Bind(pod, fmt.Sprint("w", r.IntN(6)), cluster.Epoch.Time))
+				state = state.With(cluster.BindPod(pod, fmt.Sprint("w", r.IntN(6)), cluster.Epoch.Time))
 			}
 		}
 		var left, running []*v1.Pod
@@ -106,17 +106,17 @@ func samePreemption(t *testing.T, seed uint64, seen map[string]int) {
 				t.Fatalf("world %d, step %d: %v", seed, step, err)
 			}
 		}
-		if diff := differ(results[0], results[1]); diff != "" {
+		if diff := diffResults(results[0], results[1]); diff != "" {
 			t.Fatalf("world %d, step %d (-plain +kept):\n%s", seed, step, diff)
 		}
 		seen["preempted"] += len(results[1].Preempted)
 		kept := engines[1].profiles[v1.DefaultSchedulerName].memo()
 		for i := range 6 {
-			if status := kept.Emptied(i); status != nil {
+			if status := kept.EmptiedStatus(i); status != nil {
 				seen["kept of "+status.Plugin()]++
 			}
 		}
-		state = after(state, results[1])
+		state = stateAfter(state, results[1])
 	}
 }
 

@@ -110,14 +110,14 @@ func sameAnswers(t *testing.T, w *world, seen occurrences) {
 				}
 			case 2: // a question about the same moment
 				mark := engine.Mark()
-				offer(t, w, step, engine, w.next(now[i], step+100))
+				placeQueue(t, w, step, engine, w.next(now[i], step+100))
 				engine.Return(mark)
 			}
 			now[i] = w.next(now[i], step)
-			results[i] = offer(t, w, step, engine, now[i])
-			now[i] = after(now[i], results[i])
+			results[i] = placeQueue(t, w, step, engine, now[i])
+			now[i] = stateAfter(now[i], results[i])
 		}
-		if diff := differ(results[0], results[1]); diff != "" {
+		if diff := diffResults(results[0], results[1]); diff != "" {
 			t.Fatalf("world %d, step %d (-plain +kept):\n%s", w.seed, step, diff)
 		}
 		states = append(states, now)
@@ -138,7 +138,7 @@ func depthOf(pod *v1.Pod) *placement.Depth {
 	return []*placement.Depth{{}, {}, {Nodes: 1}, nil}[pod.Name[len(pod.Name)-1]%4]
 }
 
-func offer(t *testing.T, w *world, step int, engine *Engine, state *cluster.State) *placement.Result {
+func placeQueue(t *testing.T, w *world, step int, engine *Engine, state *cluster.State) *placement.Result {
 	t.Helper()
 	result, err := engine.Place(t.Context(), state, w.queue(state))
 	if err != nil {
@@ -147,8 +147,8 @@ func offer(t *testing.T, w *world, step int, engine *Engine, state *cluster.Stat
 	return result
 }
 
-// after returns the state after the scheduler's decisions.
-func after(state *cluster.State, result *placement.Result) *cluster.State {
+// stateAfter returns the state after the scheduler's decisions.
+func stateAfter(state *cluster.State, result *placement.Result) *cluster.State {
 	state = state.With(result.Changed()...).Without(result.Deleted()...)
 	for _, p := range result.Preempted {
 		if p.Ending != nil {
@@ -160,8 +160,8 @@ func after(state *cluster.State, result *placement.Result) *cluster.State {
 	return state
 }
 
-// differ returns how the results differ, or "". It does not compare what two results share.
-func differ(plain, kept *placement.Result) string {
+// diffResults returns how the results differ, or "". It does not compare what two results share.
+func diffResults(plain, kept *placement.Result) string {
 	if reflect.DeepEqual(plain, kept) {
 		return ""
 	}

@@ -77,7 +77,7 @@ func TestPlainVolumeLimits(t *testing.T) {
 			false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			objs := []cluster.Object{in("z1", "n1"), class(ebs), limiting("n1", 2)}
+			objs := []cluster.Object{nodeInZone("z1", "n1"), class(ebs), limiting("n1", 2)}
 			for _, name := range []string{"a", "b", "new"} {
 				objs = append(objs, withVolume(name)...)
 			}
@@ -87,21 +87,21 @@ func TestPlainVolumeLimits(t *testing.T) {
 			}
 			// The second of them is asked with what the first has left.
 			next := claims(pod("next", "100m", 0), "new")
-			found := both(t, standard, then(append(objs, c.there...)...), then(claims(pod("first", "100m", 0), wants...)), then(next))
+			found := placeBothWays(t, standard, withObjects(append(objs, c.there...)...), withObjects(claims(pod("first", "100m", 0), wants...)), withObjects(next))
 			if got := found["first"] == "n1"; got != c.fits {
 				t.Errorf("the pod has node %q, want one: %t", found, c.fits)
 			}
 		})
 	}
 	// A limit that falls while pods wait.
-	moments := []moment{then(in("z1", "n1"), class(ebs), limiting("n1", 2)), then(withVolume("new")...)}
+	moments := []stateStep{withObjects(nodeInZone("z1", "n1"), class(ebs), limiting("n1", 2)), withObjects(withVolume("new")...)}
 	for i := range 4 {
 		name := fmt.Sprint("p", i)
-		moments = append(moments, then(append(withVolume(name), claims(pod(name, "100m", 0), name))...))
+		moments = append(moments, withObjects(append(withVolume(name), claims(pod(name, "100m", 0), name))...))
 	}
-	moments = append(moments, then(limiting("n1", 3)), then(limiting("n1", 1)), then(claims(pod("last", "100m", 0), "new")))
+	moments = append(moments, withObjects(limiting("n1", 3)), withObjects(limiting("n1", 1)), withObjects(claims(pod("last", "100m", 0), "new")))
 	want := map[string]string{"p0": "n1", "p1": "n1", "p2": "n1", "p3": "pending ", "last": "pending "}
-	for name, node := range both(t, standard, moments...) {
+	for name, node := range placeBothWays(t, standard, moments...) {
 		if node != want[name] {
 			t.Errorf("%s has node %q, want %q", name, node, want[name])
 		}

@@ -33,10 +33,10 @@ func CheckPlugins(own Registry) error {
 // registry returns kube-scheduler's registry, with the plugins as the release has them, and with the configuration's additional plugins.
 func (c *Config) registry() Registry {
 	registry := plugins.NewInTreeRegistry()
-	replace(registry, names.DynamicResources, func(plugin fwk.Plugin, _ fwk.Handle) fwk.Plugin {
+	wrapPlugin(registry, names.DynamicResources, func(plugin fwk.Plugin, _ fwk.Handle) fwk.Plugin {
 		return &boundedClaims{DynamicResources: plugin.(*dynamicresources.DynamicResources)}
 	})
-	c.release.restore(registry)
+	c.release.restorePlugins(registry)
 	maps.Copy(registry, c.plugins)
 	return registry
 }
@@ -44,12 +44,14 @@ func (c *Config) registry() Registry {
 // Foreign reports whether extenders or additional plugins take part in decisions. Nobody knows which fields of pods and nodes they read.
 func (c *Config) Foreign() bool { return len(c.plugins) > 0 || len(c.extenders) > 0 }
 
-// foreign reports whether code other than kube-scheduler's own may decide about the pod.
-func (e *Engine) foreign(pod *v1.Pod) bool { return e.own || e.interested(pod) }
+// foreignDecides reports whether code other than kube-scheduler's own may decide about the pod.
+func (e *Engine) foreignDecides(pod *v1.Pod) bool {
+	return e.hasOwnPlugins || e.extendersInterested(pod)
+}
 
-// batches reports whether kube-scheduler would place equal pods of the profile in batches. It does so if all plugins sign a pod without
+// batchesPods reports whether kube-scheduler would place equal pods of the profile in batches. It does so if all plugins sign a pod without
 // rules.
-func (e *Engine) batches(schedulerName string) bool {
+func (e *Engine) batchesPods(schedulerName string) bool {
 	plain := &v1.Pod{Spec: v1.PodSpec{SchedulerName: schedulerName}}
 	return utilfeature.DefaultFeatureGate.Enabled(features.OpportunisticBatching) && e.profiles[schedulerName].SignPod(context.Background(), plain) != nil
 }
@@ -59,7 +61,9 @@ func (e *Engine) batches(schedulerName string) bool {
 func (c *Config) Notes(nodes int) []string {
 	notes := c.extenderNotes()
 	for _, name := range c.batched {
-		sampling := slices.IndexFunc(c.api.Profiles, func(p schedulerapi.KubeSchedulerProfile) bool { return p.SchedulerName == name && c.samples(&p, nodes) })
+		sampling := slices.IndexFunc(c.api.Profiles, func(p schedulerapi.KubeSchedulerProfile) bool {
+			return p.SchedulerName == name && c.profileSamples(&p, nodes)
+		})
 		if sampling >= 0 {
 			notes = append(notes, fmt.Sprintf("kube-scheduler would place alike pods of profile %s in batches (OpportunisticBatching), which is not simulated: "+
 				"of %d nodes it samples others for them then. --feature-gates OpportunisticBatching=false describes a cluster without.", name, nodes))

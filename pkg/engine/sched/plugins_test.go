@@ -13,8 +13,8 @@ import (
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 )
 
-// lengthy prefers nodes with long names, and refuses one node by its name and the pod's.
-type lengthy struct {
+// longNamePlugin prefers nodes with long names, and refuses one node by its name and the pod's.
+type longNamePlugin struct {
 	Refuse struct {
 		Node string `json:"node"`
 		Pod  string `json:"pod"`
@@ -22,9 +22,9 @@ type lengthy struct {
 	asked *int
 }
 
-func (lengthy) Name() string { return "Lengthy" }
+func (longNamePlugin) Name() string { return "Lengthy" }
 
-func (p *lengthy) Filter(_ context.Context, _ fwk.CycleState, pod *v1.Pod, node fwk.NodeInfo) *fwk.Status {
+func (p *longNamePlugin) Filter(_ context.Context, _ fwk.CycleState, pod *v1.Pod, node fwk.NodeInfo) *fwk.Status {
 	*p.asked++
 	if pod.Name == p.Refuse.Pod && node.Node().Name == p.Refuse.Node {
 		return fwk.NewStatus(fwk.Unschedulable, "refused")
@@ -32,16 +32,16 @@ func (p *lengthy) Filter(_ context.Context, _ fwk.CycleState, pod *v1.Pod, node 
 	return nil
 }
 
-func (*lengthy) Score(_ context.Context, _ fwk.CycleState, _ *v1.Pod, node fwk.NodeInfo) (int64, *fwk.Status) {
+func (*longNamePlugin) Score(_ context.Context, _ fwk.CycleState, _ *v1.Pod, node fwk.NodeInfo) (int64, *fwk.Status) {
 	return int64(len(node.Node().Name)), nil
 }
 
-func (*lengthy) ScoreExtensions() fwk.ScoreExtensions { return nil }
+func (*longNamePlugin) ScoreExtensions() fwk.ScoreExtensions { return nil }
 
-func own(asked *int) ConfigOptions {
+func ownPluginOptions(asked *int) ConfigOptions {
 	return ConfigOptions{Plugins: frameworkruntime.Registry{
 		"Lengthy": func(_ context.Context, args runtime.Object, _ fwk.Handle) (fwk.Plugin, error) {
-			p := &lengthy{asked: asked}
+			p := &longNamePlugin{asked: asked}
 			return p, frameworkruntime.DecodeInto(args, p)
 		},
 		"Broken": func(context.Context, runtime.Object, fwk.Handle) (fwk.Plugin, error) {
@@ -54,7 +54,7 @@ func own(asked *int) ConfigOptions {
 // of a template does not hold for another, so the engine calls it for each pod and node.
 func TestOwnPlugins(t *testing.T) {
 	var asked int
-	config, err := LoadConfig(own(&asked), "test.yaml", []byte(head+`
+	config, err := LoadConfig(ownPluginOptions(&asked), "test.yaml", []byte(head+`
 profiles:
 - plugins: {multiPoint: {enabled: [{name: Lengthy, weight: 100}]}}
   pluginConfig: [{name: Lengthy, args: {refuse: {pod: web-1, node: worker}}}]
@@ -66,14 +66,14 @@ profiles:
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := LoadConfig(own(&asked), "again.yaml", encoded)
+	again, err := LoadConfig(ownPluginOptions(&asked), "again.yaml", encoded)
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := map[string]string{"web-0": "worker", "web-1": "w1", "web-2": "worker"}
 	for _, config := range []*Config{config, again} {
 		asked = 0
-		got := both(t, config, then(node("w1", nil), node("w2", nil), node("worker", nil)), then(an("web", "web-0"), an("web", "web-1"), an("web", "web-2")))
+		got := placeBothWays(t, config, withObjects(node("w1", nil), node("w2", nil), node("worker", nil)), withObjects(newAppPod("web", "web-0"), newAppPod("web", "web-1"), newAppPod("web", "web-2")))
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("placed (-want +got):\n%s", diff)
 		}
@@ -99,7 +99,7 @@ func TestOwnPluginsRefused(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := LoadConfig(own(new(int)), "test.yaml", []byte(head+c.config))
+			_, err := LoadConfig(ownPluginOptions(new(int)), "test.yaml", []byte(head+c.config))
 			if diff := cmp.Diff(c.want, fmt.Sprint(err)); diff != "" {
 				t.Errorf("error (-want +got):\n%s", diff)
 			}
@@ -133,7 +133,7 @@ func TestBatchesAreNoted(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			setGates(t, c.gates)
-			config, err := LoadConfig(own(new(int)), "test.yaml", []byte(head+c.config))
+			config, err := LoadConfig(ownPluginOptions(new(int)), "test.yaml", []byte(head+c.config))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -35,7 +35,7 @@ func newPodGroups() *podGroups {
 // queuedGroup is a pod group in the queue.
 type queuedGroup struct {
 	info    *framework.QueuedPodGroupInfo
-	members []*entry // the Pending pods of the group
+	members []*queueEntry // the Pending pods of the group
 }
 
 // nameOfGroup returns the name of the pod's group. It reports false if the pod names no group.
@@ -47,17 +47,17 @@ func nameOfGroup(pod *v1.Pod) (name types.NamespacedName, is bool) {
 // syncPodGroups updates the cache to the groups of the state and their Pending pods. A real scheduler also knows all of them before it
 // tries the first.
 func (e *Engine) syncPodGroups(next []*schedulingv1beta1.PodGroup) {
-	if e.gangs == nil {
+	if e.podGroups == nil {
 		return
 	}
 	gone := map[types.NamespacedName]*schedulingv1beta1.PodGroup{}
-	for name, group := range e.gangs.groups {
+	for name, group := range e.podGroups.groups {
 		gone[name] = group
 	}
 	for _, group := range next {
 		name := cluster.NameOf(group)
 		delete(gone, name)
-		if e.gangs.groups[name] != group {
+		if e.podGroups.groups[name] != group {
 			e.changes++
 			e.setPodGroup(group)
 		}
@@ -65,23 +65,23 @@ func (e *Engine) syncPodGroups(next []*schedulingv1beta1.PodGroup) {
 	for name, group := range gone {
 		e.changes++
 		e.scheduler.Cache.RemovePodGroup(klog.FromContext(e.ctx), group)
-		delete(e.gangs.groups, name)
+		delete(e.podGroups.groups, name)
 	}
 	for _, pod := range e.state.Unscheduled() {
 		if _, is := nameOfGroup(pod); is && e.profiles[pod.Spec.SchedulerName] != nil {
 			e.scheduler.Cache.AddPodGroupMember(pod)
-			e.gangs.members = append(e.gangs.members, pod)
+			e.podGroups.members = append(e.podGroups.members, pod)
 		}
 	}
 }
 
 // changedPodGroups returns the groups whose status the scheduler has changed, in order.
 func (e *Engine) changedPodGroups() (changed []*schedulingv1beta1.PodGroup) {
-	if e.gangs == nil {
+	if e.podGroups == nil {
 		return nil
 	}
 	for _, group := range e.state.PodGroups {
-		if is := e.gangs.groups[cluster.NameOf(group)]; is != group {
+		if is := e.podGroups.groups[cluster.NameOf(group)]; is != group {
 			changed = append(changed, is)
 		}
 	}
@@ -91,30 +91,30 @@ func (e *Engine) changedPodGroups() (changed []*schedulingv1beta1.PodGroup) {
 // setPodGroup adds a group to the cache, or replaces the group there.
 func (e *Engine) setPodGroup(group *schedulingv1beta1.PodGroup) {
 	name := cluster.NameOf(group)
-	if was := e.gangs.groups[name]; was != nil {
+	if was := e.podGroups.groups[name]; was != nil {
 		e.scheduler.Cache.UpdatePodGroup(klog.FromContext(e.ctx), was, group)
 	} else {
 		e.scheduler.Cache.AddPodGroup(group)
 	}
-	e.gangs.groups[name] = group
+	e.podGroups.groups[name] = group
 }
 
 // removeGroupMembers removes the Pending pods of groups from the cache.
 func (e *Engine) removeGroupMembers() {
-	if e.gangs == nil {
+	if e.podGroups == nil {
 		return
 	}
-	for _, pod := range e.gangs.members {
+	for _, pod := range e.podGroups.members {
 		if e.bound[cluster.NameOf(pod)] == nil {
 			e.scheduler.Cache.RemovePodGroupMember(pod)
 		}
 	}
-	e.gangs.members = nil
+	e.podGroups.members = nil
 }
 
 // withMembers returns the pods, followed by the other Pending pods of their groups: upstream's queue holds a group as one entity.
 func (e *Engine) withMembers(pods []*v1.Pod) []*v1.Pod {
-	if e.gangs == nil {
+	if e.podGroups == nil {
 		return pods
 	}
 	queued, wanted := map[types.UID]bool{}, map[types.NamespacedName]bool{}
@@ -125,7 +125,7 @@ func (e *Engine) withMembers(pods []*v1.Pod) []*v1.Pod {
 		}
 	}
 	all := pods[:len(pods):len(pods)]
-	for _, pod := range e.gangs.members {
+	for _, pod := range e.podGroups.members {
 		if name, _ := nameOfGroup(pod); wanted[name] && !queued[pod.UID] {
 			all = append(all, pod)
 		}
@@ -133,23 +133,23 @@ func (e *Engine) withMembers(pods []*v1.Pod) []*v1.Pod {
 	return all
 }
 
-// grouped returns the queue with one entry for each pod group, at the place of the group's first pod. A pod whose group does not exist
+// groupEntries returns the queue with one entry for each pod group, at the place of the group's first pod. A pod whose group does not exist
 // keeps its own entry, which upstream holds out of the queue.
-func (e *Engine) grouped(entries []*entry) []*entry {
-	if e.gangs == nil {
+func (e *Engine) groupEntries(entries []*queueEntry) []*queueEntry {
+	if e.podGroups == nil {
 		return entries
 	}
-	var queue []*entry
-	known := map[types.NamespacedName]*entry{}
+	var queue []*queueEntry
+	known := map[types.NamespacedName]*queueEntry{}
 	for _, next := range entries {
 		name, is := nameOfGroup(next.Pod)
-		group := e.gangs.groups[name]
+		group := e.podGroups.groups[name]
 		if !is || group == nil || e.profiles[next.Pod.Spec.SchedulerName] == nil {
 			queue = append(queue, next)
 			continue
 		}
 		if known[name] == nil {
-			known[name] = &entry{group: &queuedGroup{info: newQueuedPodGroupInfo(group)}}
+			known[name] = &queueEntry{group: &queuedGroup{info: newQueuedPodGroupInfo(group)}}
 			known[name].group.info.Timestamp = next.Timestamp
 			queue = append(queue, known[name])
 		}
@@ -167,9 +167,9 @@ func newQueuedPodGroupInfo(group *schedulingv1beta1.PodGroup) *framework.QueuedP
 
 // schedulePodGroup tries to place the pods of a group, and reports whether all of them have a node now. If some pods got a node, upstream
 // tries the group again at once, and then preempts for the others.
-func (e *Engine) schedulePodGroup(next *entry, result *placement.Result) (bool, error) {
+func (e *Engine) schedulePodGroup(next *queueEntry, result *placement.Result) (bool, error) {
 	group := next.group
-	if e.gatedGroup(group) {
+	if e.checkGroupGates(group) {
 		next.changes = e.changes
 		return false, nil
 	}
@@ -184,7 +184,7 @@ func (e *Engine) schedulePodGroup(next *entry, result *placement.Result) (bool, 
 		e.startMoved = e.startMoved || e.startNode() != start
 		preempted := len(e.victims) > victims
 		if preempted {
-			e.change()
+			e.countChange()
 		}
 		if len(group.members) == waiting && (!preempted || e.state.TerminationSeconds > 0) {
 			next.changes = e.changes
@@ -193,13 +193,13 @@ func (e *Engine) schedulePodGroup(next *entry, result *placement.Result) (bool, 
 	}
 }
 
-// gatedGroup reports whether a PreEnqueue plugin keeps one of the group's pods, and therefore the whole group, out of the queue. See
+// checkGroupGates reports whether a PreEnqueue plugin keeps one of the group's pods, and therefore the whole group, out of the queue. See
 // runPreEnqueuePlugins in https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/scheduler/backend/queue/scheduling_queue.go.
-func (e *Engine) gatedGroup(group *queuedGroup) bool {
+func (e *Engine) checkGroupGates(group *queuedGroup) bool {
 	var waitsFor string
 	for _, member := range group.members {
 		member.pending = placement.Pending{Pod: member.Pod}
-		held := e.gated(e.profiles[member.Pod.Spec.SchedulerName], member.Pod)
+		held := e.checkGates(e.profiles[member.Pod.Spec.SchedulerName], member.Pod)
 		if held == nil {
 			continue
 		}

@@ -33,26 +33,26 @@ type podGroupCycle struct {
 	// schedulePod is upstream's SchedulePod.
 	schedulePod func(context.Context, framework.Framework, fwk.CycleState, *framework.QueuedPodInfo) (scheduler.ScheduleResult, error)
 	// The earlier decisions of this call of Place. The pods of the group that got a node in this cycle count as bound.
-	soFar placement.Result
+	resultSoFar placement.Result
 	// waiting lists the pods that come after the group in the queue.
 	waiting []*v1.Pod
 	// dry is true while preemption tries the group on a cluster without the victims.
 	dry     bool
-	tried   map[types.UID]attempted
-	granted []granted
+	tried   map[types.UID]memberDecision
+	granted []grantedPod
 	err     error
 }
 
-// attempted is the plugins' decision about a pod of the group.
-type attempted struct {
+// memberDecision is the plugins' decision about a pod of the group.
+type memberDecision struct {
 	placement placement.Placement
 	reasons   []placement.Reason
 	failed    bool // a plugin returned an error
 	cycle     *placement.Cycle
 }
 
-// granted is a pod of the group that the plugins allow on its node.
-type granted struct {
+// grantedPod is a pod of the group that the plugins allow on its node.
+type grantedPod struct {
 	pod   types.UID
 	state fwk.CycleState
 	node  string
@@ -62,7 +62,7 @@ func (c *podGroupCycle) isDry() bool { return c != nil && c.dry }
 
 // tryPodGroup runs one cycle for the Pending pods of a group, and binds each pod that gets a node.
 func (e *Engine) tryPodGroup(group *queuedGroup, result *placement.Result) error {
-	info := newQueuedPodGroupInfo(e.gangs.groups[cluster.NameOf(group.info.PodGroup)])
+	info := newQueuedPodGroupInfo(e.podGroups.groups[cluster.NameOf(group.info.PodGroup)])
 	for _, member := range group.members {
 		if err := e.waiting.Update(member.Pod); err != nil {
 			return err
@@ -70,29 +70,29 @@ func (e *Engine) tryPodGroup(group *queuedGroup, result *placement.Result) error
 		info.AddPod(member.QueuedPodInfo)
 	}
 	c := &podGroupCycle{
-		engine: e, group: group, schedulePod: e.scheduler.SchedulePod, waiting: e.tie.Waiting, tried: map[types.UID]attempted{},
-		soFar: placement.Result{Placed: slices.Clip(result.Placed), Volumes: result.Volumes},
+		engine: e, group: group, schedulePod: e.scheduler.SchedulePod, waiting: e.tie.Waiting, tried: map[types.UID]memberDecision{},
+		resultSoFar: placement.Result{Placed: slices.Clip(result.Placed), Volumes: result.Volumes},
 	}
-	e.cycle, e.scheduler.SchedulePod, e.scheduler.FailureHandler = c, c.schedule, c.failed
+	e.groupCycle, e.scheduler.SchedulePod, e.scheduler.FailureHandler = c, c.schedule, c.recordFailure
 	e.scheduler.NextEntity = func(klog.Logger) (framework.QueuedEntityInfo, error) { return info, nil }
 	victims := len(e.victims)
 	e.scheduler.ScheduleOne(e.ctx)
-	e.cycle, e.scheduler.SchedulePod = nil, c.schedulePod
+	e.groupCycle, e.scheduler.SchedulePod = nil, c.schedulePod
 	if c.err != nil {
 		return c.err
 	}
 	for i := victims; i < len(e.victims); i++ {
-		e.victims[i].For = c.nominee(e.victims[i].Node)
+		e.victims[i].For = c.nomineeOf(e.victims[i].Node)
 	}
-	if err := e.evict(victims); err != nil {
+	if err := e.evictVictims(victims); err != nil {
 		return err
 	}
-	return c.bind(result)
+	return c.bindGranted(result)
 }
 
-// nominee returns the first pod of the group for which the node is nominated, or else the group's first pod: the victims of a group make
+// nomineeOf returns the first pod of the group for which the node is nominated, or else the group's first pod: the victims of a group make
 // room for all of its pods.
-func (c *podGroupCycle) nominee(node string) *v1.Pod {
+func (c *podGroupCycle) nomineeOf(node string) *v1.Pod {
 	for _, member := range c.group.members {
 		if member.Pod.Status.NominatedNodeName == node {
 			return member.Pod
@@ -104,26 +104,26 @@ func (c *podGroupCycle) nominee(node string) *v1.Pod {
 // schedule calls SchedulePod for a pod of the group and records its decision.
 func (c *podGroupCycle) schedule(ctx context.Context, real framework.Framework, state fwk.CycleState, info *framework.QueuedPodInfo) (scheduler.ScheduleResult, error) {
 	e, p := c.engine, real.(*profile)
-	e.plain++
-	p.begin()
+	e.plainCycles++
+	p.beginCycle()
 	p.recorder = nil
 	if !c.dry {
-		e.record(p, info.Pod, &c.soFar)
-		e.tie.Placed, e.tie.Waiting = c.soFar.Placed, append(c.untried(info.Pod), c.waiting...)
+		e.startRecorder(p, info.Pod, &c.resultSoFar)
+		e.tie.Placed, e.tie.Waiting = c.resultSoFar.Placed, append(c.untriedPods(info.Pod), c.waiting...)
 	}
 	chosen, err := c.schedulePod(ctx, p, state, info)
 	var fit *framework.FitError
-	c.err = cmp.Or(c.err, e.stopped)
+	c.err = cmp.Or(c.err, e.stopError)
 	if c.dry || c.err != nil {
 		return chosen, err
 	}
-	tried := attempted{cycle: p.cycle(info.PodInfo, chosen.SuggestedHost)}
+	tried := memberDecision{cycle: p.finishCycle(info.PodInfo, chosen.SuggestedHost)}
 	switch {
 	case errors.As(err, &fit):
 		tried.reasons = reasonsOf(&fit.Diagnosis)
 	case err == nil:
-		tried.placement = p.placement(cluster.Bind(info.Pod, chosen.SuggestedHost, e.state.Now.Time), chosen, tried.cycle)
-		c.soFar.Placed = append(c.soFar.Placed, tried.placement)
+		tried.placement = p.newPlacement(cluster.BindPod(info.Pod, chosen.SuggestedHost, e.state.Now.Time), chosen, tried.cycle)
+		c.resultSoFar.Placed = append(c.resultSoFar.Placed, tried.placement)
 	default:
 		tried.failed = !errors.Is(err, scheduler.ErrNoNodesAvailable)
 	}
@@ -131,8 +131,8 @@ func (c *podGroupCycle) schedule(ctx context.Context, real framework.Framework, 
 	return chosen, err
 }
 
-// untried returns the pods of the group that come after this one in the cycle.
-func (c *podGroupCycle) untried(pod *v1.Pod) (pods []*v1.Pod) {
+// untriedPods returns the pods of the group that come after this one in the cycle.
+func (c *podGroupCycle) untriedPods(pod *v1.Pod) (pods []*v1.Pod) {
 	for _, member := range c.group.members {
 		if _, tried := c.tried[member.Pod.UID]; !tried && member.Pod.UID != pod.UID {
 			pods = append(pods, member.Pod)
@@ -143,21 +143,21 @@ func (c *podGroupCycle) untried(pod *v1.Pod) (pods []*v1.Pod) {
 
 // RunPermitPlugins refuses the pod of a group that is about to be bound, so that upstream does not bind the pod itself.
 func (p *profile) RunPermitPlugins(_ context.Context, state fwk.CycleState, pod *v1.Pod, node string) (map[string]time.Duration, *fwk.Status) {
-	c := p.engine.cycle
-	c.granted = append(c.granted, granted{pod: pod.UID, state: state, node: node})
+	c := p.engine.groupCycle
+	c.granted = append(c.granted, grantedPod{pod: pod.UID, state: state, node: node})
 	return nil, fwk.NewStatus(fwk.Unschedulable, "to be bound when the cycle has ended")
 }
 
 // RunPodGroupPostFilterPlugins tries to preempt pods for the group.
 func (p *profile) RunPodGroupPostFilterPlugins(ctx context.Context, state *framework.CycleState, group fwk.PodGroupInfo, try fwk.PodGroupSchedulingFunc) (*fwk.PodGroupPostFilterResult, *fwk.Status) {
-	p.engine.cycle.dry = true
-	defer func() { p.engine.cycle.dry = false }()
+	p.engine.groupCycle.dry = true
+	defer func() { p.engine.groupCycle.dry = false }()
 	return p.Framework.RunPodGroupPostFilterPlugins(ctx, state, group, try)
 }
 
-// failed records why a pod of the group got no node, with the message that upstream's FailureHandler reports.
-func (c *podGroupCycle) failed(_ context.Context, _ framework.Framework, info *framework.QueuedPodInfo, status *fwk.Status, nominating *fwk.NominatingInfo, _ time.Time) {
-	if slices.ContainsFunc(c.granted, func(g granted) bool { return g.pod == info.Pod.UID }) {
+// recordFailure records why a pod of the group got no node, with the message that upstream's FailureHandler reports.
+func (c *podGroupCycle) recordFailure(_ context.Context, _ framework.Framework, info *framework.QueuedPodInfo, status *fwk.Status, nominating *fwk.NominatingInfo, _ time.Time) {
+	if slices.ContainsFunc(c.granted, func(g grantedPod) bool { return g.pod == info.Pod.UID }) {
 		return
 	}
 	member := c.member(info.Pod.UID)
@@ -170,18 +170,18 @@ func (c *podGroupCycle) failed(_ context.Context, _ framework.Framework, info *f
 	}
 }
 
-func (c *podGroupCycle) member(pod types.UID) *entry {
-	return c.group.members[slices.IndexFunc(c.group.members, func(m *entry) bool { return m.Pod.UID == pod })]
+func (c *podGroupCycle) member(pod types.UID) *queueEntry {
+	return c.group.members[slices.IndexFunc(c.group.members, func(m *queueEntry) bool { return m.Pod.UID == pod })]
 }
 
-// bind binds the granted pods to their nodes, and leaves the others in the group.
-func (c *podGroupCycle) bind(result *placement.Result) error {
+// bindGranted binds the granted pods to their nodes, and leaves the others in the group.
+func (c *podGroupCycle) bindGranted(result *placement.Result) error {
 	e := c.engine
 	for _, g := range c.granted {
 		member := c.member(g.pod)
 		placed := c.tried[g.pod].placement
-		placed.Pod = cluster.Bind(member.Pod, g.node, e.startTime())
-		refused, err := e.bind(e.profiles[member.Pod.Spec.SchedulerName], member, g.state, placed, result)
+		placed.Pod = cluster.BindPod(member.Pod, g.node, e.startTime())
+		refused, err := e.bindPod(e.profiles[member.Pod.Spec.SchedulerName], member, g.state, placed, result)
 		if err != nil {
 			return err
 		}
@@ -190,7 +190,7 @@ func (c *podGroupCycle) bind(result *placement.Result) error {
 			member.pending = placement.Pending{Pod: member.Pod, Message: refused.message, Failed: refused.failed}
 			continue
 		}
-		c.group.members = slices.DeleteFunc(c.group.members, func(m *entry) bool { return m == member })
+		c.group.members = slices.DeleteFunc(c.group.members, func(m *queueEntry) bool { return m == member })
 	}
 	told := e.groupOf(c.group)
 	for _, member := range c.group.members {
@@ -205,9 +205,9 @@ func (c *podGroupCycle) bind(result *placement.Result) error {
 	return nil
 }
 
-// patched applies upstream's patch of a pod group's status. It replaces the patch's times by the logical time.
-func (e *Engine) patched(name types.NamespacedName, patch []byte) (*schedulingv1beta1.PodGroup, error) {
-	was := e.gangs.groups[name]
+// patchPodGroup applies upstream's patch of a pod group's status. It replaces the patch's times by the logical time.
+func (e *Engine) patchPodGroup(name types.NamespacedName, patch []byte) (*schedulingv1beta1.PodGroup, error) {
+	was := e.podGroups.groups[name]
 	before, err := json.Marshal(was)
 	if err != nil {
 		return nil, err

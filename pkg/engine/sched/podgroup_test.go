@@ -17,8 +17,8 @@ import (
 	"github.com/faultline/faultline/pkg/engine/placement"
 )
 
-// gang returns a pod group that needs minCount pods at once; with 0, it has the basic policy.
-func gang(name string, minCount, priority int32) *schedulingv1beta1.PodGroup {
+// newGang returns a pod group that needs minCount pods at once; with 0, it has the basic policy.
+func newGang(name string, minCount, priority int32) *schedulingv1beta1.PodGroup {
 	group := &schedulingv1beta1.PodGroup{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default", UID: types.UID("group-" + name), Generation: 1},
 		Spec:       schedulingv1beta1.PodGroupSpec{Priority: &priority},
@@ -49,16 +49,16 @@ func objects(pods ...[]*v1.Pod) (all []cluster.Object) {
 	return all
 }
 
-// decided describes what happened to pods and groups.
-type decided struct {
+// groupOutcome describes what happened to pods and groups.
+type groupOutcome struct {
 	Placed    map[string]int // pods by node
 	Pending   []string
 	Preempted []string
 	Groups    []string
 }
 
-func decidedOf(result *placement.Result) decided {
-	o := decided{Placed: map[string]int{}}
+func groupOutcomeOf(result *placement.Result) groupOutcome {
+	o := groupOutcome{Placed: map[string]int{}}
 	for _, p := range result.Placed {
 		o.Placed[p.Node]++
 	}
@@ -90,68 +90,68 @@ func TestPodGroups(t *testing.T) {
 	withPodGroups(t)
 	for name, c := range map[string]struct {
 		state *cluster.State
-		want  decided
+		want  groupOutcome
 	}{
 		"all fit": {
-			state: walkthrough().With(gang("a", 6, 0)).With(objects(members("a", 6, 0))...),
-			want:  decided{Placed: map[string]int{"w1": 2, "w2": 2, "w3": 2}, Groups: []string{"a" + scheduled}},
+			state: walkthrough().With(newGang("a", 6, 0)).With(objects(members("a", 6, 0))...),
+			want:  groupOutcome{Placed: map[string]int{"w1": 2, "w2": 2, "w3": 2}, Groups: []string{"a" + scheduled}},
 		},
 		"one does not fit, so none is placed": {
-			state: walkthrough().With(gang("a", 7, 0)).With(objects(members("a", 7, 0))...),
-			want: decided{
-				Pending: append(each("a", 0, 6, "pod group is unschedulable, minCount (7) cannot be satisfied: 6 scheduled, 0 remaining"+noVictims), "a-6: "+noCPU),
+			state: walkthrough().With(newGang("a", 7, 0)).With(objects(members("a", 7, 0))...),
+			want: groupOutcome{
+				Pending: append(groupMessages("a", 0, 6, "pod group is unschedulable, minCount (7) cannot be satisfied: 6 scheduled, 0 remaining"+noVictims), "a-6: "+noCPU),
 				Groups:  []string{"a: PodGroupInitiallyScheduled=False Unschedulable minCount (7) cannot be satisfied: 6 scheduled, 0 remaining" + noVictims},
 			},
 		},
 		"too few": {
-			state: walkthrough().With(gang("a", 3, 0)).With(objects(members("a", 2, 0))...),
-			want:  decided{Pending: each("a", 0, 2, "not tried: waiting for minCount pods from a gang to appear in scheduling queue")},
+			state: walkthrough().With(newGang("a", 3, 0)).With(objects(members("a", 2, 0))...),
+			want:  groupOutcome{Pending: groupMessages("a", 0, 2, "not tried: waiting for minCount pods from a gang to appear in scheduling queue")},
 		},
 		"no such group": {
 			state: walkthrough().With(objects(members("a", 2, 0))...),
-			want:  decided{Pending: each("a", 0, 2, `not tried: waiting for pods's pod group "a" to appear in scheduling queue`)},
+			want:  groupOutcome{Pending: groupMessages("a", 0, 2, `not tried: waiting for pods's pod group "a" to appear in scheduling queue`)},
 		},
 		"a group of another namespace": {
-			state: walkthrough().With(inNamespace(gang("a", 2, 0), "other")).With(objects(members("a", 2, 0))...),
-			want:  decided{Pending: each("a", 0, 2, `not tried: waiting for pods's pod group "a" to appear in scheduling queue`)},
+			state: walkthrough().With(inNamespace(newGang("a", 2, 0), "other")).With(objects(members("a", 2, 0))...),
+			want:  groupOutcome{Pending: groupMessages("a", 0, 2, `not tried: waiting for pods's pod group "a" to appear in scheduling queue`)},
 		},
 		// Of the eight pods of both, six fit. The second gang stops at its third pod: with two scheduled and one left it cannot have four.
 		"two compete": {
-			state: walkthrough().With(gang("a", 4, 0), gang("b", 4, 0)).With(objects(members("a", 4, 0), members("b", 4, 0))...),
-			want: decided{
+			state: walkthrough().With(newGang("a", 4, 0), newGang("b", 4, 0)).With(objects(members("a", 4, 0), members("b", 4, 0))...),
+			want: groupOutcome{
 				Placed: map[string]int{"w1": 2, "w2": 1, "w3": 1},
-				Pending: append(each("b", 0, 2, "pod group is unschedulable, minCount (4) cannot be satisfied: 2 scheduled, 1 remaining"+noVictims),
+				Pending: append(groupMessages("b", 0, 2, "pod group is unschedulable, minCount (4) cannot be satisfied: 2 scheduled, 1 remaining"+noVictims),
 					"b-2: "+noCPU, "b-3: minCount (4) cannot be satisfied: 2 scheduled, 1 remaining"),
 				Groups: []string{"a" + scheduled, "b: PodGroupInitiallyScheduled=False Unschedulable minCount (4) cannot be satisfied: 2 scheduled, 1 remaining" + noVictims},
 			},
 		},
 		// The gang of higher priority is first, though its pods came last.
 		"priority": {
-			state: walkthrough().With(gang("a", 4, 0), gang("b", 6, 9)).With(objects(members("a", 4, 0), members("b", 6, 9))...),
-			want: decided{
+			state: walkthrough().With(newGang("a", 4, 0), newGang("b", 6, 9)).With(objects(members("a", 4, 0), members("b", 6, 9))...),
+			want: groupOutcome{
 				Placed:  map[string]int{"w1": 2, "w2": 2, "w3": 2},
-				Pending: append([]string{"a-0: " + noCPU}, each("a", 1, 4, "minCount (4) cannot be satisfied: 0 scheduled, 3 remaining")...),
+				Pending: append([]string{"a-0: " + noCPU}, groupMessages("a", 1, 4, "minCount (4) cannot be satisfied: 0 scheduled, 3 remaining")...),
 				Groups:  []string{"a: PodGroupInitiallyScheduled=False Unschedulable minCount (4) cannot be satisfied: 0 scheduled, 3 remaining" + noVictims, "b" + scheduled},
 			},
 		},
 		"more than the least": {
-			state: walkthrough().With(gang("a", 5, 0)).With(objects(members("a", 7, 0))...),
-			want:  decided{Placed: map[string]int{"w1": 2, "w2": 2, "w3": 2}, Pending: []string{"a-6: " + noCPU}, Groups: []string{"a" + scheduled}},
+			state: walkthrough().With(newGang("a", 5, 0)).With(objects(members("a", 7, 0))...),
+			want:  groupOutcome{Placed: map[string]int{"w1": 2, "w2": 2, "w3": 2}, Pending: []string{"a-6: " + noCPU}, Groups: []string{"a" + scheduled}},
 		},
 		"basic policy": {
-			state: walkthrough().With(gang("a", 0, 0)).With(objects(members("a", 7, 0))...),
-			want:  decided{Placed: map[string]int{"w1": 2, "w2": 2, "w3": 2}, Pending: []string{"a-6: " + noCPU}, Groups: []string{"a" + scheduled}},
+			state: walkthrough().With(newGang("a", 0, 0)).With(objects(members("a", 7, 0))...),
+			want:  groupOutcome{Placed: map[string]int{"w1": 2, "w2": 2, "w3": 2}, Pending: []string{"a-6: " + noCPU}, Groups: []string{"a" + scheduled}},
 		},
 		// Five of six run already, so the one that came back is enough.
 		"a replacement": {
-			state: walkthrough().With(gang("a", 6, 0)).With(bound(members("a", 6, 0)[:5], "w1", "w1", "w2", "w2", "w3")...).With(members("a", 6, 0)[5]),
-			want:  decided{Placed: map[string]int{"w3": 1}, Groups: []string{"a" + scheduled}},
+			state: walkthrough().With(newGang("a", 6, 0)).With(bindPods(members("a", 6, 0)[:5], "w1", "w1", "w2", "w2", "w3")...).With(members("a", 6, 0)[5]),
+			want:  groupOutcome{Placed: map[string]int{"w3": 1}, Groups: []string{"a" + scheduled}},
 		},
 		// Without the six pods of low priority the gang's first goes to w1 and its second to w2. Those that started first are spared: on
 		// each of the two nodes the second has to go.
 		"preemption": {
-			state: full(t).With(gang("a", 2, 1000)).With(objects(members("a", 2, 1000))...),
-			want: decided{
+			state: fullCluster(t).With(newGang("a", 2, 1000)).With(objects(members("a", 2, 1000))...),
+			want: groupOutcome{
 				Placed:    map[string]int{"w1": 1, "w2": 1},
 				Preempted: []string{"low-1 on w1 for a-0", "low-3 on w2 for a-1"},
 				Groups:    []string{"a" + scheduled},
@@ -159,24 +159,24 @@ func TestPodGroups(t *testing.T) {
 		},
 		// Seven would not fit, whatever is preempted.
 		"preemption would not help": {
-			state: full(t).With(gang("a", 7, 1000)).With(objects(members("a", 7, 1000))...),
-			want: decided{
-				Pending: append([]string{"a-0: " + noCPU}, each("a", 1, 7, "minCount (7) cannot be satisfied: 0 scheduled, 6 remaining")...),
+			state: fullCluster(t).With(newGang("a", 7, 1000)).With(objects(members("a", 7, 1000))...),
+			want: groupOutcome{
+				Pending: append([]string{"a-0: " + noCPU}, groupMessages("a", 1, 7, "minCount (7) cannot be satisfied: 0 scheduled, 6 remaining")...),
 				Groups: []string{"a: PodGroupInitiallyScheduled=False Unschedulable minCount (7) cannot be satisfied: 0 scheduled, 6 remaining" +
 					", deallocation and deletion of ResourceClaims completed, pod group preemption: minCount (7) cannot be satisfied: 6 scheduled, 0 remaining"},
 			},
 		},
 		"another priority than its pods": {
-			state: walkthrough().With(gang("a", 2, 7)).With(objects(members("a", 2, 0))...),
-			want: decided{
-				Pending: each("a", 0, 2, "all pods in a single pod group should have the same priority as the pod group's priority, got 0 and 7"),
+			state: walkthrough().With(newGang("a", 2, 7)).With(objects(members("a", 2, 0))...),
+			want: groupOutcome{
+				Pending: groupMessages("a", 0, 2, "all pods in a single pod group should have the same priority as the pod group's priority, got 0 and 7"),
 				Groups: []string{"a: PodGroupInitiallyScheduled=False SchedulerError " +
 					"all pods in a single pod group should have the same priority as the pod group's priority, got 0 and 7"},
 			},
 		},
 		"a pod with scheduling gates": {
-			state: walkthrough().With(gang("a", 2, 0)).With(members("a", 2, 0)[0], gatedPod(members("a", 2, 0)[1])),
-			want: decided{Pending: []string{
+			state: walkthrough().With(newGang("a", 2, 0)).With(members("a", 2, 0)[0], gatedPod(members("a", 2, 0)[1])),
+			want: groupOutcome{Pending: []string{
 				`a-0: not tried: waiting for pod a-1 of its pod group "a": ` + placement.Gated, "a-1: " + placement.Gated,
 			}},
 		},
@@ -188,7 +188,7 @@ func TestPodGroups(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if diff := cmp.Diff(c.want, decidedOf(result), cmpopts.EquateEmpty()); diff != "" {
+				if diff := cmp.Diff(c.want, groupOutcomeOf(result), cmpopts.EquateEmpty()); diff != "" {
 					t.Errorf("(-want +got):\n%s", diff)
 				}
 				engine.Reset()
@@ -199,14 +199,14 @@ func TestPodGroups(t *testing.T) {
 
 // If the gate is off, pods are placed one by one, and the groups that they name have no effect.
 func TestPodGroupsAreOffByDefault(t *testing.T) {
-	state := walkthrough().With(gang("a", 7, 0)).With(objects(members("a", 7, 0))...)
+	state := walkthrough().With(newGang("a", 7, 0)).With(objects(members("a", 7, 0))...)
 	result, err := newEngine(t, Ties{}).Place(t.Context(), state, state.Unscheduled())
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := decided{Placed: map[string]int{"w1": 2, "w2": 2, "w3": 2}, Pending: []string{"a-6: 0/4 nodes are available: 1 node(s) had untolerated taint(s), 3 Insufficient cpu. " +
+	want := groupOutcome{Placed: map[string]int{"w1": 2, "w2": 2, "w3": 2}, Pending: []string{"a-6: 0/4 nodes are available: 1 node(s) had untolerated taint(s), 3 Insufficient cpu. " +
 		"preemption: 0/4 nodes are available: 1 Preemption is not helpful for scheduling, 3 No preemption victims found for incoming pod."}}
-	if diff := cmp.Diff(want, decidedOf(result), cmpopts.EquateEmpty()); diff != "" {
+	if diff := cmp.Diff(want, groupOutcomeOf(result), cmpopts.EquateEmpty()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
@@ -215,11 +215,11 @@ func TestPodGroupsAreOffByDefault(t *testing.T) {
 // these nodes, although two other pods came first.
 func TestPodGroupWaitsForItsVictims(t *testing.T) {
 	withPodGroups(t)
-	state := full(t).With(objects(members("other", 2, 1))...)
+	state := fullCluster(t).With(objects(members("other", 2, 1))...)
 	for _, pod := range state.Unscheduled() {
 		pod.Spec.SchedulingGroup = nil
 	}
-	state = state.With(gang("a", 2, 1000)).With(objects(members("a", 2, 1000))...)
+	state = state.With(newGang("a", 2, 1000)).With(objects(members("a", 2, 1000))...)
 	state.TerminationSeconds = 1
 	engine := newEngine(t, Ties{})
 	result, err := engine.Place(t.Context(), state, state.Unscheduled())
@@ -252,8 +252,8 @@ func TestPodGroupWaitsForItsVictims(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := decided{Placed: map[string]int{"w1": 1, "w2": 1}, Groups: []string{"a" + scheduled}}
-	if got := decidedOf(last); !cmp.Equal(want.Placed, got.Placed) || !cmp.Equal(want.Groups, got.Groups) || len(got.Pending) != 2 {
+	want := groupOutcome{Placed: map[string]int{"w1": 1, "w2": 1}, Groups: []string{"a" + scheduled}}
+	if got := groupOutcomeOf(last); !cmp.Equal(want.Placed, got.Placed) || !cmp.Equal(want.Groups, got.Groups) || len(got.Pending) != 2 {
 		t.Errorf("got %v, want the gang on its nodes and the others Pending", got)
 	}
 }
@@ -261,12 +261,12 @@ func TestPodGroupWaitsForItsVictims(t *testing.T) {
 // A gang whose pods go together is one victim. Upstream lists its pods in random order.
 func TestPodGroupIsPreemptedAsOne(t *testing.T) {
 	withPodGroups(t)
-	group := gang("a", 6, 1)
+	group := newGang("a", 6, 1)
 	group.Spec.DisruptionMode = &schedulingv1beta1.DisruptionMode{All: &schedulingv1beta1.AllDisruptionMode{}}
-	state := walkthrough().With(group).With(bound(members("a", 6, 1), "w1", "w1", "w2", "w2", "w3", "w3")...)
+	state := walkthrough().With(group).With(bindPods(members("a", 6, 1), "w1", "w1", "w2", "w2", "w3", "w3")...)
 	for name, preemptor := range map[string][]cluster.Object{
-		"by a pod":       {important("4")},
-		"by a pod group": append(objects(members("b", 2, 1000)), gang("b", 2, 1000)),
+		"by a pod":       {highPriorityPod("4")},
+		"by a pod group": append(objects(members("b", 2, 1000)), newGang("b", 2, 1000)),
 	} {
 		t.Run(name, func(t *testing.T) {
 			for range 10 {
@@ -292,13 +292,13 @@ func TestPodGroupIsPreemptedAsOne(t *testing.T) {
 func TestPodGroupIsTriedAsOne(t *testing.T) {
 	withPodGroups(t)
 	pods := members("a", 6, 0)
-	state := walkthrough().With(gang("a", 6, 0)).With(objects(pods)...)
+	state := walkthrough().With(newGang("a", 6, 0)).With(objects(pods)...)
 	result, err := newEngine(t, Ties{Random: true, Seed: 3}).Place(t.Context(), state, pods[2:3])
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := decided{Placed: map[string]int{"w1": 2, "w2": 2, "w3": 2}, Groups: []string{"a" + scheduled}}
-	if diff := cmp.Diff(want, decidedOf(result), cmpopts.EquateEmpty()); diff != "" {
+	want := groupOutcome{Placed: map[string]int{"w1": 2, "w2": 2, "w3": 2}, Groups: []string{"a" + scheduled}}
+	if diff := cmp.Diff(want, groupOutcomeOf(result), cmpopts.EquateEmpty()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
@@ -307,7 +307,7 @@ func TestPodGroupIsTriedAsOne(t *testing.T) {
 func TestPodGroupBindsVolumes(t *testing.T) {
 	withPodGroups(t)
 	pods := members("a", 3, 0)
-	state := walkthrough().With(gang("a", 3, 0), class("ebs.csi.aws.com"))
+	state := walkthrough().With(newGang("a", 3, 0), class("ebs.csi.aws.com"))
 	for i, pod := range pods {
 		name := fmt.Sprint("data-", i)
 		claims(pod, name)
@@ -333,17 +333,17 @@ func withPodGroups(t *testing.T) {
 	t.Cleanup(func() { setGates(t, "") })
 }
 
-// each returns one message for each of the pods from..to-1 of a group.
-func each(group string, from, to int, message string) (lines []string) {
+// groupMessages returns one message for each of the pods from..to-1 of a group.
+func groupMessages(group string, from, to int, message string) (lines []string) {
 	for i := from; i < to; i++ {
 		lines = append(lines, fmt.Sprintf("%s-%d: %s", group, i, message))
 	}
 	return lines
 }
 
-func bound(pods []*v1.Pod, nodes ...string) (all []cluster.Object) {
+func bindPods(pods []*v1.Pod, nodes ...string) (all []cluster.Object) {
 	for i, pod := range pods {
-		all = append(all, cluster.Bind(pod, nodes[i], cluster.Epoch.Time))
+		all = append(all, cluster.BindPod(pod, nodes[i], cluster.Epoch.Time))
 	}
 	return all
 }
@@ -361,7 +361,7 @@ func gatedPod(pod *v1.Pod) *v1.Pod {
 // Each pod of a gang that waits says what keeps the gang waiting.
 func TestPodGroupSaysWhoKeepsItWaiting(t *testing.T) {
 	withPodGroups(t)
-	state := walkthrough().With(gang("a", 4, 0)).With(bound(members("x", 4, 0), "w1", "w1", "w2", "w2")...).With(objects(members("a", 4, 0))...)
+	state := walkthrough().With(newGang("a", 4, 0)).With(bindPods(members("x", 4, 0), "w1", "w1", "w2", "w2")...).With(objects(members("a", 4, 0))...)
 	result, err := newEngine(t, Ties{}).Place(t.Context(), state, state.Unscheduled())
 	if err != nil {
 		t.Fatal(err)

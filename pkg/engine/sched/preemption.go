@@ -20,40 +20,40 @@ import (
 	"github.com/faultline/faultline/pkg/input/admission"
 )
 
-// refusal is a scheduling cycle in which the pod got no node.
-type refusal struct {
-	state   fwk.CycleState
-	fit     *framework.FitError // why no node fits; nil if the cycle ended for another reason
-	message string              // the other reason
-	failed  bool                // message is a plugin's error
-	again   bool                // whether the attempt has changed what the pod needs, so that it may try again
+// failedCycle is a scheduling cycle in which the pod got no node.
+type failedCycle struct {
+	state    fwk.CycleState
+	fit      *framework.FitError // why no node fits; nil if the cycle ended for another reason
+	message  string              // the other reason
+	failed   bool                // message is a plugin's error
+	mayRetry bool                // whether the attempt has changed what the pod needs, so that it may try again
 }
 
 // preempt runs the PostFilter plugins for a pod that fits no node, as schedulingAlgorithm does, and nominates the node on which they made
 // room. It returns the pod's rejection, which holds unless the victims end at once. An earlier nomination stays only if the plugins do not
 // change it.
-func (e *Engine) preempt(profile *profile, next *entry, why *refusal) (placement.Pending, error) {
+func (e *Engine) preempt(profile *profile, next *queueEntry, why *failedCycle) (placement.Pending, error) {
 	if why.fit == nil {
 		e.nominate(next, "")
-		return placement.Pending{Pod: next.Pod, Message: why.message, Failed: why.failed, Cycle: profile.cycle(next.PodInfo, "")}, nil
+		return placement.Pending{Pod: next.Pod, Message: why.message, Failed: why.failed, Cycle: profile.finishCycle(next.PodInfo, "")}, nil
 	}
 	diagnosis := &why.fit.Diagnosis
-	silent := profile.attribute(diagnosis)
+	silent := profile.attributeRejections(diagnosis)
 	reasons := append(reasonsOf(diagnosis), silent...)
 	if profile.HasPostFilterPlugins() {
 		statuses := orderedStatuses{NodeToStatus: diagnosis.NodeToStatus, engine: e, preemptor: next.Pod}
 		victims := len(e.victims)
 		e.preemptible = nil
-		e.settleUnavailable(why.state, next.Pod)
+		e.pickUnavailableClaim(why.state, next.Pod)
 		e.dryRuns = dryRuns{state: why.state, statuses: &statuses}
 		result, status := profile.RunPostFilterPlugins(e.ctx, why.state, next.Pod, statuses)
 		done := e.dryRuns
 		e.dryRuns = dryRuns{}
-		if e.stopped != nil {
-			return placement.Pending{}, e.stopped
+		if e.stopError != nil {
+			return placement.Pending{}, e.stopError
 		}
-		e.justify(victims)
-		if err := e.evict(victims); err != nil {
+		e.recordChoice(victims)
+		if err := e.evictVictims(victims); err != nil {
 			return placement.Pending{}, err
 		}
 		// Upstream logs an error and appends its text to the message. The text is "not found" for a pod with an unbound claim: a plugin
@@ -62,44 +62,44 @@ func (e *Engine) preempt(profile *profile, next *entry, why *refusal) (placement
 		switch {
 		case result != nil && result.NominatingInfo != nil:
 			e.nominate(next, result.NominatedNodeName)
-		case done.spared && !status.IsSuccess(): // upstream clears an earlier nomination if preemption helps on no node
+		case done.skipped && !status.IsSuccess(): // upstream clears an earlier nomination if preemption helps on no node
 			e.nominate(next, "")
 		}
-		pending := e.pending(profile, next, why.fit, reasons)
-		if (done.spared || done.ineligible) && !status.IsSuccess() && diagnosis.PreFilterMsg == "" && e.decidedByNodes(next.Pod) {
-			profile.memo().KeepRefusal(memo.Attempt{State: why.state, Statuses: diagnosis.NodeToStatus, Emptied: done.emptied, DryRuns: done.number, Pending: pending})
+		pending := e.newPending(profile, next, why.fit, reasons)
+		if (done.skipped || done.ineligible) && !status.IsSuccess() && diagnosis.PreFilterMsg == "" && e.decidedByNodes(next.Pod) {
+			profile.memo().KeepRefusal(memo.Attempt{State: why.state, Statuses: diagnosis.NodeToStatus, Emptied: done.emptiedStatuses, DryRuns: done.count, Pending: pending})
 		}
 		return pending, nil
 	}
 	e.nominate(next, "")
-	return e.pending(profile, next, why.fit, reasons), nil
+	return e.newPending(profile, next, why.fit, reasons), nil
 }
 
-// pending returns the rejection of a pod that fits no node.
-func (e *Engine) pending(profile *profile, next *entry, fit *framework.FitError, reasons []placement.Reason) placement.Pending {
+// newPending returns the rejection of a pod that fits no node.
+func (e *Engine) newPending(profile *profile, next *queueEntry, fit *framework.FitError, reasons []placement.Reason) placement.Pending {
 	return placement.Pending{
 		Pod:       next.Pod,
 		Message:   fit.Error(),
 		Reasons:   reasons,
 		Nominated: next.Pod.Status.NominatedNodeName,
-		Cycle:     profile.cycle(next.PodInfo, ""),
+		Cycle:     profile.finishCycle(next.PodInfo, ""),
 	}
 }
 
-// capture makes the plugin record its victims in the engine, where upstream deletes them through the API server. It also replaces the
-// random offset in the plugin's search for candidates; see [candidates].
-func (p *profile) capture(plugin *defaultpreemption.DefaultPreemption) {
+// captureVictims makes the plugin record its victims in the engine, where upstream deletes them through the API server. It also replaces the
+// random offset in the plugin's search for candidates; see [preemptionInterface].
+func (p *profile) captureVictims(plugin *defaultpreemption.DefaultPreemption) {
 	e := p.engine
-	p.candidates = candidates{Interface: plugin.Evaluator.Interface, engine: e, victimsOn: plugin.Evaluator.GetVictimsOnNode}
-	plugin.Evaluator.Interface = p.candidates
+	p.preemptionInterface = preemptionInterface{Interface: plugin.Evaluator.Interface, engine: e, victimsOn: plugin.Evaluator.GetVictimsOnNode}
+	plugin.Evaluator.Interface = p.preemptionInterface
 	plugin.Executor.PreemptPod = func(_ context.Context, _ preemption.Candidate, preemptor preemption.ExecutorPreemptor, victim *v1.Pod, _ string) (bool, error) {
 		e.victims = append(e.victims, placement.Preemption{Victim: victim, For: preemptor.Pods()[preemptor.GetName()], Node: victim.Spec.NodeName})
 		return false, nil
 	}
 }
 
-// justify adds to the victims, from that index on, how their node was chosen.
-func (e *Engine) justify(from int) {
+// recordChoice adds to the victims, from that index on, how their node was chosen.
+func (e *Engine) recordChoice(from int) {
 	if len(e.victims) == from {
 		return
 	}
@@ -116,10 +116,10 @@ func (e *Engine) justify(from int) {
 	}
 }
 
-// evict marks the victims, from that index on, as Terminating in the cache, or removes them if pods end at once. It sorts victims of pod
+// evictVictims marks the victims, from that index on, as Terminating in the cache, or removes them if pods end at once. It sorts victims of pod
 // groups, because upstream lists the pods of a preempted group in random map order.
-func (e *Engine) evict(from int) error {
-	if e.gangs != nil {
+func (e *Engine) evictVictims(from int) error {
+	if e.podGroups != nil {
 		slices.SortFunc(e.victims[from:], func(a, b placement.Preemption) int {
 			return byName(cluster.NameOf(a.Victim), cluster.NameOf(b.Victim))
 		})
@@ -136,7 +136,7 @@ func (e *Engine) evict(from int) error {
 			delete(e.timed, name)
 			continue
 		}
-		ending := admission.Terminating(e.state, victim, v1.PodReasonPreemptionByScheduler)
+		ending := admission.MarkTerminating(e.state, victim, v1.PodReasonPreemptionByScheduler)
 		if err := e.addPod(ending); err != nil {
 			return err
 		}

@@ -15,8 +15,8 @@ import (
 	"github.com/faultline/faultline/pkg/engine/placement"
 )
 
-// full returns a cluster of three workers of 8 CPUs, each with two running pods of 4 CPUs and priority 1.
-func full(t *testing.T) *cluster.State {
+// fullCluster returns a cluster of three workers of 8 CPUs, each with two running pods of 4 CPUs and priority 1.
+func fullCluster(t *testing.T) *cluster.State {
 	t.Helper()
 	set, pods := replicas("low", 6, nil)
 	priority := int32(1)
@@ -24,12 +24,12 @@ func full(t *testing.T) *cluster.State {
 	for i, pod := range pods {
 		pod.Spec.Priority = &priority
 		pod.Spec.Containers[0].Resources.Requests = v1.ResourceList{v1.ResourceCPU: resource.MustParse("4")}
-		state = state.With(cluster.Bind(pod, fmt.Sprintf("w%d", i/2+1), cluster.Epoch.Time))
+		state = state.With(cluster.BindPod(pod, fmt.Sprintf("w%d", i/2+1), cluster.Epoch.Time))
 	}
 	return state
 }
 
-func important(cpu string) (pod *v1.Pod) {
+func highPriorityPod(cpu string) (pod *v1.Pod) {
 	_, pods := replicas("high", 1, nil)
 	priority := int32(1000)
 	pods[0].Spec.Priority = &priority
@@ -42,8 +42,8 @@ func important(cpu string) (pod *v1.Pod) {
 // the order w1, w1, w2, w2, w3, w3, and on each node the first to start is spared: low-5 on w3 goes.
 func TestPreemptionTakesTheLeastNeeded(t *testing.T) {
 	for range 20 { // upstream picks the node by way of a map
-		pod := important("4")
-		state := full(t).With(pod)
+		pod := highPriorityPod("4")
+		state := fullCluster(t).With(pod)
 		result, err := newEngine(t, Ties{}).Place(t.Context(), state, []*v1.Pod{pod})
 		if err != nil {
 			t.Fatal(err)
@@ -64,9 +64,9 @@ func TestPreemptionTakesTheLeastNeeded(t *testing.T) {
 // Each node has a pod of 4 CPUs that can be preempted and one that cannot, so a pod of 6 CPUs fits on no node of 8. The nodes' answers are
 // kept until the nodes change: a node that grows to 12 CPUs has room once one pod is preempted.
 func TestNodesThatNoVictimHelpsAreAskedOnce(t *testing.T) {
-	pod := important("6")
-	state := full(t).With(pod)
-	for i, running := range full(t).Pods {
+	pod := highPriorityPod("6")
+	state := fullCluster(t).With(pod)
+	for i, running := range fullCluster(t).Pods {
 		if i%2 == 0 {
 			stays := running.DeepCopy()
 			stays.Spec.Priority = pod.Spec.Priority
@@ -80,7 +80,7 @@ func TestNodesThatNoVictimHelpsAreAskedOnce(t *testing.T) {
 	}
 	kept := engine.profiles[v1.DefaultSchedulerName].memo()
 	for _, node := range []string{"w1", "w2", "w3"} {
-		if status := kept.Emptied(engine.memo.Slot(node)); len(result.Pending) != 1 || status.Message() != "Insufficient cpu" {
+		if status := kept.EmptiedStatus(engine.memo.Slot(node)); len(result.Pending) != 1 || status.Message() != "Insufficient cpu" {
 			t.Errorf("Pending %v; without pods that may go, %s says %q, want Insufficient cpu", result.Pending, node, status.Message())
 		}
 	}
@@ -97,8 +97,8 @@ func TestNodesThatNoVictimHelpsAreAskedOnce(t *testing.T) {
 // If pods take time to end, the victim keeps its resources meanwhile, and the preemptor waits with its node nominated. When the victim is
 // gone, the preemptor gets the node, and not another pod that came first.
 func TestPreemptorWaitsForItsVictim(t *testing.T) {
-	pod := important("4")
-	state := *full(t).With(pod)
+	pod := highPriorityPod("4")
+	state := *fullCluster(t).With(pod)
 	state.TerminationSeconds = 1
 	engine := newEngine(t, Ties{})
 	result, err := engine.Place(t.Context(), &state, []*v1.Pod{pod})
@@ -120,7 +120,7 @@ func TestPreemptorWaitsForItsVictim(t *testing.T) {
 	if len(again.Placed) != 0 || len(again.Preempted) != 0 || again.Pending[0].Nominated != "w3" {
 		t.Errorf("while the victim ends: placed %v, preempted %v", again.Placed, again.Preempted)
 	}
-	late := important("4")
+	late := highPriorityPod("4")
 	late.Name, late.UID, late.Spec.Priority = "late", "late", new(int32)
 	gone := next.Without(victim).With(late)
 	last, err := engine.Place(t.Context(), gone, append([]*v1.Pod{late}, next.Unscheduled()...))
@@ -134,7 +134,7 @@ func TestPreemptorWaitsForItsVictim(t *testing.T) {
 
 // A budget that allows no disruption makes its pods victims of last resort. It selects the pods of w3.
 func TestPreemptionSparesGuardedPods(t *testing.T) {
-	state := full(t)
+	state := fullCluster(t)
 	for _, pod := range state.Pods[4:] {
 		guarded := pod.DeepCopy()
 		guarded.Labels = map[string]string{"app": "low", "guarded": "true"}
@@ -145,7 +145,7 @@ func TestPreemptionSparesGuardedPods(t *testing.T) {
 		Spec:       policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"guarded": "true"}}},
 		Status:     policyv1.PodDisruptionBudgetStatus{DisruptionsAllowed: 0},
 	})
-	pod := important("8")
+	pod := highPriorityPod("8")
 	result, err := newEngine(t, Ties{}).Place(t.Context(), state.With(pod), []*v1.Pod{pod})
 	if err != nil {
 		t.Fatal(err)
@@ -158,8 +158,8 @@ func TestPreemptionSparesGuardedPods(t *testing.T) {
 func TestSeedsReachEveryVictim(t *testing.T) {
 	seen := map[string]int{}
 	for seed := range uint64(80) {
-		pod := important("4")
-		result, err := newEngine(t, Ties{Random: true, Seed: seed}).Place(t.Context(), full(t).With(pod), []*v1.Pod{pod})
+		pod := highPriorityPod("4")
+		result, err := newEngine(t, Ties{Random: true, Seed: seed}).Place(t.Context(), fullCluster(t).With(pod), []*v1.Pod{pod})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -175,8 +175,8 @@ func TestSeedsReachEveryVictim(t *testing.T) {
 // The engine undoes its own changes if the next state does not have them.
 func TestTheStateHasTheLastWord(t *testing.T) {
 	engine := newEngine(t, Ties{})
-	state := full(t)
-	pod := important("8")
+	state := fullCluster(t)
+	pod := highPriorityPod("8")
 	for range 3 {
 		result, err := engine.Place(t.Context(), state.With(pod), []*v1.Pod{pod})
 		if err != nil {
@@ -200,9 +200,9 @@ func TestGatedPodWaits(t *testing.T) {
 // Pods of two runs can have the same names and UIDs, but other start times. An engine that has seen one run answers for the other as a new
 // engine does: it preempts the pod that started last.
 func TestVictimsOfAnotherCourse(t *testing.T) {
-	pod := important("4")
+	pod := highPriorityPod("4")
 	starts := func(last string) *cluster.State {
-		state := full(t)
+		state := fullCluster(t)
 		for i, low := range state.Pods {
 			started := *low
 			second := i

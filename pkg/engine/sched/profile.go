@@ -28,13 +28,13 @@ type profile struct {
 	binder *binder
 	claims *dynamicresources.DynamicResources
 	// The interface of the profile's preemption plugin.
-	candidates candidates
+	preemptionInterface preemptionInterface
 	// plugins lists the framework's plugins, weight has the weights of the score plugins, and args the arguments of some plugins.
-	plugins *schedulerapi.Plugins
-	weight  map[string]int64
-	args    arguments
-	tallies map[tallyKey]*tally
-	matched map[constraintKey]map[string]matched // by node
+	plugins     *schedulerapi.Plugins
+	weight      map[string]int64
+	args        arguments
+	tallies     map[tallyKey]*tally
+	matchCounts map[constraintKey]map[string]matchCount // by node
 
 	// State of the current pod's cycle.
 	preFiltered *preFiltered           // nil: the plugins have not run yet
@@ -52,7 +52,7 @@ type rejectionCount struct {
 }
 
 func newProfile(real framework.Framework, engine *Engine, config schedulerapi.KubeSchedulerProfile) *profile {
-	p := &profile{Framework: real, engine: engine, plugins: real.ListPlugins(), weight: map[string]int64{}, args: argumentsOf(config), tallies: map[tallyKey]*tally{}, matched: map[constraintKey]map[string]matched{}}
+	p := &profile{Framework: real, engine: engine, plugins: real.ListPlugins(), weight: map[string]int64{}, args: argumentsOf(config), tallies: map[tallyKey]*tally{}, matchCounts: map[constraintKey]map[string]matchCount{}}
 	for _, plugin := range p.plugins.Score.Enabled {
 		p.weight[plugin.Name] = int64(plugin.Weight)
 	}
@@ -64,11 +64,11 @@ func newProfile(real framework.Framework, engine *Engine, config schedulerapi.Ku
 	return p
 }
 
-// attach finds the plugins that would act on a cluster through the API server, and intercepts two of them.
-func (p *profile) attach() {
+// attachPlugins finds the plugins that would act on a cluster through the API server, and intercepts two of them.
+func (p *profile) attachPlugins() {
 	for _, plugin := range p.PreEnqueuePlugins() {
 		if preemption, ok := plugin.(*defaultpreemption.DefaultPreemption); ok {
-			p.capture(preemption)
+			p.captureVictims(preemption)
 		}
 	}
 	for _, plugin := range p.EnqueueExtensions() {
@@ -87,18 +87,18 @@ func (p *profile) attach() {
 // memo returns the caching framework. It returns nil if nothing is cached, as in the cycle of a pod group.
 func (p *profile) memo() *memo.Framework {
 	kept, _ := p.Framework.(*memo.Framework)
-	if p.engine.cycle != nil {
+	if p.engine.groupCycle != nil {
 		return nil
 	}
 	return kept
 }
 
-// begin starts the cycle of a pod.
-func (p *profile) begin() {
+// beginCycle starts the cycle of a pod.
+func (p *profile) beginCycle() {
 	p.preFiltered, p.restricted = nil, false
 	p.rejections = p.rejections[:0]
 	p.scores, p.rejectedBy = nil, nil
-	p.engine.current, p.engine.stopped = p, nil
+	p.engine.current, p.engine.stopError = p, nil
 }
 
 // RunPreFilterPlugins records whether the plugins named the nodes to examine.
@@ -134,7 +134,7 @@ func (p *profile) RunFilterPluginsWithNominatedPods(ctx context.Context, state f
 	}
 	status := p.Framework.RunFilterPluginsWithNominatedPods(ctx, state, pod, node)
 	if status.IsRejected() {
-		p.count(status.Plugin())
+		p.countRejection(status.Plugin())
 	}
 	if p.recorder != nil {
 		p.recorder.filter(node, status)
@@ -142,8 +142,8 @@ func (p *profile) RunFilterPluginsWithNominatedPods(ctx context.Context, state f
 	return status
 }
 
-// count counts a rejection by the plugin. A slice is faster than a map here, since few plugins reject nodes.
-func (p *profile) count(plugin string) {
+// countRejection counts a rejection by the plugin. A slice is faster than a map here, since few plugins reject nodes.
+func (p *profile) countRejection(plugin string) {
 	for i := range p.rejections {
 		if p.rejections[i].plugin == plugin {
 			p.rejections[i].nodes++
@@ -175,12 +175,12 @@ func (p *profile) RunScorePlugins(ctx context.Context, state fwk.CycleState, pod
 	if p.restricted {
 		slices.SortFunc(scores, func(a, b fwk.NodePluginScores) int { return cmp.Compare(a.Name, b.Name) })
 	}
-	if err := p.prioritize(pod, nodes, scores); err != nil {
+	if err := p.addExtenderScores(pod, nodes, scores); err != nil {
 		return nil, fwk.AsStatus(err)
 	}
 	switch {
-	case p.engine.Choose != nil && !p.engine.cycle.isDry():
-		if err := p.engine.choose(pod, scores); err != nil {
+	case p.engine.Choose != nil && !p.engine.groupCycle.isDry():
+		if err := p.engine.chooseNode(pod, scores); err != nil {
 			return nil, fwk.AsStatus(err)
 		}
 	case p.engine.random != nil:
@@ -195,8 +195,8 @@ func (p *profile) RunScorePlugins(ctx context.Context, state fwk.CycleState, pod
 	return scores, status
 }
 
-// choose lets Choose pick among the best nodes. It sets Randomizer, by which upstream orders nodes with equal scores.
-func (e *Engine) choose(pod *v1.Pod, scores []fwk.NodePluginScores) error {
+// chooseNode lets Choose pick among the best nodes. It sets Randomizer, by which upstream orders nodes with equal scores.
+func (e *Engine) chooseNode(pod *v1.Pod, scores []fwk.NodePluginScores) error {
 	top := topScore(scores)
 	var best []*fwk.NodePluginScores
 	for i := range scores {
@@ -216,17 +216,17 @@ func (e *Engine) choose(pod *v1.Pod, scores []fwk.NodePluginScores) error {
 	}
 	chosen, err := e.Choose(&tie)
 	if err != nil {
-		e.stopped = err
+		e.stopError = err
 		return err
 	}
 	best[chosen].Randomizer = 1
 	return nil
 }
 
-// placement returns the record of the newly bound pod.
-func (p *profile) placement(bound *v1.Pod, chosen scheduler.ScheduleResult, cycle *placement.Cycle) placement.Placement {
+// newPlacement returns the record of the newly bound pod.
+func (p *profile) newPlacement(bound *v1.Pod, chosen scheduler.ScheduleResult, cycle *placement.Cycle) placement.Placement {
 	placed := placement.Placement{
-		Pod: bound, Node: chosen.SuggestedHost, Nodes: p.engine.snapshot.NumNodesInPlacement(), Decision: judge(p.scores, chosen.SuggestedHost),
+		Pod: bound, Node: chosen.SuggestedHost, Nodes: p.engine.snapshot.NumNodesInPlacement(), Decision: decisionOf(p.scores, chosen.SuggestedHost),
 		Filtered: make(map[string]int, len(p.rejections)), Cycle: cycle,
 	}
 	placed.Feasible = chosen.FeasibleNodes
@@ -236,9 +236,9 @@ func (p *profile) placement(bound *v1.Pod, chosen scheduler.ScheduleResult, cycl
 	return placed
 }
 
-// judge computes by how much the chosen node won, and which plugins decided it. The scores are one list per node, with the plugins in the
+// decisionOf computes by how much the chosen node won, and which plugins decided it. The scores are one list per node, with the plugins in the
 // same order. If only one node was feasible, there are no scores.
-func judge(nodes []fwk.NodePluginScores, chosen string) placement.Decision {
+func decisionOf(nodes []fwk.NodePluginScores, chosen string) placement.Decision {
 	if len(nodes) == 0 {
 		return placement.Decision{Ties: 1}
 	}
@@ -261,7 +261,7 @@ func judge(nodes []fwk.NodePluginScores, chosen string) placement.Decision {
 		return result
 	}
 	result.Margin, result.RunnerUp = top-second.TotalScore, second.Name
-	without := drop(nodes, top)
+	without := dropEachPlugin(nodes, top)
 	for i := range result.Scores {
 		score := &result.Scores[i]
 		score.Ahead, score.Without = score.Weighted-second.Scores[i].Score, without[i].ties
@@ -272,17 +272,17 @@ func judge(nodes []fwk.NodePluginScores, chosen string) placement.Decision {
 	return result
 }
 
-// dropped is what the scores would decide without one plugin.
-type dropped struct {
+// outcomeWithout is what the scores would decide without one plugin.
+type outcomeWithout struct {
 	best    int64 // the highest total without the plugin
 	ties    int   // number of nodes with that total
 	decides bool  // whether other nodes would be best
 }
 
-// drop returns the outcome without each plugin, by the index of the plugin. It visits all plugins of a node at once, since their scores lie
+// dropEachPlugin returns the outcome without each plugin, by the index of the plugin. It visits all plugins of a node at once, since their scores lie
 // side by side in memory.
-func drop(nodes []fwk.NodePluginScores, top int64) []dropped {
-	without := make([]dropped, len(nodes[0].Scores))
+func dropEachPlugin(nodes []fwk.NodePluginScores, top int64) []outcomeWithout {
+	without := make([]outcomeWithout, len(nodes[0].Scores))
 	for i, score := range nodes[0].Scores {
 		without[i].best = nodes[0].TotalScore - score.Score
 	}

@@ -11,7 +11,7 @@ func BenchmarkSoftAntiAffinity(b *testing.B) {
 		b.StopTimer()
 		engine, state := perfWorld(b, perfCase{}, "kept", 1000, 0)
 		pods := perfPods(avoiding, "sched-1", 2000)
-		state = with(state, pods)
+		state = withPlacedPods(state, pods)
 		b.StartTimer()
 		if _, err := engine.Place(context.Background(), state, pods); err != nil {
 			b.Fatal(err)

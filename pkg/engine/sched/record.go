@@ -20,16 +20,16 @@ type recorder struct {
 	state    fwk.CycleState
 	feasible []fwk.NodeInfo // nodes that passed every filter; the next recorder reuses the memory
 	// nominated is the node that preemption reserved for the pod. The scheduler examines it first and, if it is rejected, again with the
-	// other nodes. [recorder.again] is true after the first time.
-	nominated string
-	again     bool
+	// other nodes. [recorder.nominatedSeen] is true after the first time.
+	nominated     string
+	nominatedSeen bool
 	// The last rejection, and its index in the cycle's Refusals: plugins often return the same status for many nodes.
-	refused *fwk.Status
-	refusal int
+	lastStatus  *fwk.Status
+	lastRefusal int
 }
 
-// record drops the last recorder, and starts a new one if the caller wants this pod's cycle.
-func (e *Engine) record(p *profile, pod *v1.Pod, result *placement.Result) {
+// startRecorder drops the last recorder, and starts a new one if the caller wants this pod's cycle.
+func (e *Engine) startRecorder(p *profile, pod *v1.Pod, result *placement.Result) {
 	var feasible []fwk.NodeInfo
 	if p.recorder != nil {
 		feasible = p.recorder.feasible[:0]
@@ -44,14 +44,14 @@ func (e *Engine) record(p *profile, pod *v1.Pod, result *placement.Result) {
 	}
 	cycle := &placement.Cycle{Start: int(e.nextStartNodeIndex().Int())}
 	if depth.Before {
-		cycle.Before = e.before(result)
+		cycle.Before = e.stateBefore(result)
 	}
 	p.recorder = &recorder{depth: *depth, cycle: cycle, feasible: feasible, nominated: pod.Status.NominatedNodeName}
 }
 
-// before returns the cluster at this point of Place: with the pods that it has placed, the volumes and claims that it has bound, and the
+// stateBefore returns the cluster at this point of Place: with the pods that it has placed, the volumes and claims that it has bound, and the
 // victims Terminating or removed.
-func (e *Engine) before(result *placement.Result) *cluster.State {
+func (e *Engine) stateBefore(result *placement.Result) *cluster.State {
 	var ending, gone []cluster.Object
 	for _, victim := range e.victims {
 		if victim.Ending != nil {
@@ -103,42 +103,42 @@ func verdicts(plugins schedulerapi.PluginSet, skipped sets.Set[string]) []placem
 // filter records the filters' verdict on a node. It does not read the names of nodes that pass, since each read is a cache miss.
 func (r *recorder) filter(node fwk.NodeInfo, status *fwk.Status) {
 	if r.nominated != "" && node.Node().Name == r.nominated {
-		if r.again {
+		if r.nominatedSeen {
 			return
 		}
-		r.again = true
+		r.nominatedSeen = true
 	}
 	r.cycle.Searched++
 	if status.IsSuccess() {
 		r.feasible = append(r.feasible, node)
 		return
 	}
-	if status != r.refused {
-		r.refused, r.refusal = status, r.refusalOf(status.Plugin(), status.Message())
+	if status != r.lastStatus {
+		r.lastStatus, r.lastRefusal = status, r.refusalOf(status.Plugin(), status.Message())
 	}
-	refusal := &r.cycle.Refusals[r.refusal]
-	if len(r.depth.Named) == 0 && r.full(refusal) {
+	refusal := &r.cycle.Refusals[r.lastRefusal]
+	if len(r.depth.Named) == 0 && r.isFull(refusal) {
 		refusal.Count++
 		return
 	}
-	r.count(refusal, node.Node().Name)
+	r.countRejection(refusal, node.Node().Name)
 }
 
-// refuse records a rejection of a node.
-func (r *recorder) refuse(node string, reason placement.Verdict) {
-	r.count(&r.cycle.Refusals[r.refusalOf(reason.Plugin, reason.Status)], node)
+// addRejection records a rejection of a node.
+func (r *recorder) addRejection(node string, reason placement.Verdict) {
+	r.countRejection(&r.cycle.Refusals[r.refusalOf(reason.Plugin, reason.Status)], node)
 }
 
-// count adds the node to the refusal.
-func (r *recorder) count(refusal *placement.Refusal, node string) {
+// countRejection adds the node to the refusal.
+func (r *recorder) countRejection(refusal *placement.Refusal, node string) {
 	refusal.Count++
-	if !r.full(refusal) || slices.Contains(r.depth.Named, node) {
+	if !r.isFull(refusal) || slices.Contains(r.depth.Named, node) {
 		refusal.Nodes = append(refusal.Nodes, node)
 	}
 }
 
-// full reports whether the refusal already names as many nodes as the depth allows.
-func (r *recorder) full(refusal *placement.Refusal) bool {
+// isFull reports whether the refusal already names as many nodes as the depth allows.
+func (r *recorder) isFull(refusal *placement.Refusal) bool {
 	return r.depth.Nodes > 0 && len(refusal.Nodes) >= r.depth.Nodes
 }
 
@@ -154,8 +154,8 @@ func (r *recorder) refusalOf(plugin, message string) int {
 	return at
 }
 
-// cycle completes and returns the recorded cycle, or nil if nothing is recorded. chosen is the pod's node, or "" if the pod got none.
-func (p *profile) cycle(pod fwk.PodInfo, chosen string) *placement.Cycle {
+// finishCycle completes and returns the recorded cycle, or nil if nothing is recorded. chosen is the pod's node, or "" if the pod got none.
+func (p *profile) finishCycle(pod fwk.PodInfo, chosen string) *placement.Cycle {
 	r := p.recorder
 	if r == nil {
 		return nil
@@ -180,7 +180,7 @@ func (p *profile) cycle(pod fwk.PodInfo, chosen string) *placement.Cycle {
 	c.PreScore = verdicts(p.plugins.PreScore, r.state.GetSkipScorePlugins())
 	c.Scored = len(p.scores)
 	kept := r.best(p.scores, chosen)
-	parts := p.parts(r.state, pod, kept, r.depth.Nodes)
+	parts := p.scoreParts(r.state, pod, kept, r.depth.Nodes)
 	c.Candidates = make([]placement.Candidate, 0, len(kept))
 	width := len(kept[0].Scores)
 	scores, weights := make([]placement.PluginScore, len(kept)*width), make([]int64, width)

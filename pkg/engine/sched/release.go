@@ -31,14 +31,14 @@ func (r Release) Minor() string { return r.minor().String() }
 // Gates returns whether each feature gate is on in the release.
 func (r Release) Gates() (map[string]bool, error) {
 	gate := utilfeature.DefaultMutableFeatureGate.DeepCopy()
-	if err := setExactly(gate, r, nil); err != nil {
+	if err := setGateValues(gate, r, nil); err != nil {
 		return nil, err
 	}
 	wanted, err := parseGates(gate, r)
 	if err != nil {
 		return nil, err
 	}
-	if err := setExactly(gate, r, wanted); err != nil {
+	if err := setGateValues(gate, r, wanted); err != nil {
 		return nil, err
 	}
 	on := map[string]bool{}
@@ -53,17 +53,17 @@ func (r Release) Gates() (map[string]bool, error) {
 func Releases() []string {
 	var releases []string
 	for earlier := range uint(4) {
-		releases = append(releases, current().SubtractMinor(3-earlier).String())
+		releases = append(releases, codeVersion().SubtractMinor(3-earlier).String())
 	}
 	return releases
 }
 
-// current returns the minor release of the code.
-func current() *version.Version { return version.MustParse(baseversion.DefaultKubeBinaryVersion) }
+// codeVersion returns the minor release of the code.
+func codeVersion() *version.Version { return version.MustParse(baseversion.DefaultKubeBinaryVersion) }
 
 func (r Release) minor() *version.Version {
 	if r.Kubernetes == "" {
-		return current()
+		return codeVersion()
 	}
 	return version.MustParse(r.Kubernetes)
 }

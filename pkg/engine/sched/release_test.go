@@ -26,7 +26,7 @@ func TestGatesOfReleases(t *testing.T) {
 	columns := map[string][]string{}
 	for i, kubernetes := range Releases() {
 		release := Release{Kubernetes: kubernetes}
-		if err := setExactly(gate, release, nil); err != nil {
+		if err := setGateValues(gate, release, nil); err != nil {
 			t.Fatal(err)
 		}
 		for name, spec := range gate.GetAll() {
@@ -80,8 +80,8 @@ func TestSetReleaseAsAnEarlierOne(t *testing.T) {
 	}
 }
 
-// as returns an engine that behaves as the release, and records everything.
-func as(t *testing.T, kubernetes string) *Engine {
+// engineAsRelease returns an engine that behaves as the release, and records everything.
+func engineAsRelease(t *testing.T, kubernetes string) *Engine {
 	t.Helper()
 	setRelease(t, Release{Kubernetes: kubernetes})
 	t.Cleanup(func() { setRelease(t, Release{}) })
@@ -121,7 +121,7 @@ func TestBalanceBefore136(t *testing.T) {
 	for kubernetes, want := range map[string]map[string]int64{
 		"1.34": {"empty": 87, "half": 100}, "1.35": {"empty": 87, "half": 100}, "1.36": {"empty": 68, "half": 81}, "1.37": {"empty": 68, "half": 81},
 	} {
-		if diff := cmp.Diff(want, rawScores(t, as(t, kubernetes), state, names.NodeResourcesBalancedAllocation)); diff != "" {
+		if diff := cmp.Diff(want, rawScores(t, engineAsRelease(t, kubernetes), state, names.NodeResourcesBalancedAllocation)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", kubernetes, diff)
 		}
 	}
@@ -131,7 +131,7 @@ func TestBalanceBefore136(t *testing.T) {
 		requested, allocatable []int64
 		want                   int64
 	}{{[]int64{4, 2, 0}, []int64{4, 4, 4}, 59}, {[]int64{1, 2}, []int64{4, 0}, 100}, {[]int64{9, 4}, []int64{4, 4}, 100}, {nil, nil, 100}} {
-		if got := balanceAfter(c.requested, nil, c.allocatable); got != c.want {
+		if got := earlierBalance(c.requested, nil, c.allocatable); got != c.want {
 			t.Errorf("%v of %v is worth %d, want %d", c.requested, c.allocatable, got, c.want)
 		}
 	}
@@ -146,7 +146,7 @@ func TestImageVolumesBefore137(t *testing.T) {
 	p.Spec.Volumes = []v1.Volume{{Name: "model", VolumeSource: v1.VolumeSource{Image: &v1.ImageVolumeSource{Reference: "model"}}}}
 	state := (&cluster.State{Now: cluster.Epoch}).With(has, node("lacks", nil), p)
 	for kubernetes, want := range map[string]int64{"1.35": 0, "1.36": 23, "1.37": 11} {
-		if diff := cmp.Diff(map[string]int64{"has": want, "lacks": 0}, rawScores(t, as(t, kubernetes), state, names.ImageLocality)); diff != "" {
+		if diff := cmp.Diff(map[string]int64{"has": want, "lacks": 0}, rawScores(t, engineAsRelease(t, kubernetes), state, names.ImageLocality)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", kubernetes, diff)
 		}
 	}
@@ -175,7 +175,7 @@ func TestMessagesBefore137(t *testing.T) {
 		"0/1 nodes are available: 1 Insufficient cpu. preemption: found a potential placement for pod on node n, preempting 1 victims",
 	}} {
 		for kubernetes, want := range map[string]string{"1.34": c.earlier, "1.35": c.earlier, "1.36": c.earlier, "1.37": c.last} {
-			result, err := as(t, kubernetes).Place(t.Context(), c.state, c.state.Unscheduled())
+			result, err := engineAsRelease(t, kubernetes).Place(t.Context(), c.state, c.state.Unscheduled())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -195,7 +195,7 @@ func TestNamespaceSelectorBefore137(t *testing.T) {
 	state := (&cluster.State{Now: cluster.Epoch, TerminationSeconds: 1}).With(node("n", nil),
 		&v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "default"}},
 		&v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "east", Labels: map[string]string{"team": "a"}}},
-		running(an("web", "runs", func(pod *v1.Pod) { pod.Namespace = "east" }), "n"), an("new", "new", affine(apart)))
+		running(newAppPod("web", "runs", func(pod *v1.Pod) { pod.Namespace = "east" }), "n"), newAppPod("new", "new", withAffinity(apart)))
 	t.Cleanup(func() { setRelease(t, Release{}) })
 	for kubernetes, want := range map[string]int{"1.34": 0, "1.36": 0, "1.37": 1} {
 		setRelease(t, Release{Kubernetes: kubernetes})
@@ -213,8 +213,8 @@ func TestNamespaceSelectorBefore137(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := len(result.Placed); got != want || config.keeps() == (engine.plain > 0) {
-				t.Errorf("%s, with answers kept %t: %d pods get a node, want %d", kubernetes, config.keeps(), got, want)
+			if got := len(result.Placed); got != want || config.cachesAnswers() == (engine.plainCycles > 0) {
+				t.Errorf("%s, with answers kept %t: %d pods get a node, want %d", kubernetes, config.cachesAnswers(), got, want)
 			}
 		}
 	}
@@ -236,7 +236,7 @@ func TestScoreOfDevicesSince135(t *testing.T) {
 	state := (&cluster.State{Now: cluster.Epoch}).With(node("one", nil), node("two", nil), slice("one", resourcev1.Device{Name: "a"}),
 		slice("two", resourcev1.Device{Name: "a"}, resourcev1.Device{Name: "b"}), claim, p, &resourcev1.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: "devices"}})
 	for kubernetes, want := range map[string]map[string]int64{"1.34": {"one": 0, "two": 0}, "1.35": {"one": 7, "two": 8}, "1.37": {"one": 7, "two": 8}} {
-		if diff := cmp.Diff(want, rawScores(t, as(t, kubernetes), state, names.DynamicResources)); diff != "" {
+		if diff := cmp.Diff(want, rawScores(t, engineAsRelease(t, kubernetes), state, names.DynamicResources)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", kubernetes, diff)
 		}
 	}
@@ -247,7 +247,7 @@ func TestOrderOfFiltersBefore137(t *testing.T) {
 		"1.36": {names.NodeUnschedulable, names.NodeName, names.TaintToleration}, "1.37": {names.NodeName, names.NodeUnschedulable, names.TaintToleration},
 	} {
 		var got []string
-		for _, plugin := range as(t, kubernetes).profiles[v1.DefaultSchedulerName].plugins.Filter.Enabled[:3] {
+		for _, plugin := range engineAsRelease(t, kubernetes).profiles[v1.DefaultSchedulerName].plugins.Filter.Enabled[:3] {
 			got = append(got, plugin.Name)
 		}
 		if diff := cmp.Diff(want, got); diff != "" {

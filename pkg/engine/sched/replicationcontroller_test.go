@@ -20,7 +20,7 @@ func TestReplicationControllersAreSpread(t *testing.T) {
 	}
 	_, others := replicas("other", 1, nil)
 	others[0].Spec.Containers[0].Resources.Requests = v1.ResourceList{v1.ResourceCPU: resource.MustParse("800m"), v1.ResourceMemory: resource.MustParse("1600Mi")}
-	state := walkthrough().With(cluster.Bind(pods[0], "w1", cluster.Epoch.Time), cluster.Bind(others[0], "w2", cluster.Epoch.Time), pods[1])
+	state := walkthrough().With(cluster.BindPod(pods[0], "w1", cluster.Epoch.Time), cluster.BindPod(others[0], "w2", cluster.Epoch.Time), pods[1])
 	state = state.Without(state.Node("w3"))
 	for _, test := range []struct {
 		state *cluster.State

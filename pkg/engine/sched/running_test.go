@@ -84,7 +84,7 @@ func TestAPodOfTheSameNameIsAnother(t *testing.T) {
 	first := running(pod("low", "8", 1), "n")
 	second := first.DeepCopy()
 	second.UID = "second"
-	urgent := important("8")
+	urgent := highPriorityPod("8")
 	engine := newEngine(t, Ties{})
 	empty := (&cluster.State{Now: cluster.Epoch}).With(node("n", nil))
 	if _, err := engine.Place(t.Context(), empty.With(first), nil); err != nil {
@@ -115,7 +115,7 @@ func TestPodsOfOneSecondStartInTheirOrder(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		urgent := important("4")
+		urgent := highPriorityPod("4")
 		state = state.With(placed.Changed()...).With(urgent)
 		result, err := engine.Place(t.Context(), state, []*v1.Pod{urgent})
 		if err != nil {

@@ -15,7 +15,7 @@ import (
 func (e *Engine) schedulePod(p *profile, state fwk.CycleState, info *framework.QueuedPodInfo) (scheduler.ScheduleResult, error) {
 	pod := info.Pod
 	nodes, err := e.snapshot.ListNodesInPlacement()
-	if e.memo == nil || err != nil || len(nodes) == 0 || pod.Status.NominatedNodeName != "" || !p.HasFilterPlugins() || !p.HasScorePlugins() || e.interested(pod) {
+	if e.memo == nil || err != nil || len(nodes) == 0 || pod.Status.NominatedNodeName != "" || !p.HasFilterPlugins() || !p.HasScorePlugins() || e.extendersInterested(pod) {
 		return e.scheduler.SchedulePod(e.ctx, p, state, info)
 	}
 	result, status, plugins := p.RunPreFilterPlugins(e.ctx, state, pod)
@@ -65,11 +65,11 @@ type rejection struct {
 }
 
 // search returns nodes that fit the pod, and the nodes that rejected it on the way. It starts where the last search ended, and ends at the
-// first feasible node beyond [profile.enough], as upstream does. The slices are valid until the next search. The status is an error, or
+// first feasible node beyond [profile.feasibleLimit], as upstream does. The slices are valid until the next search. The status is an error, or
 // nil.
 func (e *Engine) search(p *profile, state fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) (feasible []fwk.NodeInfo, rejected []rejection, failed *fwk.Status) {
-	feasible, rejected = e.feasible[:0], e.refused[:0]
-	start, enough := e.startNode(), p.enough(len(nodes))
+	feasible, rejected = e.feasibleBuffer[:0], e.rejectedBuffer[:0]
+	start, enough := e.startNode(), p.feasibleLimit(len(nodes))
 	for i := range nodes {
 		node := nodes[(start+i)%len(nodes)]
 		status := p.RunFilterPluginsWithNominatedPods(e.ctx, state, pod, node)
@@ -86,16 +86,16 @@ func (e *Engine) search(p *profile, state fwk.CycleState, pod *v1.Pod, nodes []f
 		}
 		feasible = append(feasible, node)
 	}
-	e.feasible, e.refused = feasible, rejected
+	e.feasibleBuffer, e.rejectedBuffer = feasible, rejected
 	e.StartAt((start + len(feasible) + len(rejected)) % len(nodes))
 	return feasible, rejected, failed
 }
 
-// enough returns after how many feasible nodes a search ends: of 5,000 nodes, by default 10 %, which are 500. See numFeasibleNodesToFind in
+// feasibleLimit returns after how many feasible nodes a search ends: of 5,000 nodes, by default 10 %, which are 500. See numFeasibleNodesToFind in
 // the same file.
-func (p *profile) enough(nodes int) int {
+func (p *profile) feasibleLimit(nodes int) int {
 	const fewest, fewestPercent = 100, 5 // minFeasibleNodesToFind, minFeasibleNodesPercentageToFind
-	percentage := p.engine.percent
+	percentage := p.engine.percentageToScore
 	if own := p.PercentageOfNodesToScore(); own != nil {
 		percentage = *own
 	}

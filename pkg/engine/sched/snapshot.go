@@ -29,26 +29,26 @@ type Snapshot struct {
 	nodes            []fwk.NodeInfo
 	index            map[string]int // of nodes, by name
 	forks            []fork
-	filled           map[string]filled // by node: its content at the last Fill
+	filled           map[string]filledNode // by node: its content at the last Fill
 	infos            map[*v1.Pod]*framework.PodInfo
 
-	affinity *havingAffinity // nil: not up to date
+	affinity *affinityNodes // nil: not up to date
 }
 
-// havingAffinity lists the nodes with pods that have affinity, required anti-affinity, and required anti-affinity over another key than
+// affinityNodes lists the nodes with pods that have affinity, required anti-affinity, and required anti-affinity over another key than
 // hostname.
-type havingAffinity struct{ any, anti, wide []fwk.NodeInfo }
+type affinityNodes struct{ any, anti, wide []fwk.NodeInfo }
 
 // fork is the state that Revert restores.
 type fork struct {
-	nodes    []fwk.NodeInfo
-	own      map[fwk.NodeInfo]bool // nodes made since the fork, which may be changed in place
-	moved    bool                  // whether nodes were removed
-	affinity *havingAffinity
+	nodes        []fwk.NodeInfo
+	editable     map[fwk.NodeInfo]bool // nodes made since the fork, which may be changed in place
+	nodesRemoved bool                  // whether nodes were removed
+	affinity     *affinityNodes
 }
 
-// filled is a node with its pods. The next Fill with the same node and pods uses info again.
-type filled struct {
+// filledNode is a node with its pods. The next Fill with the same node and pods uses info again.
+type filledNode struct {
 	node *v1.Node
 	pods []*v1.Pod
 	info *framework.NodeInfo
@@ -76,7 +76,7 @@ func (s *Snapshot) Close() { s.engine.Close() }
 // read are those of the state. Once the context has ended, no pod fits anywhere, so the caller must discard the results.
 func (s *Snapshot) Fill(ctx context.Context, state *cluster.State, nodes []*v1.Node, pods []*v1.Pod) error {
 	before := *s.engine.state
-	s.engine.state, s.engine.asked = state, ctx
+	s.engine.state, s.engine.placeContext = state, ctx
 	s.engine.devices.Sync(state)
 	if err := s.engine.fillListers(before, state, true); err != nil {
 		return err
@@ -88,10 +88,10 @@ func (s *Snapshot) Fill(ctx context.Context, state *cluster.State, nodes []*v1.N
 		}
 	}
 	last := s.filled
-	s.filled, s.nodes, s.index, s.affinity = make(map[string]filled, len(nodes)), nil, make(map[string]int, len(nodes)), nil
+	s.filled, s.nodes, s.index, s.affinity = make(map[string]filledNode, len(nodes)), nil, make(map[string]int, len(nodes)), nil
 	infos := make(map[*v1.Pod]*framework.PodInfo, len(pods))
 	for _, node := range nodes {
-		is := filled{node, on[node.Name], nil}
+		is := filledNode{node, on[node.Name], nil}
 		if was := last[node.Name]; was.node == node && slices.Equal(was.pods, is.pods) {
 			is.info = was.info
 		} else {
@@ -124,13 +124,13 @@ func (s *Snapshot) Fork() {
 func (s *Snapshot) Revert() {
 	last := s.forks[len(s.forks)-1]
 	s.forks = s.forks[:len(s.forks)-1]
-	if !last.moved {
+	if !last.nodesRemoved {
 		for _, node := range s.nodes[len(last.nodes):] {
 			delete(s.index, node.Node().Name)
 		}
 	}
 	s.nodes, s.affinity = last.nodes, last.affinity
-	if last.moved {
+	if last.nodesRemoved {
 		s.reindex()
 	}
 }
@@ -141,9 +141,9 @@ func (s *Snapshot) Commit() {
 	s.forks = s.forks[:len(s.forks)-1]
 	if len(s.forks) > 0 {
 		outer := &s.forks[len(s.forks)-1]
-		outer.moved = outer.moved || last.moved
-		for node := range last.own {
-			outer.own[node] = true
+		outer.nodesRemoved = outer.nodesRemoved || last.nodesRemoved
+		for node := range last.editable {
+			outer.editable[node] = true
 		}
 	}
 }
@@ -151,12 +151,12 @@ func (s *Snapshot) Commit() {
 // AddNode adds a node with pods at the end of the order.
 func (s *Snapshot) AddNode(node *v1.Node, pods ...*v1.Pod) {
 	s.index[node.Name] = len(s.nodes)
-	s.nodes = append(s.nodes, s.made(node, pods))
+	s.nodes = append(s.nodes, s.newNode(node, pods))
 }
 
 // ReplaceNode puts the node, without pods, in the place of the node with the same name.
 func (s *Snapshot) ReplaceNode(node *v1.Node) {
-	s.nodes[s.index[node.Name]], s.affinity = s.made(node, nil), nil
+	s.nodes[s.index[node.Name]], s.affinity = s.newNode(node, nil), nil
 }
 
 // RemoveNode removes a node and its pods.
@@ -164,19 +164,19 @@ func (s *Snapshot) RemoveNode(name string) {
 	at := s.index[name]
 	s.nodes, s.affinity = slices.Delete(s.nodes, at, at+1), nil
 	if len(s.forks) > 0 {
-		s.forks[len(s.forks)-1].moved = true
+		s.forks[len(s.forks)-1].nodesRemoved = true
 	}
 	s.reindex()
 }
 
-// made returns a new node with pods.
-func (s *Snapshot) made(node *v1.Node, pods []*v1.Pod) *framework.NodeInfo {
+// newNode returns a new node with pods.
+func (s *Snapshot) newNode(node *v1.Node, pods []*v1.Pod) *framework.NodeInfo {
 	info := framework.NewNodeInfo(pods...)
 	info.SetNode(node)
 	if len(s.forks) > 0 {
-		s.forks[len(s.forks)-1].own[info] = true
+		s.forks[len(s.forks)-1].editable[info] = true
 	}
-	s.changed(info)
+	s.dropAffinity(info)
 	return info
 }
 
@@ -216,34 +216,34 @@ func (s *Snapshot) Pods(node string) []*v1.Pod {
 
 // RemovePod removes a pod from the node.
 func (s *Snapshot) RemovePod(pod *v1.Pod, node string) error {
-	info := s.change(s.index[node])
-	s.changed(info)
+	info := s.editableNode(s.index[node])
+	s.dropAffinity(info)
 	return info.RemovePod(klog.FromContext(s.engine.ctx), pod)
 }
 
-// add puts a pod on a node without checking whether it fits.
-func (s *Snapshot) add(pod *v1.Pod, at int) {
-	info := s.change(at)
+// addPod puts a pod on a node without checking whether it fits.
+func (s *Snapshot) addPod(pod *v1.Pod, at int) {
+	info := s.editableNode(at)
 	info.AddPod(pod)
-	s.changed(info)
+	s.dropAffinity(info)
 }
 
-// changed drops the lists of nodes with affinity if the node has pods with affinity.
-func (s *Snapshot) changed(info *framework.NodeInfo) {
+// dropAffinity drops the lists of nodes with affinity if the node has pods with affinity.
+func (s *Snapshot) dropAffinity(info *framework.NodeInfo) {
 	if len(info.PodsWithAffinity) > 0 {
 		s.affinity = nil
 	}
 }
 
-// change returns the node for a change in place. It copies the node if the node is older than the last Fork.
-func (s *Snapshot) change(at int) *framework.NodeInfo {
+// editableNode returns the node for a change in place. It copies the node if the node is older than the last Fork.
+func (s *Snapshot) editableNode(at int) *framework.NodeInfo {
 	info := s.nodes[at].(*framework.NodeInfo)
-	if len(s.forks) == 0 || s.forks[len(s.forks)-1].own[info] {
+	if len(s.forks) == 0 || s.forks[len(s.forks)-1].editable[info] {
 		return info
 	}
 	info = info.SnapshotConcrete()
 	s.nodes[at] = info
-	s.forks[len(s.forks)-1].own[info] = true
+	s.forks[len(s.forks)-1].editable[info] = true
 	return info
 }
 
@@ -270,7 +270,7 @@ func (s *Snapshot) Check(pod *v1.Pod, node string) (reasons []string, fits bool)
 func (s *Snapshot) Place(pod *v1.Pod, node string) (reasons []string, placed bool) {
 	reasons, placed = s.Check(pod, node)
 	if placed {
-		s.add(pod, s.index[node])
+		s.addPod(pod, s.index[node])
 	}
 	return reasons, placed
 }
@@ -295,7 +295,7 @@ func (s *Snapshot) Find(pod *v1.Pod, acceptable func(node string) bool) string {
 		}
 		if s.plugins.RunFilterPlugins(s.engine.ctx, state, pod, info).IsSuccess() {
 			s.Last = at
-			s.add(pod, at)
+			s.addPod(pod, at)
 			return name
 		}
 	}
@@ -324,22 +324,24 @@ func (s *Snapshot) Get(name string) (fwk.NodeInfo, error) {
 }
 
 // HavePodsWithAffinityList implements fwk.NodeInfoLister.
-func (s *Snapshot) HavePodsWithAffinityList() ([]fwk.NodeInfo, error) { return s.lists().any, nil }
+func (s *Snapshot) HavePodsWithAffinityList() ([]fwk.NodeInfo, error) {
+	return s.affinityNodes().any, nil
+}
 
 // HavePodsWithRequiredAntiAffinityList implements fwk.NodeInfoLister.
 func (s *Snapshot) HavePodsWithRequiredAntiAffinityList() ([]fwk.NodeInfo, error) {
-	return s.lists().anti, nil
+	return s.affinityNodes().anti, nil
 }
 
 // HavePodsWithRequiredNonHostScopedAntiAffinityList implements fwk.NodeInfoLister.
 func (s *Snapshot) HavePodsWithRequiredNonHostScopedAntiAffinityList() ([]fwk.NodeInfo, error) {
-	return s.lists().wide, nil
+	return s.affinityNodes().wide, nil
 }
 
-// lists returns the nodes with affinity, and finds them if they have changed.
-func (s *Snapshot) lists() *havingAffinity {
+// affinityNodes returns the nodes with affinity, and finds them if they have changed.
+func (s *Snapshot) affinityNodes() *affinityNodes {
 	if s.affinity == nil {
-		s.affinity = &havingAffinity{}
+		s.affinity = &affinityNodes{}
 		for _, info := range s.nodes {
 			if len(info.GetPodsWithAffinity()) > 0 {
 				s.affinity.any = append(s.affinity.any, info)

@@ -11,8 +11,8 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// loner returns a pod that shares a host with no other pod of its kind.
-func loner(name string) *v1.Pod {
+// separatePod returns a pod that shares a host with no other pod of its kind.
+func separatePod(name string) *v1.Pod {
 	p := pod(name, "100m", 0)
 	p.Labels = map[string]string{"app": "loner"}
 	p.Spec.Affinity = &v1.Affinity{PodAntiAffinity: &v1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []v1.PodAffinityTerm{{
@@ -59,26 +59,26 @@ func content(s *Snapshot) string {
 }
 
 func TestSnapshotAsksTheFilters(t *testing.T) {
-	first := loner("first")
+	first := separatePod("first")
 	first.Spec.NodeName = "a"
 	s := newSnapshot(t, hosts("a", "b"), first)
-	if reasons, fits := s.Check(loner("second"), "a"); fits || !cmp.Equal(reasons, []string{"node(s) didn't match pod anti-affinity rules"}) {
+	if reasons, fits := s.Check(separatePod("second"), "a"); fits || !cmp.Equal(reasons, []string{"node(s) didn't match pod anti-affinity rules"}) {
 		t.Errorf("a pod beside one that it must not share a host with: %v, %v", reasons, fits)
 	}
-	if _, placed := s.Place(loner("second"), "b"); !placed {
+	if _, placed := s.Place(separatePod("second"), "b"); !placed {
 		t.Error("it does not fit onto a free host")
 	}
-	if found := s.Find(loner("third"), func(string) bool { return true }); found != "" {
+	if found := s.Find(separatePod("third"), func(string) bool { return true }); found != "" {
 		t.Errorf("a third fits onto %q", found)
 	}
 	s.AddNode(hosts("c")[0])
-	if found := s.Find(loner("third"), func(string) bool { return true }); found != "c" {
+	if found := s.Find(separatePod("third"), func(string) bool { return true }); found != "c" {
 		t.Errorf("with another host the third fits onto %q, want c", found)
 	}
 	if err := s.RemovePod(first, "a"); err != nil {
 		t.Fatal(err)
 	}
-	if found := s.Find(loner("fourth"), func(string) bool { return true }); found != "a" {
+	if found := s.Find(separatePod("fourth"), func(string) bool { return true }); found != "a" {
 		t.Errorf("with a host free again the fourth fits onto %q, want a", found)
 	}
 }
@@ -96,13 +96,13 @@ func TestSnapshotSearchesBehindTheLastNode(t *testing.T) {
 
 // Revert undoes the changes since a fork. Commit keeps them until an outer fork is reverted.
 func TestSnapshotForks(t *testing.T) {
-	onA := loner("p1")
+	onA := separatePod("p1")
 	onA.Spec.NodeName = "a"
 	s := newSnapshot(t, hosts("a", "b"), onA)
 	before := content(s)
 	change := func(n int) {
 		s.AddNode(hosts(fmt.Sprint("new", n))[0], pod(fmt.Sprint("own", n), "1m", 0))
-		s.Place(loner(fmt.Sprint("p", n)), "b")
+		s.Place(separatePod(fmt.Sprint("p", n)), "b")
 		tainted := hosts("a")[0]
 		tainted.Spec.Taints = []v1.Taint{{Key: "k", Effect: v1.TaintEffectNoSchedule}}
 		s.ReplaceNode(tainted)
@@ -131,7 +131,7 @@ func TestSnapshotForks(t *testing.T) {
 	if diff := cmp.Diff(before, content(s)); diff != "" {
 		t.Errorf("outer fork taken back (-want +got):\n%s", diff)
 	}
-	if _, fits := s.Check(loner("other"), "a"); fits {
+	if _, fits := s.Check(separatePod("other"), "a"); fits {
 		t.Error("after that, the pod that must be alone on its host no longer counts")
 	}
 	if s.Node("new1") != nil || s.Node("b") == nil {

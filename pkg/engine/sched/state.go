@@ -29,9 +29,9 @@ import (
 func (e *Engine) sync(next *cluster.State) error {
 	before := *e.state
 	e.state = next
-	if !cluster.Same(before.Nodes, next.Nodes) {
-		e.stale = true
-		e.images = slices.ContainsFunc(next.Nodes, func(node *v1.Node) bool { return len(node.Status.Images) > 0 })
+	if !cluster.SameSlice(before.Nodes, next.Nodes) {
+		e.snapshotStale = true
+		e.nodesHaveImages = slices.ContainsFunc(next.Nodes, func(node *v1.Node) bool { return len(node.Status.Images) > 0 })
 		if err := e.syncNodes(before.Nodes, next.Nodes); err != nil {
 			return err
 		}
@@ -41,20 +41,20 @@ func (e *Engine) sync(next *cluster.State) error {
 		return err
 	}
 	e.syncPodGroups(next.PodGroups)
-	owners := !cluster.Same(before.Services, next.Services) || ownersChanged(before, next)
+	owners := !cluster.SameSlice(before.Services, next.Services) || ownersChanged(before, next)
 	if e.memo != nil {
-		if !cluster.Same(before.Namespaces, next.Namespaces) {
+		if !cluster.SameSlice(before.Namespaces, next.Namespaces) {
 			e.memo.NamespacesChanged()
 		}
 		if owners {
 			e.memo.OwnersChanged(next.Services)
 		}
 	}
-	if owners || !cluster.Same(before.Nodes, next.Nodes) || !cluster.Same(before.Namespaces, next.Namespaces) ||
-		!cluster.Same(before.PersistentVolumes, next.PersistentVolumes) || !cluster.Same(before.PersistentVolumeClaims, next.PersistentVolumeClaims) ||
-		!cluster.Same(before.PodDisruptionBudgets, next.PodDisruptionBudgets) ||
-		!cluster.Same(before.StorageClasses, next.StorageClasses) || !cluster.Same(before.CSINodes, next.CSINodes) ||
-		!cluster.Same(before.CSIDrivers, next.CSIDrivers) || !cluster.Same(before.CSIStorageCapacities, next.CSIStorageCapacities) {
+	if owners || !cluster.SameSlice(before.Nodes, next.Nodes) || !cluster.SameSlice(before.Namespaces, next.Namespaces) ||
+		!cluster.SameSlice(before.PersistentVolumes, next.PersistentVolumes) || !cluster.SameSlice(before.PersistentVolumeClaims, next.PersistentVolumeClaims) ||
+		!cluster.SameSlice(before.PodDisruptionBudgets, next.PodDisruptionBudgets) ||
+		!cluster.SameSlice(before.StorageClasses, next.StorageClasses) || !cluster.SameSlice(before.CSINodes, next.CSINodes) ||
+		!cluster.SameSlice(before.CSIDrivers, next.CSIDrivers) || !cluster.SameSlice(before.CSIStorageCapacities, next.CSIStorageCapacities) {
 		e.changes++
 	}
 	if e.devices.Sync(next) {
@@ -93,13 +93,13 @@ func (e *Engine) fillListers(before cluster.State, next *cluster.State, volumesW
 // ownersChanged reports whether a ReplicaSet, a ReplicationController or a StatefulSet was added or removed, or has another selector. The
 // scheduler reads nothing else of these objects.
 func ownersChanged(before cluster.State, next *cluster.State) (changed bool) {
-	cluster.Changes(before.ReplicaSets, next.ReplicaSets, func(was, is *appsv1.ReplicaSet, _ int) {
+	cluster.VisitChanges(before.ReplicaSets, next.ReplicaSets, func(was, is *appsv1.ReplicaSet, _ int) {
 		changed = changed || was == nil || is == nil || was.UID != is.UID || was.Spec.Selector != is.Spec.Selector
 	})
-	cluster.Changes(before.ReplicationControllers, next.ReplicationControllers, func(was, is *v1.ReplicationController, _ int) {
+	cluster.VisitChanges(before.ReplicationControllers, next.ReplicationControllers, func(was, is *v1.ReplicationController, _ int) {
 		changed = changed || was == nil || is == nil || was.UID != is.UID || !maps.Equal(was.Spec.Selector, is.Spec.Selector)
 	})
-	cluster.Changes(before.StatefulSets, next.StatefulSets, func(was, is *appsv1.StatefulSet, _ int) {
+	cluster.VisitChanges(before.StatefulSets, next.StatefulSets, func(was, is *appsv1.StatefulSet, _ int) {
 		changed = changed || was == nil || is == nil || was.UID != is.UID || was.Spec.Selector != is.Spec.Selector
 	})
 	return changed
@@ -143,18 +143,18 @@ func (e *Engine) syncNodes(before, next []*v1.Node) error {
 // syncPods updates the bound pods in the cache that the next state does not share with the state before, and those about which the engine has
 // decided since, whether the next state adopted the decisions or not: a question that places one pod again and again adopts none.
 func (e *Engine) syncPods(before, next []*v1.Pod) error {
-	changed, gone := e.changesOf(before, next)
-	if !e.unsure {
+	changed, gone := e.changedPods(before, next)
+	if !e.boundUnsure {
 		changed = e.undecided(changed, gone, next)
 	}
 	clear(e.decided)
-	if e.unsure {
-		changed, _ = e.changesOf(nil, next)
+	if e.boundUnsure {
+		changed, _ = e.changedPods(nil, next)
 		for name := range e.bound {
 			gone[name] = true
 		}
 	}
-	e.unsure = true // until this call succeeds
+	e.boundUnsure = true // until this call succeeds
 	for _, c := range changed {
 		name := cluster.NameOf(c.pod)
 		delete(gone, name)
@@ -190,12 +190,12 @@ func (e *Engine) syncPods(before, next []*v1.Pod) error {
 		delete(e.bound, name)
 		delete(e.timed, name)
 	}
-	e.unsure = false
+	e.boundUnsure = false
 	return nil
 }
 
 // undecided adds the pods of decisions that the next state did not adopt to what has changed, in order, and to what is gone.
-func (e *Engine) undecided(changed []change, gone map[types.NamespacedName]bool, next []*v1.Pod) []change {
+func (e *Engine) undecided(changed []changedPod, gone map[types.NamespacedName]bool, next []*v1.Pod) []changedPod {
 	left := map[types.NamespacedName]bool{}
 	for name := range e.decided {
 		if !gone[name] {
@@ -206,51 +206,51 @@ func (e *Engine) undecided(changed []change, gone map[types.NamespacedName]bool,
 		return changed
 	}
 	for i, pod := range next {
-		if pod.Spec.NodeName != "" && !cluster.Terminal(pod) && left[cluster.NameOf(pod)] {
-			changed = append(changed, change{pod, i})
+		if pod.Spec.NodeName != "" && !cluster.IsTerminal(pod) && left[cluster.NameOf(pod)] {
+			changed = append(changed, changedPod{pod, i})
 		}
 	}
-	slices.SortStableFunc(changed, func(a, b change) int { return cmp.Compare(a.position, b.position) })
+	slices.SortStableFunc(changed, func(a, b changedPod) int { return cmp.Compare(a.position, b.position) })
 	return changed
 }
 
-// change is a pod of the next state, with its index there, that the cache may not have yet.
-type change struct {
+// changedPod is a pod of the next state, with its index there, that the cache may not have yet.
+type changedPod struct {
 	pod      *v1.Pod
 	position int
 }
 
-// changesOf returns the pods on nodes that are new or changed in the next state, and the names of the pods that are changed or removed in
+// changedPods returns the pods on nodes that are new or changed in the next state, and the names of the pods that are changed or removed in
 // it.
-func (e *Engine) changesOf(before, next []*v1.Pod) (changed []change, gone map[types.NamespacedName]bool) {
+func (e *Engine) changedPods(before, next []*v1.Pod) (changed []changedPod, gone map[types.NamespacedName]bool) {
 	gone = map[types.NamespacedName]bool{}
-	cluster.Changes(before, next, func(was, is *v1.Pod, position int) {
+	cluster.VisitChanges(before, next, func(was, is *v1.Pod, position int) {
 		if was != nil {
 			gone[cluster.NameOf(was)] = true
 		}
-		if is != nil && is.Spec.NodeName != "" && !cluster.Terminal(is) {
-			changed = append(changed, change{is, position})
+		if is != nil && is.Spec.NodeName != "" && !cluster.IsTerminal(is) {
+			changed = append(changed, changedPod{is, position})
 		}
 	})
 	return changed, gone
 }
 
-// update updates the snapshot from the cache.
-func (e *Engine) update() error {
-	if !e.stale && e.memo != nil && !e.images {
+// updateSnapshot updates the snapshot from the cache.
+func (e *Engine) updateSnapshot() error {
+	if !e.snapshotStale && e.memo != nil && !e.nodesHaveImages {
 		return nil
 	}
-	e.stale = false
+	e.snapshotStale = false
 	return e.scheduler.Cache.UpdateSnapshot(klog.FromContext(e.ctx), e.snapshot)
 }
 
-// assume adds a pod that was just placed to the snapshot. The cache already has the pod, and nothing else has changed since the last
+// assumeInSnapshot adds a pod that was just placed to the snapshot. The cache already has the pod, and nothing else has changed since the last
 // update. A full update would rebuild the list of all nodes with affinity whenever a node gets its first pod with affinity.
-func (e *Engine) assume(info *framework.PodInfo, bound *v1.Pod) error {
-	if e.memo == nil || e.images {
+func (e *Engine) assumeInSnapshot(info *framework.PodInfo, bound *v1.Pod) error {
+	if e.memo == nil || e.nodesHaveImages {
 		return nil
 	}
-	e.stale = false
+	e.snapshotStale = false
 	assumed := *info
 	assumed.Pod = bound
 	return e.snapshot.AssumePod(&assumed)
@@ -258,7 +258,7 @@ func (e *Engine) assume(info *framework.PodInfo, bound *v1.Pod) error {
 
 // addPod adds a pod on a node to the scheduler's cache.
 func (e *Engine) addPod(pod *v1.Pod) error {
-	e.stale = true
+	e.snapshotStale = true
 	if err := e.scheduler.Cache.AddPod(klog.FromContext(e.ctx), pod); err != nil {
 		return err
 	}
@@ -271,7 +271,7 @@ func (e *Engine) addPod(pod *v1.Pod) error {
 
 // removePod removes a pod from the scheduler's cache.
 func (e *Engine) removePod(pod *v1.Pod) error {
-	e.stale = true
+	e.snapshotStale = true
 	if err := e.scheduler.Cache.RemovePod(klog.FromContext(e.ctx), pod); err != nil {
 		return err
 	}
@@ -292,7 +292,7 @@ func sameToScheduler(a, b *v1.Pod) bool {
 	return a.UID == b.UID && sameStart(a.Status.StartTime, b.Status.StartTime) && a.Spec.NodeName == b.Spec.NodeName && a.DeletionTimestamp.Equal(b.DeletionTimestamp) && maps.Equal(a.Labels, b.Labels) &&
 		cluster.PodGroupOf(a) == cluster.PodGroupOf(b) &&
 		(a.Spec.Affinity == b.Spec.Affinity || equality.Semantic.DeepEqual(a.Spec.Affinity, b.Spec.Affinity)) &&
-		(cluster.Same(a.Spec.Containers, b.Spec.Containers) || equality.Semantic.DeepEqual(a.Spec.Containers, b.Spec.Containers)) &&
+		(cluster.SameSlice(a.Spec.Containers, b.Spec.Containers) || equality.Semantic.DeepEqual(a.Spec.Containers, b.Spec.Containers)) &&
 		(a.Spec.Resources == b.Spec.Resources || equality.Semantic.DeepEqual(a.Spec.Resources, b.Spec.Resources))
 }
 
@@ -334,7 +334,7 @@ func refill[T interface {
 }](of interface {
 	Informer() cache.SharedIndexInformer
 }, before, next []T, anew bool) (err error) {
-	if !anew && cluster.Same(before, next) {
+	if !anew && cluster.SameSlice(before, next) {
 		return nil
 	}
 	indexer := of.Informer().GetIndexer()
@@ -346,7 +346,7 @@ func refill[T interface {
 		return indexer.Replace(objs, "")
 	}
 	var none T
-	cluster.Changes(before, next, func(was, is T, _ int) {
+	cluster.VisitChanges(before, next, func(was, is T, _ int) {
 		if is == none {
 			err = errors.Join(err, indexer.Delete(was))
 		} else {

@@ -67,7 +67,7 @@ func TestARejectionHoldsUntilSomethingChanges(t *testing.T) {
 		if err := engine.sync(test.next); err != nil {
 			t.Fatal(err)
 		}
-		if _, holds := engine.again(test.pods); holds != test.holds {
+		if _, holds := engine.repeatUnplaced(test.pods); holds != test.holds {
 			t.Errorf("%s: the rejection holds: %v, want %v", name, holds, test.holds)
 		}
 	}
@@ -168,7 +168,7 @@ func TestARejectionThatIsNotGivenAgain(t *testing.T) {
 		if test.between != nil {
 			test.between(engine)
 		}
-		if _, holds := engine.again(test.again); holds {
+		if _, holds := engine.repeatUnplaced(test.again); holds {
 			t.Errorf("%s: the rejection is given again", name)
 		}
 	}
@@ -177,8 +177,8 @@ func TestARejectionThatIsNotGivenAgain(t *testing.T) {
 // With another seed, pods with whole seconds in a dump get other start times, so the cache must replace them although the state is the
 // same.
 func TestTheSameStateWithOtherTies(t *testing.T) {
-	urgent := important("4")
-	state := full(t).With(urgent)
+	urgent := highPriorityPod("4")
+	state := fullCluster(t).With(urgent)
 	engine := newEngine(t, Ties{Random: true, Seed: 1})
 	if _, err := engine.Place(t.Context(), state, nil); err != nil {
 		t.Fatal(err)

@@ -54,12 +54,12 @@ type affinityTerm struct {
 
 // tallyKey has all that a tally depends on besides the pods on the nodes.
 type tallyKey struct {
-	alike memo.Alike
+	alike memo.ClassKey
 	limit int
 }
 
-// mostTallied bounds the number of cached tallies times the number of nodes.
-const mostTallied = 100_000
+// maxTallied bounds the number of cached tallies times the number of nodes.
+const maxTallied = 100_000
 
 // tallyOf returns the tally for the pod of this cycle.
 func (p *profile) tallyOf(pod fwk.PodInfo, limit, nodes int) *tally {
@@ -67,10 +67,10 @@ func (p *profile) tallyOf(pod fwk.PodInfo, limit, nodes int) *tally {
 	if kept == nil {
 		return p.newTally(pod, limit)
 	}
-	key := tallyKey{kept.Alike(), limit}
+	key := tallyKey{kept.CurrentClass(), limit}
 	t := p.tallies[key]
 	if t == nil {
-		if (len(p.tallies)+1)*nodes > mostTallied {
+		if (len(p.tallies)+1)*nodes > maxTallied {
 			clear(p.tallies)
 		}
 		t = p.newTally(pod, limit)
@@ -85,13 +85,13 @@ func (p *profile) newTally(pod fwk.PodInfo, limit int) *tally {
 	t := &tally{profile: p, limit: limit, own: ownTerms(pod), pod: pod.GetPod(), others: map[string]labels.Set{}, numbers: map[affinityTerm]int{}}
 	t.labels = t.namespaceLabels(t.pod.Namespace)
 	for _, term := range t.own {
-		t.number(term.affinityTerm)
+		t.numberOf(term.affinityTerm)
 	}
 	return t
 }
 
-// number returns the number of the term, and adds the term if it is new.
-func (t *tally) number(term affinityTerm) int {
+// numberOf returns the number of the term, and adds the term if it is new.
+func (t *tally) numberOf(term affinityTerm) int {
 	number, known := t.numbers[term]
 	if !known {
 		number = len(t.terms)
@@ -112,21 +112,21 @@ func (t *tally) namespaceLabels(namespace string) labels.Set {
 	return set
 }
 
-// at returns the counts of the node at that slot.
-func (t *tally) at(place int, info fwk.NodeInfo) []termCount {
+// countsAt returns the counts of the node at that slot.
+func (t *tally) countsAt(place int, info fwk.NodeInfo) []termCount {
 	if t.nodes == nil {
-		return t.count(info)
+		return t.countTerms(info)
 	}
 	node := &t.nodes[place]
 	if generation := t.profile.engine.memo.Generation(place); node.generation != generation {
-		node.generation, node.counts = generation, t.count(info)
+		node.generation, node.counts = generation, t.countTerms(info)
 	}
 	return node.counts
 }
 
-// count visits the pods of a node as the plugin's PreScore does, and counts them by term. See
+// countTerms visits the pods of a node as the plugin's PreScore does, and counts them by term. See
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/scheduler/framework/plugins/interpodaffinity/scoring.go
-func (t *tally) count(info fwk.NodeInfo) []termCount {
+func (t *tally) countTerms(info fwk.NodeInfo) []termCount {
 	var counts []termCount
 	add := func(term int, existing *v1.Pod) {
 		i := slices.IndexFunc(counts, func(c termCount) bool { return c.term == term })
@@ -151,14 +151,14 @@ func (t *tally) count(info fwk.NodeInfo) []termCount {
 			}
 		}
 	}
-	applying := map[rules][]int{}
+	applying := map[termsKey][]int{}
 	for _, existing := range info.GetPodsWithAffinity() {
-		theirs := rulesOf(existing.GetPod())
+		theirs := termsKeyOf(existing.GetPod())
 		terms, known := applying[theirs]
 		if !known {
 			for _, term := range t.profile.theirTerms(existing, theirs.controller) {
 				if term.Matches(t.pod, t.labels) {
-					terms = append(terms, t.number(term.affinityTerm))
+					terms = append(terms, t.numberOf(term.affinityTerm))
 				}
 			}
 			applying[theirs] = terms
@@ -172,10 +172,10 @@ func (t *tally) count(info fwk.NodeInfo) []termCount {
 
 // termSum adds up a term's counts in each domain of the examined nodes.
 type termSum struct {
-	*numbered
+	*numberedDomains
 	parts []placement.Part // by number of the domain
 	own   bool             // whether the term is one of the pod itself
-	met   bool             // whether an existing pod with the term was found
+	seen  bool             // whether an existing pod with the term was found
 }
 
 // affinityParts returns the parts of the nodes' scores: first the parts of the pod's own terms, even if they count no pod, then the parts
@@ -194,15 +194,15 @@ func (p *profile) affinityParts(pod fwk.PodInfo, nodes *examined, limit int) [][
 	for number := range t.own {
 		met = append(met, sumOf(number))
 	}
-	for _, place := range p.engine.domains.around(nodes, infos, t.own) {
-		for _, c := range t.at(place, infos[place]) {
+	for _, place := range p.engine.domains.nodesAround(nodes, infos, t.own) {
+		for _, c := range t.countsAt(place, infos[place]) {
 			sum := sumOf(c.term)
 			number, wanted := sum.numbers[c.domain]
 			if !wanted {
 				continue
 			}
-			if !sum.own && !sum.met {
-				sum.met, met = true, append(met, sum)
+			if !sum.own && !sum.seen {
+				sum.seen, met = true, append(met, sum)
 			}
 			part := &sum.parts[number]
 			part.Count += c.pods
@@ -234,7 +234,7 @@ func (p *profile) affinityParts(pod fwk.PodInfo, nodes *examined, limit int) [][
 		from := len(all)
 		for _, sum := range met {
 			if sum.applies(i) {
-				all = append(all, sum.parts[sum.of[i]])
+				all = append(all, sum.parts[sum.byNode[i]])
 			}
 		}
 		if len(all) > from {
@@ -246,14 +246,14 @@ func (p *profile) affinityParts(pod fwk.PodInfo, nodes *examined, limit int) [][
 
 // applies reports whether the term contributes to the score of the examined node with that index.
 func (s *termSum) applies(i int) bool {
-	number := s.of[i]
+	number := s.byNode[i]
 	return number >= 0 && (s.own || s.parts[number].Count > 0)
 }
 
 // newSum returns the sum of the term in the domains of the examined nodes, without any pod.
 func (t *tally) newSum(number int, nodes *examined) *termSum {
 	term := t.terms[number]
-	sum := &termSum{numbered: nodes.by(term.key), own: number < len(t.own)}
+	sum := &termSum{numberedDomains: nodes.domainsOf(term.key), own: number < len(t.own)}
 	sum.parts = make([]placement.Part, len(sum.numbers))
 	for domain, number := range sum.numbers {
 		sum.parts[number] = placement.Part{
@@ -274,7 +274,7 @@ func ownTerms(pod fwk.PodInfo) []matchingTerm {
 	var terms []matchingTerm
 	add := func(field string, weighted []fwk.WeightedAffinityTerm, sign int32) {
 		for i := range weighted {
-			term := affinityTerm{rule: placement.Own.Rule(field, i), key: weighted[i].TopologyKey, weight: sign * weighted[i].Weight}
+			term := affinityTerm{rule: placement.Own.DescribeRule(field, i), key: weighted[i].TopologyKey, weight: sign * weighted[i].Weight}
 			terms = append(terms, matchingTerm{affinityTerm: term, AffinityTerm: &weighted[i].AffinityTerm})
 		}
 	}
@@ -283,15 +283,15 @@ func ownTerms(pod fwk.PodInfo) []matchingTerm {
 	return terms
 }
 
-// rules is the same for pods with the same terms. The pods of one template share their affinity.
-type rules struct {
+// termsKey is the same for pods with the same terms. The pods of one template share their affinity.
+type termsKey struct {
 	affinity   *v1.Affinity
 	namespace  string
 	controller types.UID
 }
 
-func rulesOf(pod *v1.Pod) rules {
-	r := rules{affinity: pod.Spec.Affinity, namespace: pod.Namespace}
+func termsKeyOf(pod *v1.Pod) termsKey {
+	r := termsKey{affinity: pod.Spec.Affinity, namespace: pod.Namespace}
 	if owner := metav1.GetControllerOfNoCopy(pod); owner != nil {
 		r.controller = owner.UID
 	}
@@ -302,7 +302,7 @@ func rulesOf(pod *v1.Pod) rules {
 func (p *profile) theirTerms(existing fwk.PodInfo, controller types.UID) []matchingTerm {
 	var terms []matchingTerm
 	add := func(origin placement.Origin, field string, weight int32, term *fwk.AffinityTerm) {
-		known := affinityTerm{rule: origin.Rule(field, -1), key: term.TopologyKey, weight: weight, controller: controller}
+		known := affinityTerm{rule: origin.DescribeRule(field, -1), key: term.TopologyKey, weight: weight, controller: controller}
 		terms = append(terms, matchingTerm{affinityTerm: known, AffinityTerm: term})
 	}
 	if weight := p.args.interPodAffinity.HardPodAffinityWeight; weight > 0 {

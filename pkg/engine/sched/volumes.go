@@ -46,7 +46,7 @@ func (p *profile) RunReservePluginsReserve(ctx context.Context, state fwk.CycleS
 // bindVolumes binds the claims of a pod that got its node. It does at once what PreBind requests from the API server and what the volume
 // controllers then do. If the driver has no room for a claim, bindVolumes returns the refusal of the pod; the pod's other claims are bound
 // all the same.
-func (e *Engine) bindVolumes(profile *profile, pod *v1.Pod, volumes *placement.Volumes) (*refusal, error) {
+func (e *Engine) bindVolumes(profile *profile, pod *v1.Pod, volumes *placement.Volumes) (*failedCycle, error) {
 	if profile.binder == nil || profile.binder.assumed == nil {
 		return nil, nil
 	}
@@ -57,7 +57,7 @@ func (e *Engine) bindVolumes(profile *profile, pod *v1.Pod, volumes *placement.V
 	e.client.ClearActions()
 	_ = profile.binder.BindPodVolumes(ended, pod, profile.binder.assumed)
 	profile.binder.RevertAssumedPodVolumes(profile.binder.assumed)
-	var refused *refusal
+	var refused *failedCycle
 	bound := false
 	for _, action := range e.client.Actions() {
 		update, ok := action.(clienttesting.UpdateAction)
@@ -69,7 +69,7 @@ func (e *Engine) bindVolumes(profile *profile, pod *v1.Pod, volumes *placement.V
 		var err error
 		switch obj := update.GetObject().(type) {
 		case *v1.PersistentVolume:
-			pv, claim, err = e.bindTo(obj)
+			pv, claim, err = e.bindReserved(obj)
 		case *v1.PersistentVolumeClaim:
 			pv, claim, err = e.provision(obj, pod.Spec.NodeName, volumes)
 		}
@@ -77,7 +77,7 @@ func (e *Engine) bindVolumes(profile *profile, pod *v1.Pod, volumes *placement.V
 		case err != nil:
 			return nil, err
 		case pv == nil:
-			refused = e.noRoom(refused, pod, update.GetObject().(*v1.PersistentVolumeClaim))
+			refused = e.recordNoRoom(refused, pod, update.GetObject().(*v1.PersistentVolumeClaim))
 			continue
 		}
 		e.volumesWritten = true
@@ -93,28 +93,28 @@ func (e *Engine) bindVolumes(profile *profile, pod *v1.Pod, volumes *placement.V
 		volumes.PersistentVolumeClaims = append(volumes.PersistentVolumeClaims, claim)
 	}
 	if refused != nil && bound {
-		e.change()
-		refused.again = true
+		e.countChange()
+		refused.mayRetry = true
 	}
 	return refused, nil
 }
 
-// noRoom adds a note that a claim is not provisioned, and returns the refusal of the pod, which is that of its first such claim. The
+// recordNoRoom adds a note that a claim is not provisioned, and returns the refusal of the pod, which is that of its first such claim. The
 // scheduler compares each claim of a pod alone with the capacities: if 10Gi are left, two claims of 8Gi pass, and only one of them is
 // provisioned. The message is that of checkBindings in
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/scheduler/framework/plugins/volumebinding/binder.go.
-func (e *Engine) noRoom(before *refusal, pod *v1.Pod, claim *v1.PersistentVolumeClaim) *refusal {
+func (e *Engine) recordNoRoom(before *failedCycle, pod *v1.Pod, claim *v1.PersistentVolumeClaim) *failedCycle {
 	e.notes = append(e.notes, fmt.Sprintf("the driver of class %s has no room on node %s for claim %s/%s once the other claims of pod %s have theirs: "+
 		"kube-scheduler compares each claim alone with the CSIStorageCapacities, and the pod waits.",
 		volume.GetPersistentVolumeClaimClass(claim), pod.Spec.NodeName, claim.Namespace, claim.Name, pod.Name))
 	if before != nil {
 		return before
 	}
-	return &refusal{message: fmt.Sprintf("running PreBind plugin %q: binding volumes: provisioning failed for PVC %q", names.VolumeBinding, claim.Name), failed: true}
+	return &failedCycle{message: fmt.Sprintf("running PreBind plugin %q: binding volumes: provisioning failed for PVC %q", names.VolumeBinding, claim.Name), failed: true}
 }
 
-// bindTo completes the binding of a volume that upstream reserved for a claim.
-func (e *Engine) bindTo(volume *v1.PersistentVolume) (*v1.PersistentVolume, *v1.PersistentVolumeClaim, error) {
+// bindReserved completes the binding of a volume that upstream reserved for a claim.
+func (e *Engine) bindReserved(volume *v1.PersistentVolume) (*v1.PersistentVolume, *v1.PersistentVolumeClaim, error) {
 	ref := volume.Spec.ClaimRef
 	claim, err := e.informers.Core().V1().PersistentVolumeClaims().Lister().PersistentVolumeClaims(ref.Namespace).Get(ref.Name)
 	if err != nil {
@@ -169,14 +169,14 @@ func captureWrites(e *Engine) {
 		if err != nil {
 			return true, nil, err
 		}
-		if nominee := e.nominees[pod.UID]; nominee != nil && extendedResources(patch) == nil {
+		if nominee := e.nominees[pod.UID]; nominee != nil && extendedResourceStatus(patch) == nil {
 			e.nominate(nominee, "")
 		}
 		return true, pod, nil
 	})
 	e.client.PrependReactor("patch", "podgroups", func(action clienttesting.Action) (bool, runtime.Object, error) {
 		patch := action.(clienttesting.PatchAction)
-		group, err := e.patched(types.NamespacedName{Namespace: patch.GetNamespace(), Name: patch.GetName()}, patch.GetPatch())
+		group, err := e.patchPodGroup(types.NamespacedName{Namespace: patch.GetNamespace(), Name: patch.GetName()}, patch.GetPatch())
 		return true, group, err
 	})
 }

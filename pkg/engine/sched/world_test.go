@@ -44,9 +44,9 @@ func newWorld(t testing.TB, seed uint64) *world {
 	for _, name := range []string{"default", "east", "west"} {
 		state = state.With(w.namespace(name))
 	}
-	state = state.With(w.budget(), class(one(w, "ebs.csi.aws.com", "kubernetes.io/no-provisioner")), shared("shared", v1.ReadWriteMany), shared("alone", v1.ReadWriteOncePod))
+	state = state.With(w.budget(), class(one(w, "ebs.csi.aws.com", "kubernetes.io/no-provisioner")), sharedClaim("shared", v1.ReadWriteMany), sharedClaim("alone", v1.ReadWriteOncePod))
 	for i := range 2 * len(state.Namespaces) {
-		state = state.With(local(fmt.Sprint("pv", i), one(w, state.Nodes...).Name, one(w, "1Gi", "2Gi", "4Gi")))
+		state = state.With(localVolume(fmt.Sprint("pv", i), one(w, state.Nodes...).Name, one(w, "1Gi", "2Gi", "4Gi")))
 	}
 	for i := range 2 + w.IntN(5) {
 		app, owner := w.app(i)
@@ -71,13 +71,13 @@ func (w *world) chance(n int) bool { return w.IntN(n) == 0 }
 // configs returns the scheduler configurations of the worlds, under the current release. They are read once per release, since building one
 // takes a while.
 func configs(t testing.TB) []*Config {
-	read, found := knownConfigs[switchedRelease()]
+	read, found := knownConfigs[currentRelease()]
 	if !found {
 		var err error
 		if read, err = readConfigs(); err != nil {
 			t.Fatal(err)
 		}
-		knownConfigs[switchedRelease()] = read
+		knownConfigs[currentRelease()] = read
 	}
 	return read
 }
@@ -166,14 +166,14 @@ func (w *world) budget() *policyv1.PodDisruptionBudget {
 	}
 }
 
-func shared(name string, mode v1.PersistentVolumeAccessMode) *v1.PersistentVolumeClaim {
+func sharedClaim(name string, mode v1.PersistentVolumeAccessMode) *v1.PersistentVolumeClaim {
 	c := claim(name)
 	c.Spec.AccessModes = []v1.PersistentVolumeAccessMode{mode}
 	return c
 }
 
-// local returns a volume on a node.
-func local(name, node, size string) *v1.PersistentVolume {
+// localVolume returns a volume on a node.
+func localVolume(name, node, size string) *v1.PersistentVolume {
 	return &v1.PersistentVolume{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec: v1.PersistentVolumeSpec{

@@ -36,14 +36,14 @@ func Scale(s *cluster.State, objs ...cluster.Object) (next *cluster.State, notes
 }
 
 func admit(s *cluster.State, scale bool, objs []cluster.Object) (next *cluster.State, notes []string, err error) {
-	a := newAdmitting(s)
+	a := newAdmitCall(s)
 	a.scale = scale
 	for _, obj := range objs {
 		if !cluster.Supports(obj) {
-			a.problem(obj, "a simulation knows no such kind; leave the object out")
+			a.addProblem(obj, "a simulation knows no such kind; leave the object out")
 			continue
 		}
-		a.add(obj)
+		a.addCopy(obj)
 	}
 	if len(a.problems) > 0 {
 		return nil, nil, errors.Join(a.problems...)
@@ -64,12 +64,12 @@ func admit(s *cluster.State, scale bool, objs []cluster.Object) (next *cluster.S
 	with := *s.With(a.accepted()...)
 	with.Created = a.created
 	with.Refused = append(slices.Clip(s.Refused), a.refused...)
-	a.observe(&with)
+	a.observeMutations(&with)
 	return &with, a.notes, nil
 }
 
-// admitting is one call of [Admit] or [Scale].
-type admitting struct {
+// admitCall is one call of [Admit] or [Scale].
+type admitCall struct {
 	state   *cluster.State
 	scale   bool
 	created int
@@ -91,12 +91,12 @@ type admitting struct {
 	problems []error
 }
 
-func newAdmitting(s *cluster.State) *admitting {
-	return &admitting{state: s, created: s.Created, unidentified: map[cluster.Ref]bool{}, uncreated: map[cluster.Ref]bool{}}
+func newAdmitCall(s *cluster.State) *admitCall {
+	return &admitCall{state: s, created: s.Created, unidentified: map[cluster.Ref]bool{}, uncreated: map[cluster.Ref]bool{}}
 }
 
-// known returns the object in the state, or nil.
-func (a *admitting) known(name cluster.Ref) cluster.Object {
+// findInState returns the object in the state, or nil.
+func (a *admitCall) findInState(name cluster.Ref) cluster.Object {
 	const few = 50 // a step of a roll adds a single node to a state of thousands of objects, where an index would not pay off
 	if a.lookups++; a.lookups <= few {
 		return a.state.Find(name)
@@ -113,23 +113,23 @@ func (a *admitting) known(name cluster.Ref) cluster.Object {
 
 // onlyUpdates reports whether the state has all objects with the same UIDs and owners. Then no two objects can conflict, and no owner is
 // new. Questions change one object of a large cluster many times, so this saves time.
-func (a *admitting) onlyUpdates() bool {
+func (a *admitCall) onlyUpdates() bool {
 	return !slices.ContainsFunc(a.objs, func(obj cluster.Object) bool {
-		old := a.known(cluster.RefTo(obj))
+		old := a.findInState(cluster.RefTo(obj))
 		return old == nil || old.GetUID() != obj.GetUID() || !reflect.DeepEqual(old.GetOwnerReferences(), obj.GetOwnerReferences())
 	})
 }
 
-// problem adds a problem of the object.
-func (a *admitting) problem(obj cluster.Object, format string, args ...any) {
+// addProblem adds a problem of the object.
+func (a *admitCall) addProblem(obj cluster.Object, format string, args ...any) {
 	a.problems = append(a.problems, fmt.Errorf("%s: %w", cluster.RefTo(obj).Describe(), fmt.Errorf(format, args...)))
 }
 
-// copyOf returns a copy that the call may change. A dump has thousands of pods, so the copy of a new pod that a cluster has admitted before
+// copyForChange returns a copy that the call may change. A dump has thousands of pods, so the copy of a new pod that a cluster has admitted before
 // is shallow: only its owner references and the direct fields of its metadata may be changed.
-func (a *admitting) copyOf(given cluster.Object) cluster.Object {
+func (a *admitCall) copyForChange(given cluster.Object) cluster.Object {
 	pod, isPod := given.(*v1.Pod)
-	if !isPod || pod.UID == "" || !a.wasAdmitted(pod) || a.known(cluster.RefTo(pod)) != nil {
+	if !isPod || pod.UID == "" || !a.wasAdmitted(pod) || a.findInState(cluster.RefTo(pod)) != nil {
 		return given.DeepCopyObject().(cluster.Object)
 	}
 	admitted := *pod
@@ -138,29 +138,29 @@ func (a *admitting) copyOf(given cluster.Object) cluster.Object {
 }
 
 // shareUnchanged replaces each copy that still equals the given object by that object. In a dump, nearly all copies do.
-func (a *admitting) shareUnchanged(given []cluster.Object) {
+func (a *admitCall) shareUnchanged(given []cluster.Object) {
 	for i, obj := range given { // objs begins with the copies of given
-		if unchanged(obj, a.objs[i]) {
+		if isUnchanged(obj, a.objs[i]) {
 			a.objs[i] = obj
 		}
 	}
 }
 
-// unchanged reports whether a copy still equals the given object.
-func unchanged(given, copied cluster.Object) bool {
+// isUnchanged reports whether a copy still equals the given object.
+func isUnchanged(given, copied cluster.Object) bool {
 	if pod, isPod := given.(*v1.Pod); isPod {
 		is := copied.(*v1.Pod)
-		if cluster.Same(pod.Spec.Containers, is.Spec.Containers) { // the copy is shallow
+		if cluster.SameSlice(pod.Spec.Containers, is.Spec.Containers) { // the copy is shallow
 			return reflect.DeepEqual(&pod.ObjectMeta, &is.ObjectMeta)
 		}
 	}
 	return reflect.DeepEqual(given, copied)
 }
 
-// add adds a copy of the object. An object with a UID comes from [Create] or from a state, so it already has its defaults.
-func (a *admitting) add(given cluster.Object) {
-	obj := a.copyOf(given)
-	dateTaints(obj, a.known(cluster.RefTo(obj)), a.state.Now)
+// addCopy adds a copy of the object. An object with a UID comes from [Create] or from a state, so it already has its defaults.
+func (a *admitCall) addCopy(given cluster.Object) {
+	obj := a.copyForChange(given)
+	dateTaints(obj, a.findInState(cluster.RefTo(obj)), a.state.Now)
 	if obj.GetUID() == "" {
 		legacyscheme.Scheme.Default(obj)
 		if _, param := obj.(*cluster.Param); !param && cluster.Namespaced(cluster.KindOf(obj)) && obj.GetNamespace() == "" {
@@ -168,10 +168,10 @@ func (a *admitting) add(given cluster.Object) {
 		}
 	}
 	if obj.GetName() == "" {
-		a.problem(obj, "metadata.name: required value")
+		a.addProblem(obj, "metadata.name: required value")
 		return
 	}
-	if old := a.known(cluster.RefTo(obj)); old != nil {
+	if old := a.findInState(cluster.RefTo(obj)); old != nil {
 		a.update(obj, old)
 	}
 	if obj.GetUID() == "" {

@@ -15,33 +15,33 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// Refused reports whether the error is the answer of an API server that refuses to create or change an object. Any other error means that
+// IsRefusal reports whether the error is the answer of an API server that refuses to create or change an object. Any other error means that
 // Faultline cannot simulate the input.
-func Refused(err error) bool { return errors.As(err, new(apierrors.APIStatus)) }
+func IsRefusal(err error) bool { return errors.As(err, new(apierrors.APIStatus)) }
 
-// creationOf returns the request to create an object, as upstream's admission plugins see it. The object may be in its internal version.
-func creationOf(obj cluster.Object, request runtime.Object) apiadmission.Attributes {
+// newCreateRequest returns the request to create an object, as upstream's admission plugins see it. The object may be in its internal version.
+func newCreateRequest(obj cluster.Object, request runtime.Object) apiadmission.Attributes {
 	kind := KindNamed(cluster.KindOf(obj))
-	return apiadmission.NewAttributesRecord(request, nil, kind.GroupVersion().WithKind(kind.name), obj.GetNamespace(), nameOf(obj),
+	return apiadmission.NewAttributesRecord(request, nil, kind.GroupVersion().WithKind(kind.name), obj.GetNamespace(), nameInMessages(obj),
 		kind.resource(), "", apiadmission.Create, &metav1.CreateOptions{}, false, nil)
 }
 
-// changeOf returns the request that changes the old object to the new one. For a pod, it is a request to pods/resize.
-func changeOf(obj, old cluster.Object) apiadmission.Attributes {
+// newUpdateRequest returns the request that changes the old object to the new one. For a pod, it is a request to pods/resize.
+func newUpdateRequest(obj, old cluster.Object) apiadmission.Attributes {
 	kind, subresource := KindNamed(cluster.KindOf(obj)), ""
 	if kind.name == "Pod" {
 		subresource = "resize"
 	}
-	return apiadmission.NewAttributesRecord(obj, old, kind.GroupVersion().WithKind(kind.name), obj.GetNamespace(), nameOf(obj),
+	return apiadmission.NewAttributesRecord(obj, old, kind.GroupVersion().WithKind(kind.name), obj.GetNamespace(), nameInMessages(obj),
 		kind.resource(), subresource, apiadmission.Update, &metav1.UpdateOptions{}, false, nil)
 }
 
-// nameOf returns the name of an object for messages. For a controller's pod, which has no name until it is created, it is the generateName.
-func nameOf(obj cluster.Object) string { return cmp.Or(obj.GetName(), obj.GetGenerateName()) }
+// nameInMessages returns the name of an object for messages. For a controller's pod, which has no name until it is created, it is the generateName.
+func nameInMessages(obj cluster.Object) string { return cmp.Or(obj.GetName(), obj.GetGenerateName()) }
 
 // HasResource reports whether a State holds objects of a resource, such as apps and deployments.
 func HasResource(group, resource string) bool {
-	return slices.ContainsFunc(table, func(k *Kind) bool { return k.group == group && k.resource().Resource == resource })
+	return slices.ContainsFunc(kindTable, func(k *Kind) bool { return k.group == group && k.resource().Resource == resource })
 }
 
 // resource returns the kind's resource, such as pods, as the API server's paths have it.

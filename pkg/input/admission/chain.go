@@ -60,17 +60,17 @@ type plugin struct {
 	apiadmission.Interface
 }
 
-// optional lists upstream's plugins that few clusters need. They are off unless the scenario switches them on. PodSecurity switches itself
+// optionalPlugins lists upstream's plugins that few clusters need. They are off unless the scenario switches them on. PodSecurity switches itself
 // on: it does nothing in namespaces without its labels.
-var optional = map[string]func(*apiadmission.Plugins){
+var optionalPlugins = map[string]func(*apiadmission.Plugins){
 	antiaffinity.PluginName: antiaffinity.Register, alwayspullimages.PluginName: alwayspullimages.Register,
 	podsecurity.PluginName: podsecurity.Register, podnodeselector.PluginName: podnodeselector.Register,
 	podtolerationrestriction.PluginName: podtolerationrestriction.Register, extendedresourcetoleration.PluginName: extendedresourcetoleration.Register,
 }
 
-// Optional returns the names of the plugins that a scenario can switch on, sorted.
-func Optional() []string {
-	return slices.DeleteFunc(slices.Sorted(maps.Keys(optional)), func(name string) bool { return name == podsecurity.PluginName })
+// OptionalPlugins returns the names of the plugins that a scenario can switch on, sorted.
+func OptionalPlugins() []string {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(optionalPlugins)), func(name string) bool { return name == podsecurity.PluginName })
 }
 
 const (
@@ -86,8 +86,8 @@ func init() {
 	podnodeselector.NamespaceNodeSelectors = append(podnodeselector.NamespaceNodeSelectors, openShiftSelector)
 }
 
-// enabled returns the optional plugins that the state's API server runs.
-func enabled(s *cluster.State) []string {
+// enabledPlugins returns the optional plugins that the state's API server runs.
+func enabledPlugins(s *cluster.State) []string {
 	on := slices.Clone(s.APIServer.Plugins)
 	for _, ns := range s.Namespaces {
 		for label := range ns.Labels {
@@ -121,25 +121,25 @@ func newChain(p *Pods, on []string) (*chain, error) {
 		}
 	}
 	registry := apiadmission.NewPlugins()
-	for _, register := range optional {
+	for _, register := range optionalPlugins {
 		register(registry)
 	}
 	set := initializer.New(client, nil, factory, nil, utilfeature.DefaultFeatureGate, compatibility.DefaultBuildEffectiveVersion(), nil, nil)
 	c := &chain{policies: newPolicies(s, namespaces.Lister(), client), user: userNamed(s.APIServer.User)}
 	for _, next := range []plugin{
 		{antiaffinity.PluginName, nil},
-		{limitranger.PluginName, limits{s}},
+		{limitranger.PluginName, limitRanger{s}},
 		{serviceAccountPlugin, serviceAccounts{p.accounts}},
 		{alwayspullimages.PluginName, nil},
 		{podsecurity.PluginName, nil},
 		{podnodeselector.PluginName, nil},
-		{priorityPlugin, priorities{p}},
+		{priorityPlugin, prioritySetter{p}},
 		{defaulttolerationseconds.PluginName, defaulttolerationseconds.NewDefaultTolerationSeconds()},
 		{podtolerationrestriction.PluginName, nil},
 		{extendedresourcetoleration.PluginName, nil},
 		{runtimeclass.PluginName, runtimeclass.NewRuntimeClass()},
-		{mutatingPolicies, mutating{c.policies}},
-		{validatingPolicies, validating{c.policies}},
+		{mutatingPolicies, mutatingPlugin{c.policies}},
+		{validatingPolicies, validatingPlugin{c.policies}},
 	} {
 		if next.Interface == nil {
 			if !slices.Contains(on, next.name) {
@@ -166,8 +166,8 @@ type apiRequest struct {
 	obj, was cluster.Object
 	// scale means that the request is for the subresource scale. Policies for the object itself do not match it.
 	scale bool
-	// seen, if set, is called after each plugin with the object as the plugin left it, in its internal version.
-	seen func(plugin string, internal runtime.Object) error
+	// afterPlugin, if set, is called after each plugin with the object as the plugin left it, in its internal version.
+	afterPlugin func(plugin string, internal runtime.Object) error
 }
 
 // admit runs the object of the request through the plugins, which may change it in place. It returns their warnings, and an error if a
@@ -179,12 +179,12 @@ func (c *chain) admit(r apiRequest) (said warnings, err error) {
 	}
 	ctx := warning.WithWarningRecorder(klog.NewContext(context.Background(), logr.Discard()), &said)
 	given := internal.DeepCopyObject()
-	if err := c.mutate(ctx, r.attributes(internal, old, r.obj.GetName(), c.user), r.seen); err != nil {
+	if err := c.mutate(ctx, r.attributes(internal, old, r.obj.GetName(), c.user), r.afterPlugin); err != nil {
 		return said, err
 	}
 	changed := !apiequality.Semantic.DeepEqual(given, internal)
 	if pod, is := internal.(*core.Pod); is && old == nil {
-		if err := prepare(pod); err != nil {
+		if err := preparePod(pod); err != nil {
 			return said, err
 		}
 	}
@@ -195,10 +195,10 @@ func (c *chain) admit(r apiRequest) (said warnings, err error) {
 	if kind := KindNamed(cluster.KindOf(r.obj)); changed && !r.scale {
 		if errs := kind.validate(internal.DeepCopyObject(), old); len(errs) > 0 {
 			slices.SortStableFunc(errs, func(a, b *field.Error) int { return strings.Compare(a.Error(), b.Error()) }) // upstream finds some errors in the order of a map
-			return said, apierrors.NewInvalid(kind.GroupVersion().WithKind(kind.name).GroupKind(), nameOf(r.obj), errs)
+			return said, apierrors.NewInvalid(kind.GroupVersion().WithKind(kind.name).GroupKind(), nameInMessages(r.obj), errs)
 		}
 	}
-	request := r.attributes(internal, old, nameOf(r.obj), c.user)
+	request := r.attributes(internal, old, nameInMessages(r.obj), c.user)
 	for _, p := range c.plugins {
 		if validator, is := p.Interface.(apiadmission.ValidationInterface); is && p.Handles(request.GetOperation()) {
 			if err := validator.Validate(ctx, request, objectInterfaces); err != nil {
@@ -207,7 +207,7 @@ func (c *chain) admit(r apiRequest) (said warnings, err error) {
 		}
 	}
 	named.SetName(r.obj.GetName())
-	return said, r.take(internal)
+	return said, r.copyBack(internal)
 }
 
 // mutate calls the plugins that change objects, and calls them a second time if a policy has changed the object. See reinvocation.go in
@@ -238,8 +238,8 @@ func (c *chain) mutate(ctx context.Context, request apiadmission.Attributes, see
 
 var objectInterfaces = apiadmission.NewObjectInterfacesFromScheme(legacyscheme.Scheme)
 
-// prepare does what the strategy of pods does after the plugins have changed the pod and before its validation.
-func prepare(pod *core.Pod) error {
+// preparePod does what the strategy of pods does after the plugins have changed the pod and before its validation.
+func preparePod(pod *core.Pod) error {
 	podutil.DefaultPodLevelResources(pod)
 	var external v1.Pod
 	if err := corev1.Convert_core_Pod_To_v1_Pod(pod, &external, nil); err != nil {
@@ -253,7 +253,7 @@ func prepare(pod *core.Pod) error {
 func (r apiRequest) internal() (obj, old runtime.Object, err error) {
 	convert := func(o cluster.Object) (runtime.Object, error) {
 		if r.scale {
-			return scaleOf(o), nil
+			return newScale(o), nil
 		}
 		return legacyscheme.Scheme.ConvertToVersion(o, runtime.InternalGroupVersioner)
 	}
@@ -266,8 +266,8 @@ func (r apiRequest) internal() (obj, old runtime.Object, err error) {
 	return obj, old, err
 }
 
-// take copies the admitted object to the object of the request.
-func (r apiRequest) take(internal runtime.Object) error {
+// copyBack copies the admitted object to the object of the request.
+func (r apiRequest) copyBack(internal runtime.Object) error {
 	if scale, is := internal.(*autoscaling.Scale); is {
 		*cluster.ReplicasOf(r.obj) = &scale.Spec.Replicas
 		return nil
@@ -281,8 +281,8 @@ func (r apiRequest) take(internal runtime.Object) error {
 	return nil
 }
 
-// scaleOf returns the object's subresource scale.
-func scaleOf(obj cluster.Object) *autoscaling.Scale {
+// newScale returns the object's subresource scale.
+func newScale(obj cluster.Object) *autoscaling.Scale {
 	replicas, _ := cluster.Replicas(obj)
 	return &autoscaling.Scale{
 		ObjectMeta: metav1.ObjectMeta{Name: obj.GetName(), Namespace: obj.GetNamespace(), UID: obj.GetUID(), CreationTimestamp: obj.GetCreationTimestamp()},
@@ -301,15 +301,15 @@ func (r apiRequest) attributes(internal, old runtime.Object, name string, by use
 	operation, options := apiadmission.Create, runtime.Object(&metav1.CreateOptions{})
 	if old != nil {
 		operation, options = apiadmission.Update, &metav1.UpdateOptions{}
-	} else if owner := metav1.GetControllerOfNoCopy(r.obj); owner != nil && controllers[owner.Kind] != "" {
-		by = serviceaccount.UserInfo(metav1.NamespaceSystem, controllers[owner.Kind]+"-controller", "")
+	} else if owner := metav1.GetControllerOfNoCopy(r.obj); owner != nil && controllerAccounts[owner.Kind] != "" {
+		by = serviceaccount.UserInfo(metav1.NamespaceSystem, controllerAccounts[owner.Kind]+"-controller", "")
 	}
 	return apiadmission.NewAttributesRecord(internal, old, gvk, r.obj.GetNamespace(), name, kind.resource(), subresource, operation, options, false, by)
 }
 
-// controllers lists the controllers that create objects, by the kind of the objects' owner. The names are without "-controller". See
+// controllerAccounts lists the controllers that create objects, by the kind of the objects' owner. The names are without "-controller". See
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/plugin/pkg/auth/authorizer/rbac/bootstrappolicy/controller_policy.go.
-var controllers = map[string]string{
+var controllerAccounts = map[string]string{
 	"Deployment": "deployment", "ReplicaSet": "replicaset", "ReplicationController": "replication", "StatefulSet": "statefulset",
 	"DaemonSet": "daemon-set", "Job": "job", "CronJob": "cronjob",
 }
@@ -332,13 +332,15 @@ type warnings []string
 // AddWarning implements warning.Recorder.
 func (w *warnings) AddWarning(_, text string) { *w = append(*w, text) }
 
-// limits is the plugin LimitRanger for new pods; see limitrange.go.
-type limits struct{ state *cluster.State }
+// limitRanger is the plugin LimitRanger for new pods; see limitrange.go.
+type limitRanger struct{ state *cluster.State }
 
-func (limits) Handles(operation apiadmission.Operation) bool { return operation == apiadmission.Create }
+func (limitRanger) Handles(operation apiadmission.Operation) bool {
+	return operation == apiadmission.Create
+}
 
 // Admit implements admission.MutationInterface.
-func (l limits) Admit(_ context.Context, a apiadmission.Attributes, _ apiadmission.ObjectInterfaces) error {
+func (l limitRanger) Admit(_ context.Context, a apiadmission.Attributes, _ apiadmission.ObjectInterfaces) error {
 	pod, is := a.GetObject().(*core.Pod)
 	if !is {
 		return nil
@@ -352,28 +354,28 @@ func (l limits) Admit(_ context.Context, a apiadmission.Attributes, _ apiadmissi
 }
 
 // Validate implements admission.ValidationInterface.
-func (l limits) Validate(_ context.Context, a apiadmission.Attributes, _ apiadmission.ObjectInterfaces) error {
+func (l limitRanger) Validate(_ context.Context, a apiadmission.Attributes, _ apiadmission.ObjectInterfaces) error {
 	if pod, is := a.GetObject().(*core.Pod); is {
-		return limitPod(a, limitRangesOf(l.state, a.GetNamespace()), pod)
+		return checkPodLimits(a, limitRangesOf(l.state, a.GetNamespace()), pod)
 	}
 	return nil
 }
 
-// priorities is the plugin Priority for new pods; see pod.go.
-type priorities struct{ *Pods }
+// prioritySetter is the plugin Priority for new pods; see pod.go.
+type prioritySetter struct{ *Pods }
 
-func (priorities) Handles(operation apiadmission.Operation) bool {
+func (prioritySetter) Handles(operation apiadmission.Operation) bool {
 	return operation == apiadmission.Create
 }
 
 // Admit implements admission.MutationInterface.
-func (p priorities) Admit(_ context.Context, a apiadmission.Attributes, _ apiadmission.ObjectInterfaces) error {
+func (p prioritySetter) Admit(_ context.Context, a apiadmission.Attributes, _ apiadmission.ObjectInterfaces) error {
 	pod, is := a.GetObject().(*core.Pod)
 	if !is {
 		return nil
 	}
 	preemption := (*v1.PreemptionPolicy)(pod.Spec.PreemptionPolicy)
-	err := p.priority(&pod.Spec.PriorityClassName, &pod.Spec.Priority, &preemption)
+	err := p.setPriority(&pod.Spec.PriorityClassName, &pod.Spec.Priority, &preemption)
 	pod.Spec.PreemptionPolicy = (*core.PreemptionPolicy)(preemption)
 	if err != nil {
 		return apiadmission.NewForbidden(a, err)

@@ -18,11 +18,11 @@ func TestAdmitRefusesChanges(t *testing.T) {
 		name, before, quota, after string
 		want                       []string
 	}{
-		{"a pod that requests more", requesting("100m"), quotaOf("hard: {requests.cpu: 100m}"), requesting("200m"),
+		{"a pod that requests more", podRequesting("100m"), quotaOf("hard: {requests.cpu: 100m}"), podRequesting("200m"),
 			[]string{`pods "p" is forbidden: exceeded quota: q, requested: requests.cpu=100m, used: requests.cpu=100m, limited: requests.cpu=100m`}},
-		{"a pod that requests less", requesting("200m"), quotaOf("hard: {requests.cpu: 100m}"), requesting("150m"), nil},
-		{"a pod that requests more than a container may", requesting("100m"), limitRange("{type: Container, max: {cpu: 500m}}"),
-			strings.Replace(requesting("200m"), "limits: {cpu: '1'}", "limits: {cpu: 600m}", 1),
+		{"a pod that requests less", podRequesting("200m"), quotaOf("hard: {requests.cpu: 100m}"), podRequesting("150m"), nil},
+		{"a pod that requests more than a container may", podRequesting("100m"), limitRange("{type: Container, max: {cpu: 500m}}"),
+			strings.Replace(podRequesting("200m"), "limits: {cpu: '1'}", "limits: {cpu: 600m}", 1),
 			[]string{`pods "p" is forbidden: maximum cpu usage per Container is 500m, but limit is 600m`}},
 		{"a claim that is enlarged", bound(claimOf("1Gi")), quotaOf("hard: {requests.storage: 1Gi}"), bound(claimOf("3Gi")),
 			[]string{`persistentvolumeclaims "data" is forbidden: exceeded quota: q, requested: requests.storage=2Gi, used: requests.storage=1Gi, limited: requests.storage=1Gi`}},

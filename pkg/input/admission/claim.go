@@ -23,7 +23,7 @@ func AdmitClaim(s *cluster.State, claim *v1.PersistentVolumeClaim) error {
 	if claim.Status.Phase == "" {
 		claim.Status.Phase = v1.ClaimPending
 	}
-	return limitClaim(s, claim)
+	return checkClaimLimits(s, claim)
 }
 
 // DefaultClass returns the newest default class, or nil if there is none. Among classes of the same age, the first by name wins. It copies

@@ -12,7 +12,7 @@ import (
 
 // findConflicts reports objects that conflict with others: a second object with the same UID, a second default PriorityClass, and a new
 // object in a namespace that is being deleted. A dump may have the latter two.
-func (a *admitting) findConflicts() {
+func (a *admitCall) findConflicts() {
 	type identity struct {
 		kind string
 		uid  types.UID
@@ -42,18 +42,18 @@ func (a *admitting) findConflicts() {
 	}
 	for _, obj := range a.objs {
 		if other := uids[identity{cluster.KindOf(obj), obj.GetUID()}]; other != nil && cluster.RefTo(other) != cluster.RefTo(obj) {
-			a.problem(obj, "metadata.uid: Invalid value: %q: is the UID of %s, too; give each its own, or leave it out", obj.GetUID(), cluster.RefTo(other).Describe())
+			a.addProblem(obj, "metadata.uid: Invalid value: %q: is the UID of %s, too; give each its own, or leave it out", obj.GetUID(), cluster.RefTo(other).Describe())
 		}
 		// https://github.com/kubernetes/kubernetes/blob/v1.37.1/plugin/pkg/admission/priority/admission.go
 		if class, ok := obj.(*schedulingv1.PriorityClass); ok && class.GlobalDefault && a.uncreated[cluster.RefTo(obj)] && byDefault != nil && byDefault.Name != class.Name {
-			a.problem(obj, "PriorityClass %v is already marked as default. Only one default can exist", byDefault.Name)
+			a.addProblem(obj, "PriorityClass %v is already marked as default. Only one default can exist", byDefault.Name)
 		}
 		see(obj)
 	}
 	// https://github.com/kubernetes/kubernetes/blob/v1.37.1/staging/src/k8s.io/apiserver/pkg/admission/plugin/namespace/lifecycle/admission.go
 	for _, obj := range a.objs {
-		if name := obj.GetNamespace(); terminating[name] && a.uncreated[cluster.RefTo(obj)] && a.known(cluster.RefTo(obj)) == nil {
-			a.problem(obj, "unable to create new content in namespace %s because it is being terminated", name)
+		if name := obj.GetNamespace(); terminating[name] && a.uncreated[cluster.RefTo(obj)] && a.findInState(cluster.RefTo(obj)) == nil {
+			a.addProblem(obj, "unable to create new content in namespace %s because it is being terminated", name)
 		}
 	}
 }

@@ -28,26 +28,26 @@ func TemplatePatch(ds *appsv1.DaemonSet) ([]byte, error) {
 	return json.Marshal(raw)
 }
 
-// revision rewrites the template in a ControllerRevision of a StatefulSet or a DaemonSet as this version of Kubernetes would write it.
+// rewriteRevision rewrites the template in a ControllerRevision of a StatefulSet or a DaemonSet as this version of Kubernetes would write it.
 // Controllers compare the bytes of revisions, and a dump can differ in white space, and in the defaults of its version.
-func (a *admitting) revision(revision *appsv1.ControllerRevision) {
+func (a *admitCall) rewriteRevision(revision *appsv1.ControllerRevision) {
 	ref := metav1.GetControllerOfNoCopy(revision)
 	if ref == nil || ref.Kind != "StatefulSet" && ref.Kind != "DaemonSet" {
 		return
 	}
 	var ds appsv1.DaemonSet // both kinds write a template in the same way
 	if err := json.Unmarshal(revision.Data.Raw, &ds); err != nil {
-		a.problem(revision, "data: %w", err)
+		a.addProblem(revision, "data: %w", err)
 		return
 	}
 	if len(ds.Spec.Template.Spec.Containers) == 0 {
-		a.problem(revision, "data.spec.template.spec.containers: required value")
+		a.addProblem(revision, "data.spec.template.spec.containers: required value")
 		return
 	}
 	legacyscheme.Scheme.Default(&ds)
 	patch, err := TemplatePatch(&ds)
 	if err != nil {
-		a.problem(revision, "data: %w", err)
+		a.addProblem(revision, "data: %w", err)
 		return
 	}
 	revision.Data.Raw = patch

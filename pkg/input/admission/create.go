@@ -51,18 +51,18 @@ func Create(obj cluster.Object, gv schema.GroupVersion, source string) (cluster.
 	}
 	errs := kind.validateCreate(internal)
 	if len(errs) == 0 {
-		errs = apivalidation.ValidateObjectMetaAccessor(obj, cluster.Namespaced(kind.name), pathSegment, field.NewPath("metadata"))
+		errs = apivalidation.ValidateObjectMetaAccessor(obj, cluster.Namespaced(kind.name), checkPathSegment, field.NewPath("metadata"))
 	}
-	errs = rest.ValidateDeclarativelyWithMigrationChecks(requestContext(gv), legacyscheme.Scheme, internal, nil, errs, operation.Create, declarative())
+	errs = rest.ValidateDeclarativelyWithMigrationChecks(requestContext(gv), legacyscheme.Scheme, internal, nil, errs, operation.Create, declarativeConfig())
 	if len(errs) > 0 {
-		return nil, messages(errs)
+		return nil, errorMessages(errs)
 	}
 	external, err := legacyscheme.Scheme.UnsafeConvertToVersion(internal, kind.GroupVersion())
 	if err != nil {
 		return nil, []string{err.Error()}
 	}
 	external.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
-	undate(external, undated)
+	clearTaintTimes(external, undated)
 	setStatus(external)
 	return external.(cluster.Object), nil
 }
@@ -78,7 +78,7 @@ func setStatus(obj runtime.Object) {
 		case o.Spec.NodeName == "":
 			o.Status.Phase = v1.PodPending
 		default:
-			*o = *cluster.Bind(o, o.Spec.NodeName, cluster.Epoch.Time)
+			*o = *cluster.BindPod(o, o.Spec.NodeName, cluster.Epoch.Time)
 		}
 	case *v1.PersistentVolume:
 		// The volume controller marks each new volume Available; the scheduler uses no others.
@@ -95,13 +95,13 @@ func requestContext(gv schema.GroupVersion) context.Context {
 	return genericapirequest.WithRequestInfo(ctx, &genericapirequest.RequestInfo{APIGroup: gv.Group, APIVersion: gv.Version})
 }
 
-var normalization = slices.Concat(nodevalidation.NodeNormalizationRules, resourcevalidation.ResourceNormalizationRules)
+var normalizationRules = slices.Concat(nodevalidation.NodeNormalizationRules, resourcevalidation.ResourceNormalizationRules)
 
-// declarative returns the options to which the validation tags of all kinds refer, as in the DeclarativeValidationConfig of their
+// declarativeConfig returns the options to which the validation tags of all kinds refer, as in the DeclarativeValidationConfig of their
 // strategies. See https://github.com/kubernetes/kubernetes/tree/v1.37.1/pkg/registry.
-func declarative() rest.DeclarativeValidationConfig {
+func declarativeConfig() rest.DeclarativeValidationConfig {
 	enabled := utilfeature.DefaultFeatureGate.Enabled
-	return rest.DeclarativeValidationConfig{NormalizationRules: normalization, Options: map[string]bool{
+	return rest.DeclarativeValidationConfig{NormalizationRules: normalizationRules, Options: map[string]bool{
 		string(features.InPlacePodVerticalScalingSchedulerPreemption): enabled(features.InPlacePodVerticalScalingSchedulerPreemption),
 		string(features.WorkloadWithJob):                              enabled(features.WorkloadWithJob),
 		string(features.HPAScaleToZero):                               enabled(features.HPAScaleToZero),
@@ -113,7 +113,7 @@ func declarative() rest.DeclarativeValidationConfig {
 	}}
 }
 
-func pathSegment(name string, prefix bool) []string {
+func checkPathSegment(name string, prefix bool) []string {
 	if prefix {
 		return content.IsPathSegmentPrefix(name)
 	}

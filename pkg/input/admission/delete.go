@@ -19,7 +19,7 @@ import (
 func Delete(s *cluster.State, objs ...cluster.Object) *cluster.State {
 	var pods []*v1.Pod
 	var ending []cluster.Object
-	gone := slices.DeleteFunc(withDependents(s, objs), func(obj cluster.Object) bool {
+	gone := slices.DeleteFunc(collectDependents(s, objs), func(obj cluster.Object) bool {
 		switch o := obj.(type) {
 		case *v1.Pod:
 			pods = append(pods, o)
@@ -40,11 +40,11 @@ func Delete(s *cluster.State, objs ...cluster.Object) *cluster.State {
 
 // DeleteAndWait does what [Delete] does, and then removes the deleted pods that still terminate, even on nodes that do not answer.
 func DeleteAndWait(s *cluster.State, objs ...cluster.Object) *cluster.State {
-	return s.Without(withDependents(s, objs)...)
+	return s.Without(collectDependents(s, objs)...)
 }
 
-// withDependents returns the objects of the state that are deleted together with the given ones.
-func withDependents(s *cluster.State, objs []cluster.Object) []cluster.Object {
+// collectDependents returns the objects of the state that are deleted together with the given ones.
+func collectDependents(s *cluster.State, objs []cluster.Object) []cluster.Object {
 	doomed := map[cluster.Ref]bool{}
 	for _, obj := range objs {
 		doomed[cluster.RefTo(obj)] = true
@@ -65,7 +65,7 @@ func withDependents(s *cluster.State, objs []cluster.Object) []cluster.Object {
 	for { // one round for each level of ownership
 		before := len(gone)
 		for _, obj := range all {
-			if goneUIDs[obj.GetUID()] || !dies(obj, doomed, goneUIDs, present) {
+			if goneUIDs[obj.GetUID()] || !isDeletedWith(obj, doomed, goneUIDs, present) {
 				continue
 			}
 			goneUIDs[obj.GetUID()] = true
@@ -77,9 +77,9 @@ func withDependents(s *cluster.State, objs []cluster.Object) []cluster.Object {
 	}
 }
 
-// dies reports whether the object is deleted together with the doomed or gone objects: as one of them, or with its namespace, node or
+// isDeletedWith reports whether the object is deleted together with the doomed or gone objects: as one of them, or with its namespace, node or
 // owner.
-func dies(obj cluster.Object, doomed map[cluster.Ref]bool, gone map[types.UID]bool, present func() map[types.UID]bool) bool {
+func isDeletedWith(obj cluster.Object, doomed map[cluster.Ref]bool, gone map[types.UID]bool, present func() map[types.UID]bool) bool {
 	if doomed[cluster.RefTo(obj)] || obj.GetNamespace() != "" && doomed[cluster.Ref{Kind: "Namespace", Name: obj.GetNamespace()}] {
 		return true
 	}
@@ -93,11 +93,11 @@ func dies(obj cluster.Object, doomed map[cluster.Ref]bool, gone map[types.UID]bo
 			return true
 		}
 	}
-	return orphaned(obj.GetOwnerReferences(), gone, present)
+	return isOrphaned(obj.GetOwnerReferences(), gone, present)
 }
 
-// orphaned reports whether an owner is gone and no other owner is present.
-func orphaned(refs []metav1.OwnerReference, gone map[types.UID]bool, present func() map[types.UID]bool) bool {
+// isOrphaned reports whether an owner is gone and no other owner is present.
+func isOrphaned(refs []metav1.OwnerReference, gone map[types.UID]bool, present func() map[types.UID]bool) bool {
 	isGone := func(ref metav1.OwnerReference) bool { return gone[ref.UID] }
 	stays := func(ref metav1.OwnerReference) bool { return !gone[ref.UID] && present()[ref.UID] }
 	return slices.ContainsFunc(refs, isGone) && !slices.ContainsFunc(refs, stays)

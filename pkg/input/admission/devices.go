@@ -24,8 +24,8 @@ func extendedResources(s *cluster.State) *extendedresourcecache.ExtendedResource
 	return classes
 }
 
-// ownersOfClaims lists the pods for which the scheduler created claims on extended resources.
-func ownersOfClaims(s *cluster.State) corev1listers.PodLister {
+// podsWithExtendedClaims lists the pods for which the scheduler created claims on extended resources.
+func podsWithExtendedClaims(s *cluster.State) corev1listers.PodLister {
 	owners := map[types.UID]bool{}
 	for _, claim := range s.ResourceClaims {
 		if owner := metav1.GetControllerOfNoCopy(claim); owner != nil && claim.Annotations[resourcev1.ExtendedResourceClaimAnnotation] == "true" {
@@ -43,8 +43,8 @@ func ownersOfClaims(s *cluster.State) corev1listers.PodLister {
 	return corev1listers.NewPodLister(pods)
 }
 
-// claimsOfPods returns a function that finds the claims on extended resources that the scheduler created for a pod.
-func claimsOfPods(s *cluster.State) func(namespace string, pod types.UID) ([]*resourcev1.ResourceClaim, error) {
+// extendedResourceClaims returns a function that finds the claims on extended resources that the scheduler created for a pod.
+func extendedResourceClaims(s *cluster.State) func(namespace string, pod types.UID) ([]*resourcev1.ResourceClaim, error) {
 	return func(namespace string, pod types.UID) (owned []*resourcev1.ResourceClaim, _ error) {
 		for _, claim := range s.ResourceClaims {
 			owner := metav1.GetControllerOfNoCopy(claim)

@@ -43,8 +43,8 @@ func undatedTaints(obj cluster.Object, kind *Kind) (undated []bool, err error) {
 	return undated, nil
 }
 
-// undate removes the times that defaulting has set in the undated taints.
-func undate(obj runtime.Object, undated []bool) {
+// clearTaintTimes removes the times that defaulting has set in the undated taints.
+func clearTaintTimes(obj runtime.Object, undated []bool) {
 	taints, _ := deviceTaints(obj)
 	for i, taint := range taints {
 		if undated[i] {

@@ -8,9 +8,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// messages returns the errors in the API server's words, each on one line. For a missing field it leaves out the errors about its empty
+// errorMessages returns the errors in the API server's words, each on one line. For a missing field it leaves out the errors about its empty
 // value. It sorts the errors, since upstream ranges over a map in some checks.
-func messages(errs field.ErrorList) []string {
+func errorMessages(errs field.ErrorList) []string {
 	missing := map[string]bool{}
 	for _, err := range errs {
 		missing[err.Field] = missing[err.Field] || err.Type == field.ErrorTypeRequired
@@ -18,16 +18,16 @@ func messages(errs field.ErrorList) []string {
 	var all []string
 	for _, err := range errs {
 		if !missing[err.Field] || err.Type == field.ErrorTypeRequired {
-			all = append(all, message(err))
+			all = append(all, errorMessage(err))
 		}
 	}
 	slices.Sort(all)
 	return slices.Compact(all)
 }
 
-// message returns the text of an error. It leaves out a value that must not change, which can be a whole template, and the unchanged lines
+// errorMessage returns the text of an error. It leaves out a value that must not change, which can be a whole template, and the unchanged lines
 // of a difference.
-func message(err *field.Error) string {
+func errorMessage(err *field.Error) string {
 	if err.Detail == apivalidation.FieldImmutableErrorMsg {
 		return err.Field + ": " + err.Detail
 	}

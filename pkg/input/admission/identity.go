@@ -17,7 +17,7 @@ import (
 // place in the file, so that they are the same in every run.
 func identify(obj cluster.Object, source string) {
 	kind := cluster.KindOf(obj)
-	obj.SetManagedFields(managed(obj))
+	obj.SetManagedFields(usedManagedFields(obj))
 	if cluster.Namespaced(kind) && obj.GetNamespace() == "" {
 		obj.SetNamespace(v1.NamespaceDefault)
 	}

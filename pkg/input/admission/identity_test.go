@@ -72,7 +72,7 @@ func TestManagedFieldsOfNodes(t *testing.T) {
 		t.Errorf("kept (-want +got):\n%s", diff)
 	}
 	for field, want := range map[string]time.Time{"taints": time.Unix(30, 0), "unschedulable": time.Unix(40, 0), "podCIDR": {}} {
-		if got := LastSet(node, field); !got.Equal(want) {
+		if got := UnchangedSince(node, field); !got.Equal(want) {
 			t.Errorf("%s was last set at %s, want %s", field, got, want)
 		}
 	}

@@ -14,7 +14,7 @@ func generateSelector(job *batchv1.Job) {
 	if ptr.Deref(job.Spec.ManualSelector, false) {
 		return
 	}
-	job.Spec.Template.Labels = withMissing(job.Spec.Template.Labels, map[string]string{
+	job.Spec.Template.Labels = addMissingLabels(job.Spec.Template.Labels, map[string]string{
 		batch.LegacyJobNameLabel:       job.Name,
 		batch.JobNameLabel:             job.Name,
 		batch.LegacyControllerUidLabel: string(job.UID),
@@ -23,11 +23,11 @@ func generateSelector(job *batchv1.Job) {
 	if job.Spec.Selector == nil {
 		job.Spec.Selector = &metav1.LabelSelector{}
 	}
-	job.Spec.Selector.MatchLabels = withMissing(job.Spec.Selector.MatchLabels, map[string]string{batch.ControllerUidLabel: string(job.UID)})
+	job.Spec.Selector.MatchLabels = addMissingLabels(job.Spec.Selector.MatchLabels, map[string]string{batch.ControllerUidLabel: string(job.UID)})
 }
 
-// withMissing returns the labels and more, without changing existing labels.
-func withMissing(labels, more map[string]string) map[string]string {
+// addMissingLabels returns the labels and more, without changing existing labels.
+func addMissingLabels(labels, more map[string]string) map[string]string {
 	if labels == nil {
 		return more
 	}

@@ -56,63 +56,63 @@ type Kind struct {
 	validateUpdate func(internal, old runtime.Object) field.ErrorList
 }
 
-// table lists all kinds that a cluster.State holds.
-var table = []*Kind{
-	{"Namespace", "", []string{"v1"}, onCreate(validateNamespace), nil},
-	{"Node", "", []string{"v1"}, onCreate(corevalidation.ValidateNode), nil},
-	{"Pod", "", []string{"v1"}, onCreate(validatePod), onUpdate(validatePodUpdate)},
-	{"Service", "", []string{"v1"}, onCreate(validateService), nil},
-	{"ServiceAccount", "", []string{"v1"}, onCreate(corevalidation.ValidateServiceAccount), onUpdate(corevalidation.ValidateServiceAccountUpdate)},
-	{"PersistentVolume", "", []string{"v1"}, onCreate(validatePersistentVolume), nil},
-	{"PersistentVolumeClaim", "", []string{"v1"}, onCreate(validatePersistentVolumeClaim), onUpdate(validateClaimUpdate)},
-	{"LimitRange", "", []string{"v1"}, onCreate(corevalidation.ValidateLimitRange), byStrategy(limitrange.Strategy)},
-	{"ResourceQuota", "", []string{"v1"}, onCreate(corevalidation.ValidateResourceQuota), byStrategy(resourcequota.Strategy)},
-	{"ReplicationController", "", []string{"v1"}, onCreate(validateReplicationController), onUpdate(validateReplicationControllerUpdate)},
-	{"Deployment", "apps", []string{"v1"}, onCreate(validateDeployment), byStrategy(deployment.Strategy)},
-	{"ReplicaSet", "apps", []string{"v1"}, onCreate(validateReplicaSet), onUpdate(validateReplicaSetUpdate)},
-	{"StatefulSet", "apps", []string{"v1"}, onCreate(validateStatefulSet), byStrategy(statefulset.Strategy)},
-	{"DaemonSet", "apps", []string{"v1"}, onCreate(validateDaemonSet), byStrategy(daemonset.Strategy)},
-	{"ControllerRevision", "apps", []string{"v1"}, onCreate(appsvalidation.ValidateControllerRevisionCreate), nil},
-	{"Job", "batch", []string{"v1"}, onCreate(validateJob), onUpdate(validateJobUpdate)},
-	{"CronJob", "batch", []string{"v1"}, onCreate(validateCronJob), byStrategy(cronjob.Strategy)},
-	{"HorizontalPodAutoscaler", "autoscaling", []string{"v2", "v1"}, onCreate(validateHorizontalPodAutoscaler), nil},
-	{"PodDisruptionBudget", "policy", []string{"v1"}, onCreate(validatePodDisruptionBudget), byStrategy(poddisruptionbudget.Strategy)},
-	{"PriorityClass", "scheduling.k8s.io", []string{"v1"}, onCreate(schedulingvalidation.ValidatePriorityClass), byStrategy(priorityclass.Strategy)},
-	{"StorageClass", "storage.k8s.io", []string{"v1"}, onCreate(storagevalidation.ValidateStorageClass), byStrategy(storageclass.Strategy)},
-	{"CSINode", "storage.k8s.io", []string{"v1"}, onCreate(storagevalidation.ValidateCSINode), nil},
-	{"CSIDriver", "storage.k8s.io", []string{"v1"}, onCreate(validateCSIDriver), byStrategy(csidriver.Strategy)},
-	{"CSIStorageCapacity", "storage.k8s.io", []string{"v1", "v1beta1"}, onCreate(validateCSIStorageCapacity), byStrategy(csistoragecapacity.Strategy)},
-	{"RuntimeClass", "node.k8s.io", []string{"v1"}, onCreate(nodevalidation.ValidateRuntimeClass), byStrategy(runtimeclass.Strategy)},
-	{"DeviceClass", "resource.k8s.io", []string{"v1", "v1beta2", "v1beta1"}, onCreate(resourcevalidation.ValidateDeviceClass), byStrategy(deviceclass.Strategy)},
-	{"ResourceSlice", "resource.k8s.io", []string{"v1", "v1beta2", "v1beta1"}, onCreate(resourcevalidation.ValidateResourceSlice), onUpdate(resourcevalidation.ValidateResourceSliceUpdate)},
-	{"DeviceTaintRule", "resource.k8s.io", []string{"v1", "v1beta2"}, onCreate(resourcevalidation.ValidateDeviceTaintRule), onUpdate(resourcevalidation.ValidateDeviceTaintRuleUpdate)},
-	{"ResourceClaim", "resource.k8s.io", []string{"v1", "v1beta2", "v1beta1"}, onCreate(resourcevalidation.ValidateResourceClaim), onUpdate(resourcevalidation.ValidateResourceClaimUpdate)},
-	{"ResourceClaimTemplate", "resource.k8s.io", []string{"v1", "v1beta2", "v1beta1"}, onCreate(resourcevalidation.ValidateResourceClaimTemplate), onUpdate(resourcevalidation.ValidateResourceClaimTemplateUpdate)},
-	{"Workload", "scheduling.k8s.io", []string{"v1beta1", "v1alpha3"}, onCreate(validateWorkload), byStrategy(schedulingworkload.Strategy)},
-	{validatingPolicies, admissionv1.GroupName, []string{"v1", "v1beta1"}, onPolicy(validateValidatingPolicy), nil},
-	{"ValidatingAdmissionPolicyBinding", admissionv1.GroupName, []string{"v1", "v1beta1"}, onPolicy(validateValidatingBinding), nil},
-	{mutatingPolicies, admissionv1.GroupName, []string{"v1", "v1beta1"}, onPolicy(validateMutatingPolicy), nil},
-	{"MutatingAdmissionPolicyBinding", admissionv1.GroupName, []string{"v1", "v1beta1"}, onPolicy(validateMutatingBinding), nil},
-	{"PodGroup", "scheduling.k8s.io", []string{"v1beta1", "v1alpha3"}, onCreate(validatePodGroup), byStrategy(podgroup.NewStrategy())},
+// kindTable lists all kinds that a cluster.State holds.
+var kindTable = []*Kind{
+	{"Namespace", "", []string{"v1"}, createValidator(validateNamespace), nil},
+	{"Node", "", []string{"v1"}, createValidator(corevalidation.ValidateNode), nil},
+	{"Pod", "", []string{"v1"}, createValidator(validatePod), updateValidator(validatePodUpdate)},
+	{"Service", "", []string{"v1"}, createValidator(validateService), nil},
+	{"ServiceAccount", "", []string{"v1"}, createValidator(corevalidation.ValidateServiceAccount), updateValidator(corevalidation.ValidateServiceAccountUpdate)},
+	{"PersistentVolume", "", []string{"v1"}, createValidator(validatePersistentVolume), nil},
+	{"PersistentVolumeClaim", "", []string{"v1"}, createValidator(validatePersistentVolumeClaim), updateValidator(validateClaimUpdate)},
+	{"LimitRange", "", []string{"v1"}, createValidator(corevalidation.ValidateLimitRange), strategyValidator(limitrange.Strategy)},
+	{"ResourceQuota", "", []string{"v1"}, createValidator(corevalidation.ValidateResourceQuota), strategyValidator(resourcequota.Strategy)},
+	{"ReplicationController", "", []string{"v1"}, createValidator(validateReplicationController), updateValidator(validateReplicationControllerUpdate)},
+	{"Deployment", "apps", []string{"v1"}, createValidator(validateDeployment), strategyValidator(deployment.Strategy)},
+	{"ReplicaSet", "apps", []string{"v1"}, createValidator(validateReplicaSet), updateValidator(validateReplicaSetUpdate)},
+	{"StatefulSet", "apps", []string{"v1"}, createValidator(validateStatefulSet), strategyValidator(statefulset.Strategy)},
+	{"DaemonSet", "apps", []string{"v1"}, createValidator(validateDaemonSet), strategyValidator(daemonset.Strategy)},
+	{"ControllerRevision", "apps", []string{"v1"}, createValidator(appsvalidation.ValidateControllerRevisionCreate), nil},
+	{"Job", "batch", []string{"v1"}, createValidator(validateJob), updateValidator(validateJobUpdate)},
+	{"CronJob", "batch", []string{"v1"}, createValidator(validateCronJob), strategyValidator(cronjob.Strategy)},
+	{"HorizontalPodAutoscaler", "autoscaling", []string{"v2", "v1"}, createValidator(validateHorizontalPodAutoscaler), nil},
+	{"PodDisruptionBudget", "policy", []string{"v1"}, createValidator(validatePodDisruptionBudget), strategyValidator(poddisruptionbudget.Strategy)},
+	{"PriorityClass", "scheduling.k8s.io", []string{"v1"}, createValidator(schedulingvalidation.ValidatePriorityClass), strategyValidator(priorityclass.Strategy)},
+	{"StorageClass", "storage.k8s.io", []string{"v1"}, createValidator(storagevalidation.ValidateStorageClass), strategyValidator(storageclass.Strategy)},
+	{"CSINode", "storage.k8s.io", []string{"v1"}, createValidator(storagevalidation.ValidateCSINode), nil},
+	{"CSIDriver", "storage.k8s.io", []string{"v1"}, createValidator(validateCSIDriver), strategyValidator(csidriver.Strategy)},
+	{"CSIStorageCapacity", "storage.k8s.io", []string{"v1", "v1beta1"}, createValidator(validateCSIStorageCapacity), strategyValidator(csistoragecapacity.Strategy)},
+	{"RuntimeClass", "node.k8s.io", []string{"v1"}, createValidator(nodevalidation.ValidateRuntimeClass), strategyValidator(runtimeclass.Strategy)},
+	{"DeviceClass", "resource.k8s.io", []string{"v1", "v1beta2", "v1beta1"}, createValidator(resourcevalidation.ValidateDeviceClass), strategyValidator(deviceclass.Strategy)},
+	{"ResourceSlice", "resource.k8s.io", []string{"v1", "v1beta2", "v1beta1"}, createValidator(resourcevalidation.ValidateResourceSlice), updateValidator(resourcevalidation.ValidateResourceSliceUpdate)},
+	{"DeviceTaintRule", "resource.k8s.io", []string{"v1", "v1beta2"}, createValidator(resourcevalidation.ValidateDeviceTaintRule), updateValidator(resourcevalidation.ValidateDeviceTaintRuleUpdate)},
+	{"ResourceClaim", "resource.k8s.io", []string{"v1", "v1beta2", "v1beta1"}, createValidator(resourcevalidation.ValidateResourceClaim), updateValidator(resourcevalidation.ValidateResourceClaimUpdate)},
+	{"ResourceClaimTemplate", "resource.k8s.io", []string{"v1", "v1beta2", "v1beta1"}, createValidator(resourcevalidation.ValidateResourceClaimTemplate), updateValidator(resourcevalidation.ValidateResourceClaimTemplateUpdate)},
+	{"Workload", "scheduling.k8s.io", []string{"v1beta1", "v1alpha3"}, createValidator(validateWorkload), strategyValidator(schedulingworkload.Strategy)},
+	{validatingPolicies, admissionv1.GroupName, []string{"v1", "v1beta1"}, policyValidator(validateValidatingPolicy), nil},
+	{"ValidatingAdmissionPolicyBinding", admissionv1.GroupName, []string{"v1", "v1beta1"}, policyValidator(validateValidatingBinding), nil},
+	{mutatingPolicies, admissionv1.GroupName, []string{"v1", "v1beta1"}, policyValidator(validateMutatingPolicy), nil},
+	{"MutatingAdmissionPolicyBinding", admissionv1.GroupName, []string{"v1", "v1beta1"}, policyValidator(validateMutatingBinding), nil},
+	{"PodGroup", "scheduling.k8s.io", []string{"v1beta1", "v1alpha3"}, createValidator(validatePodGroup), strategyValidator(podgroup.NewStrategy())},
 }
 
 var (
-	kinds  = map[string]*Kind{}
-	groups = sets.New[string]()
+	kindsByName = map[string]*Kind{}
+	apiGroups   = sets.New[string]()
 )
 
 func init() {
-	for _, k := range table {
-		kinds[k.name] = k
-		groups.Insert(k.group)
+	for _, k := range kindTable {
+		kindsByName[k.name] = k
+		apiGroups.Insert(k.group)
 	}
 }
 
 // KindNamed returns the kind of that name, or nil if a State holds no such objects.
-func KindNamed(name string) *Kind { return kinds[name] }
+func KindNamed(name string) *Kind { return kindsByName[name] }
 
 // IsGroup reports whether name is the API group of one of the kinds.
-func IsGroup(name string) bool { return groups.Has(name) }
+func IsGroup(name string) bool { return apiGroups.Has(name) }
 
 // Serves reports whether an API server serves the kind under the group and version.
 func (k *Kind) Serves(gv schema.GroupVersion) bool {
@@ -137,17 +137,17 @@ func (k *Kind) validate(internal, old runtime.Object) field.ErrorList {
 	return k.validateUpdate(internal, old)
 }
 
-func onCreate[T runtime.Object](validate func(T) field.ErrorList) func(runtime.Object) field.ErrorList {
+func createValidator[T runtime.Object](validate func(T) field.ErrorList) func(runtime.Object) field.ErrorList {
 	return func(obj runtime.Object) field.ErrorList { return validate(obj.(T)) }
 }
 
-func onUpdate[T runtime.Object](validate func(obj, old T) field.ErrorList) func(obj, old runtime.Object) field.ErrorList {
+func updateValidator[T runtime.Object](validate func(obj, old T) field.ErrorList) func(obj, old runtime.Object) field.ErrorList {
 	return func(obj, old runtime.Object) field.ErrorList { return validate(obj.(T), old.(T)) }
 }
 
-// byStrategy returns a function that validates an update by upstream's own strategy. The strategies of some kinds would import a whole API
+// strategyValidator returns a function that validates an update by upstream's own strategy. The strategies of some kinds would import a whole API
 // server; validate_update.go has copies of these.
-func byStrategy(strategy rest.RESTUpdateStrategy) func(obj, old runtime.Object) field.ErrorList {
+func strategyValidator(strategy rest.RESTUpdateStrategy) func(obj, old runtime.Object) field.ErrorList {
 	return func(obj, old runtime.Object) field.ErrorList {
 		strategy.PrepareForUpdate(context.Background(), obj, old)
 		return strategy.ValidateUpdate(context.Background(), obj, old)

@@ -9,7 +9,7 @@ import (
 )
 
 func TestEveryKindIsHeldByAState(t *testing.T) {
-	for _, k := range table {
+	for _, k := range kindTable {
 		obj, err := legacyscheme.Scheme.New(k.GroupVersion().WithKind(k.name))
 		if err != nil || !cluster.Supports(obj) {
 			t.Errorf("cluster.State holds no %s", k.name)

@@ -26,9 +26,9 @@ func limitRangesOf(s *cluster.State, namespace string) []*v1.LimitRange {
 	return ranges
 }
 
-// withinLimits returns upstream's error for the first range that refuses the request. validate is upstream's check of the whole object. For
+// checkLimits returns upstream's error for the first range that refuses the request. validate is upstream's check of the whole object. For
 // a type of limits, parts returns the single checks of which upstream's error consists, in order.
-func withinLimits(a apiadmission.Attributes, ranges []*v1.LimitRange, validate limitFunc, parts func(of v1.LimitType) []limitFunc) error {
+func checkLimits(a apiadmission.Attributes, ranges []*v1.LimitRange, validate limitFunc, parts func(of v1.LimitType) []limitFunc) error {
 	for _, limits := range ranges {
 		if validate(limits) == nil {
 			continue
@@ -36,7 +36,7 @@ func withinLimits(a apiadmission.Attributes, ranges []*v1.LimitRange, validate l
 		var broken []error
 		for i := range limits.Spec.Limits {
 			for _, part := range parts(limits.Spec.Limits[i].Type) {
-				broken = append(broken, brokenBounds(&limits.Spec.Limits[i], part)...)
+				broken = append(broken, findBrokenBounds(&limits.Spec.Limits[i], part)...)
 			}
 		}
 		return apiadmission.NewForbidden(a, utilerrors.NewAggregate(broken))
@@ -47,9 +47,9 @@ func withinLimits(a apiadmission.Attributes, ranges []*v1.LimitRange, validate l
 // limitFunc checks an object against a LimitRange.
 type limitFunc func(*v1.LimitRange) error
 
-// brokenBounds returns the errors of a check in upstream's order: resources below the minimum, above the maximum, and with too large a
+// findBrokenBounds returns the errors of a check in upstream's order: resources below the minimum, above the maximum, and with too large a
 // ratio. Upstream lists the resources of each group in random order; here they are sorted.
-func brokenBounds(limit *v1.LimitRangeItem, validate limitFunc) (all []error) {
+func findBrokenBounds(limit *v1.LimitRangeItem, validate limitFunc) (all []error) {
 	for _, bounds := range []v1.LimitRangeItem{{Min: limit.Min}, {Max: limit.Max}, {MaxLimitRequestRatio: limit.MaxLimitRequestRatio}} {
 		bounds.Type = limit.Type
 		var broken utilerrors.Aggregate
@@ -60,12 +60,12 @@ func brokenBounds(limit *v1.LimitRangeItem, validate limitFunc) (all []error) {
 	return all
 }
 
-// limitPod checks a pod against the ranges. Upstream checks the containers one by one, and the init containers last.
-func limitPod(a apiadmission.Attributes, ranges []*v1.LimitRange, pod *core.Pod) error {
+// checkPodLimits checks a pod against the ranges. Upstream checks the containers one by one, and the init containers last.
+func checkPodLimits(a apiadmission.Attributes, ranges []*v1.LimitRange, pod *core.Pod) error {
 	of := func(pod *core.Pod) limitFunc {
 		return func(limits *v1.LimitRange) error { return limitranger.PodValidateLimitFunc(limits, pod) }
 	}
-	return withinLimits(a, ranges, of(pod), func(limited v1.LimitType) []limitFunc {
+	return checkLimits(a, ranges, of(pod), func(limited v1.LimitType) []limitFunc {
 		if limited != v1.LimitTypeContainer {
 			return []limitFunc{of(pod)}
 		}
@@ -77,8 +77,8 @@ func limitPod(a apiadmission.Attributes, ranges []*v1.LimitRange, pod *core.Pod)
 	})
 }
 
-// limitResize checks a pod whose resources change against the LimitRanges of its namespace.
-func limitResize(s *cluster.State, pod, was *v1.Pod) error {
+// checkResizeLimits checks a pod whose resources change against the LimitRanges of its namespace.
+func checkResizeLimits(s *cluster.State, pod, was *v1.Pod) error {
 	ranges := limitRangesOf(s, pod.Namespace)
 	if len(ranges) == 0 {
 		return nil
@@ -87,11 +87,11 @@ func limitResize(s *cluster.State, pod, was *v1.Pod) error {
 	if err := corev1.Convert_v1_Pod_To_core_Pod(pod.DeepCopy(), &internal, nil); err != nil {
 		return err
 	}
-	return limitPod(changeOf(pod, was), ranges, &internal)
+	return checkPodLimits(newUpdateRequest(pod, was), ranges, &internal)
 }
 
-// limitClaim checks a new or changed claim against the LimitRanges of its namespace.
-func limitClaim(s *cluster.State, claim *v1.PersistentVolumeClaim) error {
+// checkClaimLimits checks a new or changed claim against the LimitRanges of its namespace.
+func checkClaimLimits(s *cluster.State, claim *v1.PersistentVolumeClaim) error {
 	ranges := limitRangesOf(s, claim.Namespace)
 	if len(ranges) == 0 {
 		return nil
@@ -103,5 +103,5 @@ func limitClaim(s *cluster.State, claim *v1.PersistentVolumeClaim) error {
 	validate := func(limits *v1.LimitRange) error {
 		return limitranger.PersistentVolumeClaimValidateLimitFunc(limits, &internal)
 	}
-	return withinLimits(creationOf(claim, &internal), ranges, validate, func(v1.LimitType) []limitFunc { return []limitFunc{validate} })
+	return checkLimits(newCreateRequest(claim, &internal), ranges, validate, func(v1.LimitType) []limitFunc { return []limitFunc{validate} })
 }

@@ -11,9 +11,9 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// managed returns the managed fields that Faultline uses: who set the taints and the cordon of a node, and when. It drops all others, since
+// usedManagedFields returns the managed fields that Faultline uses: who set the taints and the cordon of a node, and when. It drops all others, since
 // managed fields are often more than half of a dump.
-func managed(obj cluster.Object) []metav1.ManagedFieldsEntry {
+func usedManagedFields(obj cluster.Object) []metav1.ManagedFieldsEntry {
 	node, ok := obj.(*v1.Node)
 	if !ok || len(node.Spec.Taints) == 0 && !node.Spec.Unschedulable {
 		return nil
@@ -30,24 +30,24 @@ func managed(obj cluster.Object) []metav1.ManagedFieldsEntry {
 	return kept
 }
 
-// ofSpec holds the managed fields of a spec.
-type ofSpec struct {
+// managedSpecFields holds the managed fields of a spec.
+type managedSpecFields struct {
 	Fields map[string]json.RawMessage `json:"f:spec"`
 }
 
 // managedSpec returns the managed fields of the spec in the entry, and none if the entry has no time.
-func managedSpec(entry metav1.ManagedFieldsEntry) (spec ofSpec) {
+func managedSpec(entry metav1.ManagedFieldsEntry) (spec managedSpecFields) {
 	if entry.Time == nil || entry.FieldsV1 == nil || json.Unmarshal(entry.FieldsV1.GetRawBytes(), &spec) != nil {
-		return ofSpec{}
+		return managedSpecFields{}
 	}
 	return spec
 }
 
-// LastSet returns a time, in whole seconds, since which a node's taints or its cordon (the field "taints" or "unschedulable") have not
+// UnchangedSince returns a time, in whole seconds, since which a node's taints or its cordon (the field "taints" or "unschedulable") have not
 // changed, or zero if the managed fields do not show it. Whoever changes a field becomes its manager, and an entry has the time at which
 // any of its fields last changed. So the field itself has not changed since then. See ManagedFieldsEntry in
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/staging/src/k8s.io/apimachinery/pkg/apis/meta/v1/types.go.
-func LastSet(node *v1.Node, field string) time.Time {
+func UnchangedSince(node *v1.Node, field string) time.Time {
 	var last time.Time
 	for _, entry := range node.ManagedFields {
 		if managedSpec(entry).Fields["f:"+field] != nil && entry.Time.After(last) {

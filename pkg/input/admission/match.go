@@ -12,9 +12,9 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// Matcher returns a function that reports whether a request for an object matches the resources of a policy or webhook. It tries the
+// NewMatcher returns a function that reports whether a request for an object matches the resources of a policy or webhook. It tries the
 // requests to create, change or scale the object, and to create or change one of its pods. The given objects hold the namespaces.
-func Matcher(objs []cluster.Object) func(cluster.Object, admissionv1.MatchResources) bool {
+func NewMatcher(objs []cluster.Object) func(cluster.Object, admissionv1.MatchResources) bool {
 	namespaces := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})
 	add := func(ns *v1.Namespace) {
 		ns = ns.DeepCopy()
@@ -54,7 +54,7 @@ func Matcher(objs []cluster.Object) func(cluster.Object, admissionv1.MatchResour
 			if r.was != nil {
 				old = r.was
 			}
-			if matches, _, _, err := p.matches(r.attributes(r.obj, old, r.obj.GetName(), nil), &of, ""); matches && err == nil {
+			if matches, _, _, err := p.matchesRequest(r.attributes(r.obj, old, r.obj.GetName(), nil), &of, ""); matches && err == nil {
 				return true
 			}
 		}

@@ -21,7 +21,7 @@ import (
 )
 
 // addNamespaces adds missing namespaces, with a note for each unless every cluster has the namespace.
-func (a *admitting) addNamespaces() {
+func (a *admitCall) addNamespaces() {
 	have := map[string]bool{}
 	for _, ns := range a.state.Namespaces {
 		have[ns.Name] = true
@@ -42,12 +42,12 @@ func (a *admitting) addNamespaces() {
 		default:
 			a.notes = append(a.notes, fmt.Sprintf("Namespace %s did not exist and was created", name))
 		}
-		a.add(&v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
+		a.addCopy(&v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
 	}
 }
 
 // addPriorityClasses adds missing PriorityClasses that running pods name. The pods show the value of the class.
-func (a *admitting) addPriorityClasses() {
+func (a *admitCall) addPriorityClasses() {
 	have := NewPods(a.state).classes
 	for _, obj := range a.objs {
 		if class, ok := obj.(*schedulingv1.PriorityClass); ok {
@@ -56,7 +56,7 @@ func (a *admitting) addPriorityClasses() {
 	}
 	for _, obj := range a.objs {
 		pod, ok := obj.(*v1.Pod)
-		if !ok || pod.Spec.NodeName == "" && !cluster.Dumped(pod) || pod.Spec.Priority == nil || pod.Spec.PriorityClassName == "" || have[pod.Spec.PriorityClassName] != nil {
+		if !ok || pod.Spec.NodeName == "" && !cluster.FromDump(pod) || pod.Spec.Priority == nil || pod.Spec.PriorityClassName == "" || have[pod.Spec.PriorityClassName] != nil {
 			continue
 		}
 		class := &schedulingv1.PriorityClass{
@@ -67,19 +67,19 @@ func (a *admitting) addPriorityClasses() {
 		have[class.Name] = class
 		a.notes = append(a.notes, fmt.Sprintf("%s was not given and was created with value %d, as %s has it",
 			cluster.RefTo(class).Describe(), class.Value, cluster.RefTo(pod).Describe()))
-		a.add(class)
+		a.addCopy(class)
 	}
 }
 
 // addPriorityClassOf adds the PriorityClass that a template from a dump names, with the value 0, if the class is missing and no pod shows
 // its value. If the cluster does not allow reading PriorityClasses, it does so for any object.
-func (a *admitting) addPriorityClassOf(owner cluster.Object, name string) {
-	unread := !a.state.Knows("PriorityClass")
-	if name == "" || !cluster.Dumped(owner) && !unread || a.pods.classes[name] != nil {
+func (a *admitCall) addPriorityClassOf(owner cluster.Object, name string) {
+	unread := !a.state.KnowsKind("PriorityClass")
+	if name == "" || !cluster.FromDump(owner) && !unread || a.pods.classes[name] != nil {
 		return
 	}
 	class := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	a.add(class)
+	a.addCopy(class)
 	a.pods.classes[name] = class
 	if unread {
 		a.notes = append(a.notes, fmt.Sprintf("%s may not be read and no pod says its value, so that the priority of %s is assumed to be 0", cluster.RefTo(class).Describe(), cluster.RefTo(owner).Describe()))
@@ -90,7 +90,7 @@ func (a *admitting) addPriorityClassOf(owner cluster.Object, name string) {
 
 // addReplicaSets adds missing ReplicaSets that own pods, if their Deployment exists. Without them the Deployment would create all its pods
 // a second time.
-func (a *admitting) addReplicaSets() {
+func (a *admitCall) addReplicaSets() {
 	deployments := map[types.NamespacedName]*appsv1.Deployment{}
 	for _, d := range a.state.Deployments {
 		deployments[cluster.NameOf(d)] = d
@@ -100,13 +100,13 @@ func (a *admitting) addReplicaSets() {
 			deployments[cluster.NameOf(d)] = d
 		}
 	}
-	missing := a.podsOfMissing(deployments)
+	missing := a.podsOfMissingReplicaSets(deployments)
 	for _, of := range slices.SortedFunc(maps.Keys(missing), func(a, b types.NamespacedName) int { return strings.Compare(a.String(), b.String()) }) {
 		d, revisions := deployments[of], missing[of]
 		current := currentRevision(d, revisions)
 		for _, name := range slices.Sorted(maps.Keys(revisions)) {
 			pods := revisions[name]
-			a.add(missingReplicaSet(d, name, pods, name == current))
+			a.addCopy(makeReplicaSet(d, name, pods, name == current))
 			added := a.objs[len(a.objs)-1]
 			delete(a.uncreated, cluster.RefTo(added)) // the cluster of the pods created it
 			for _, pod := range pods {
@@ -117,8 +117,8 @@ func (a *admitting) addReplicaSets() {
 	}
 }
 
-// podsOfMissing returns the pods of each Deployment, by the name of the missing ReplicaSet that owns them.
-func (a *admitting) podsOfMissing(deployments map[types.NamespacedName]*appsv1.Deployment) map[types.NamespacedName]map[string][]*v1.Pod {
+// podsOfMissingReplicaSets returns the pods of each Deployment, by the name of the missing ReplicaSet that owns them.
+func (a *admitCall) podsOfMissingReplicaSets(deployments map[types.NamespacedName]*appsv1.Deployment) map[types.NamespacedName]map[string][]*v1.Pod {
 	have := map[cluster.Ref]bool{}
 	for _, obj := range a.objs {
 		have[cluster.RefTo(obj)] = true
@@ -136,7 +136,7 @@ func (a *admitting) podsOfMissing(deployments map[types.NamespacedName]*appsv1.D
 		key := cluster.Ref{Kind: "ReplicaSet", Namespace: pod.Namespace, Name: ref.Name}
 		name, ok := strings.CutSuffix(ref.Name, "-"+pod.Labels[appsv1.DefaultDeploymentUniqueLabelKey])
 		of := types.NamespacedName{Namespace: pod.Namespace, Name: name}
-		if !ok || have[key] || a.known(key) != nil || deployments[of] == nil {
+		if !ok || have[key] || a.findInState(key) != nil || deployments[of] == nil {
 			continue
 		}
 		if missing[of] == nil {
@@ -150,7 +150,7 @@ func (a *admitting) podsOfMissing(deployments map[types.NamespacedName]*appsv1.D
 // currentRevision returns the name of the ReplicaSet for the Deployment's current template: the ReplicaSet with the template's hash, else
 // the newest one with the template's containers, else the newest one. It returns "" if the controller has not seen the template yet.
 func currentRevision(d *appsv1.Deployment, revisions map[string][]*v1.Pod) string {
-	if newer(d.Generation, d.Status.ObservedGeneration) {
+	if isUnobserved(d.Generation, d.Status.ObservedGeneration) {
 		return ""
 	}
 	byHash := d.Name + "-" + controller.ComputeHash(&d.Spec.Template, d.Status.CollisionCount)
@@ -178,8 +178,8 @@ func sameContainers(a, b []v1.Container) bool {
 	})
 }
 
-// missingReplicaSet returns the missing ReplicaSet between the Deployment and the pods. An old ReplicaSet gets its template from a pod.
-func missingReplicaSet(d *appsv1.Deployment, name string, pods []*v1.Pod, current bool) *appsv1.ReplicaSet {
+// makeReplicaSet returns the missing ReplicaSet between the Deployment and the pods. An old ReplicaSet gets its template from a pod.
+func makeReplicaSet(d *appsv1.Deployment, name string, pods []*v1.Pod, current bool) *appsv1.ReplicaSet {
 	hash := pods[0].Labels[appsv1.DefaultDeploymentUniqueLabelKey]
 	template := *d.Spec.Template.DeepCopy()
 	template.Labels = labelsutil.CloneAndAddLabel(template.Labels, appsv1.DefaultDeploymentUniqueLabelKey, hash)

@@ -15,23 +15,23 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// observe finds what the cluster does to new pods besides the API server's own plugins, such as the changes of webhooks, and adds it to the
+// observeMutations finds what the cluster does to new pods besides the API server's own plugins, such as the changes of webhooks, and adds it to the
 // state. It compares the newest running pod of each workload with what admission makes of the controller's template. It skips pods of an
 // earlier revision of a StatefulSet or DaemonSet, since their template is gone. If the controller has not seen the present template yet,
 // only injected containers and volumes count: other differences may come from the earlier template.
-func (a *admitting) observe(next *cluster.State) {
-	dumped := func(obj cluster.Object) bool { pod, is := obj.(*v1.Pod); return is && cluster.Dumped(pod) }
+func (a *admitCall) observeMutations(next *cluster.State) {
+	dumped := func(obj cluster.Object) bool { pod, is := obj.(*v1.Pod); return is && cluster.FromDump(pod) }
 	if next.AsTemplate || !slices.ContainsFunc(a.objs, dumped) {
 		return
 	}
-	templates, owner := templatesOf(next), next.Owners()
+	templates, owner := podTemplatesOf(next), next.Owners()
 	newest := map[cluster.Ref]*v1.Pod{}
 	for _, pod := range next.Pods {
 		ref := metav1.GetControllerOfNoCopy(pod)
-		if ref == nil || cluster.Terminal(pod) || !cluster.Dumped(pod) {
+		if ref == nil || cluster.IsTerminal(pod) || !cluster.FromDump(pod) {
 			continue
 		}
-		if template, found := templates[ref.UID]; !found || !template.made(pod) {
+		if template, found := templates[ref.UID]; !found || !template.madePod(pod) {
 			continue
 		}
 		of := owner(pod)
@@ -48,7 +48,7 @@ func (a *admitting) observe(next *cluster.State) {
 	for _, of := range slices.SortedFunc(maps.Keys(newest), cluster.Ref.Compare) {
 		running := newest[of]
 		template := templates[metav1.GetControllerOfNoCopy(running).UID]
-		made, err := template.pod()
+		made, err := template.newPod()
 		if err == nil {
 			err = pods.Admit(made)
 		}
@@ -60,7 +60,7 @@ func (a *admitting) observe(next *cluster.State) {
 			like.Spec.Affinity = made.Spec.Affinity
 			running = &like
 		}
-		change := cluster.Observe(made, running, template.claims)
+		change := cluster.ObserveMutation(made, running, template.claims)
 		if template.unseen {
 			seen.Workloads[of] = change.Injected()
 			continue
@@ -70,7 +70,7 @@ func (a *admitting) observe(next *cluster.State) {
 		if !found {
 			common = change
 		}
-		seen.Namespaces[of.Namespace] = common.Common(change)
+		seen.Namespaces[of.Namespace] = common.Intersect(change)
 	}
 	next.Mutations = seen
 }
@@ -88,16 +88,16 @@ type podTemplate struct {
 	unseen bool
 }
 
-// made reports whether the controller made the pod from the present template.
-func (t *podTemplate) made(pod *v1.Pod) bool {
+// madePod reports whether the controller made the pod from the present template.
+func (t *podTemplate) madePod(pod *v1.Pod) bool {
 	if _, is := t.owner.(*appsv1.DaemonSet); is {
 		return daemonutil.IsPodUpdated(pod, "", t.generation)
 	}
 	return t.revision == "" || pod.Labels[appsv1.ControllerRevisionHashLabelKey] == t.revision
 }
 
-// pod returns the pod that the controller asks the API server to create.
-func (t *podTemplate) pod() (*v1.Pod, error) {
+// newPod returns the pod that the controller asks the API server to create.
+func (t *podTemplate) newPod() (*v1.Pod, error) {
 	template := t.template
 	if _, is := t.owner.(*appsv1.DaemonSet); is {
 		of := daemonutil.CreatePodTemplate(*template, t.generation, "")
@@ -110,8 +110,8 @@ func (t *podTemplate) pod() (*v1.Pod, error) {
 	return pod, err
 }
 
-// templatesOf returns the templates from which controllers make pods, by the UID of the controller.
-func templatesOf(s *cluster.State) map[types.UID]*podTemplate {
+// podTemplatesOf returns the templates from which controllers make pods, by the UID of the controller.
+func podTemplatesOf(s *cluster.State) map[types.UID]*podTemplate {
 	templates := map[types.UID]*podTemplate{}
 	for _, obj := range s.Objects() {
 		template, _ := cluster.Template(obj)
@@ -122,10 +122,10 @@ func templatesOf(s *cluster.State) map[types.UID]*podTemplate {
 		switch o := obj.(type) {
 		case *appsv1.StatefulSet:
 			t.revision, t.claims = o.Status.UpdateRevision, o.Spec.VolumeClaimTemplates
-			t.unseen = newer(o.Generation, o.Status.ObservedGeneration)
+			t.unseen = isUnobserved(o.Generation, o.Status.ObservedGeneration)
 		case *appsv1.DaemonSet:
 			t.generation, _ = daemonutil.GetTemplateGeneration(o) // nil if it cannot be parsed, as in upstream
-			t.unseen = newer(o.Generation, o.Status.ObservedGeneration)
+			t.unseen = isUnobserved(o.Generation, o.Status.ObservedGeneration)
 		case *batchv1.CronJob:
 			continue // its Jobs make pods
 		case *cluster.UnknownOwner:
@@ -136,5 +136,5 @@ func templatesOf(s *cluster.State) map[types.UID]*podTemplate {
 	return templates
 }
 
-// newer reports whether the controller has not yet observed the object's generation. It is false if the status has no observed generation.
-func newer(generation, observed int64) bool { return observed > 0 && generation > observed }
+// isUnobserved reports whether the controller has not yet observed the object's generation. It is false if the status has no observed generation.
+func isUnobserved(generation, observed int64) bool { return observed > 0 && generation > observed }

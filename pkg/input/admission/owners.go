@@ -13,7 +13,7 @@ import (
 
 // resolveOwners sets the owner's UID in each owner reference that has none, or whose owner had none before this call. It also does so in
 // objects of the state if their owner comes only now.
-func (a *admitting) resolveOwners() {
+func (a *admitCall) resolveOwners() {
 	given := make(map[cluster.Ref]cluster.Object, len(a.objs))
 	owners := map[string]map[string]bool{} // new objects, by kind and name: another object may name one as its owner with a UID that was unknown before
 	for _, obj := range a.objs {
@@ -39,7 +39,7 @@ func (a *admitting) resolveOwners() {
 		return present
 	})
 	for _, obj := range a.objs {
-		if refs := a.resolved(obj, given, present); refs != nil {
+		if refs := a.resolveReferences(obj, given, present); refs != nil {
 			obj.SetOwnerReferences(refs)
 		}
 	}
@@ -48,7 +48,7 @@ func (a *admitting) resolveOwners() {
 		if !slices.ContainsFunc(obj.GetOwnerReferences(), mayBeNew) || given[cluster.RefTo(obj)] != nil {
 			continue
 		}
-		if refs := a.resolved(obj, given, present); refs != nil {
+		if refs := a.resolveReferences(obj, given, present); refs != nil {
 			obj = obj.DeepCopyObject().(cluster.Object)
 			obj.SetOwnerReferences(refs)
 			a.objs = append(a.objs, obj)
@@ -56,16 +56,16 @@ func (a *admitting) resolveOwners() {
 	}
 }
 
-// resolved returns the object's owner references with their owners' UIDs, or nil if nothing has to change. It finds owners among the given
+// resolveReferences returns the object's owner references with their owners' UIDs, or nil if nothing has to change. It finds owners among the given
 // objects and the objects of the state.
-func (a *admitting) resolved(obj cluster.Object, given map[cluster.Ref]cluster.Object, present func() map[types.UID]bool) []metav1.OwnerReference {
+func (a *admitCall) resolveReferences(obj cluster.Object, given map[cluster.Ref]cluster.Object, present func() map[types.UID]bool) []metav1.OwnerReference {
 	var resolved []metav1.OwnerReference
 	for i, ref := range obj.GetOwnerReferences() {
 		if ref.UID != "" && present()[ref.UID] {
 			continue
 		}
 		namespaced, wide := cluster.Ref{Kind: ref.Kind, Namespace: obj.GetNamespace(), Name: ref.Name}, cluster.Ref{Kind: ref.Kind, Name: ref.Name}
-		owner := cmp.Or(given[namespaced], a.known(namespaced), given[wide], a.known(wide))
+		owner := cmp.Or(given[namespaced], a.findInState(namespaced), given[wide], a.findInState(wide))
 		if owner == nil || ref.UID != "" && !a.unidentified[cluster.RefTo(owner)] {
 			continue
 		}

@@ -22,7 +22,7 @@ import (
 )
 
 // runPlugins runs the admission plugins for each object. The plugins also see the other objects of the call.
-func (a *admitting) runPlugins() {
+func (a *admitCall) runPlugins() {
 	var context []cluster.Object
 	for _, obj := range a.objs {
 		switch o := obj.(type) {
@@ -47,117 +47,117 @@ func (a *admitting) runPlugins() {
 				cluster.Cordon(o, a.state.Now)
 			}
 		case *v1.Pod:
-			a.pod(o)
+			a.admitPod(o)
 		case *v1.PersistentVolumeClaim:
 			err := AdmitClaim(view, o)
 			if a.isNew(o) || a.previous(o) != nil {
 				a.refuse(o, err)
 			}
 		case *schedulingv1beta1.PodGroup:
-			a.podGroup(o)
+			a.admitPodGroup(o)
 		case *appsv1.ControllerRevision:
-			a.revision(o)
+			a.rewriteRevision(o)
 		case *v1.ReplicationController, *appsv1.Deployment, *appsv1.ReplicaSet, *appsv1.StatefulSet, *appsv1.DaemonSet:
-			a.selector(obj, cluster.Selector(obj))
-			a.template(obj)
+			a.checkSelector(obj, cluster.Selector(obj))
+			a.checkTemplate(obj)
 		case *batchv1.Job:
-			a.selector(obj, o.Spec.Selector)
-			a.template(obj)
+			a.checkSelector(obj, o.Spec.Selector)
+			a.checkTemplate(obj)
 		case *batchv1.CronJob:
-			a.template(obj)
+			a.checkTemplate(obj)
 		case *cluster.UnknownOwner, *cluster.Param:
 			continue // the pods of an owner are admitted one by one, and no quota counts these objects
 		case *admissionv1.ValidatingAdmissionPolicy, *admissionv1.MutatingAdmissionPolicy:
 			a.noteAuthorizer(obj)
 		}
-		a.pass(obj)
-		a.charge(obj)
+		a.runChain(obj)
+		a.chargeQuotas(obj)
 	}
 	a.noteQuotas()
 }
 
-// pod admits a pod of the call, and defers its resize if the node has no room.
-func (a *admitting) pod(pod *v1.Pod) {
+// admitPod admits a pod of the call, and defers its resize if the node has no room.
+func (a *admitCall) admitPod(pod *v1.Pod) {
 	if was := a.previous(pod); was != nil {
-		a.refuse(pod, limitResize(a.pods.state, pod, was.(*v1.Pod)))
+		a.refuse(pod, checkResizeLimits(a.pods.state, pod, was.(*v1.Pod)))
 		deferResize(a.pods.state, pod, was.(*v1.Pod))
 	}
 	if !a.nodeExists(pod, "spec", &pod.Spec) {
 		return
 	}
 	if a.uncreated[cluster.RefTo(pod)] {
-		cluster.LabelByNode(pod, a.nodes[pod.Spec.NodeName])
+		cluster.CopyTopologyLabels(pod, a.nodes[pod.Spec.NodeName])
 	}
 	if a.wasAdmitted(pod) {
 		return
 	}
 	if _, _, err := cluster.CompletesAfter(pod.Annotations, &pod.Spec); err != nil {
-		a.problem(pod, "%w", err)
+		a.addProblem(pod, "%w", err)
 		return
 	}
-	if !a.state.Knows("PriorityClass") {
+	if !a.state.KnowsKind("PriorityClass") {
 		a.addPriorityClassOf(pod, pod.Spec.PriorityClassName)
 	}
 	said, err := a.pods.admit(pod, nil)
-	a.warn(pod, said)
+	a.noteWarnings(pod, said)
 	if err != nil {
 		a.refuse(pod, err)
 		return
 	}
 	if pod.Spec.NodeName != "" {
-		*pod = *cluster.Bind(pod, pod.Spec.NodeName, a.state.Now.Time)
+		*pod = *cluster.BindPod(pod, pod.Spec.NodeName, a.state.Now.Time)
 	}
 }
 
-// podGroup admits a pod group of the call.
-func (a *admitting) podGroup(group *schedulingv1beta1.PodGroup) {
+// admitPodGroup admits a pod group of the call.
+func (a *admitCall) admitPodGroup(group *schedulingv1beta1.PodGroup) {
 	if group.Spec.Priority != nil && !a.uncreated[cluster.RefTo(group)] {
 		return // its cluster has admitted it
 	}
 	if err := a.pods.admitPodGroup(group); err != nil {
-		a.problem(group, "podgroups.scheduling.k8s.io %q is forbidden: %w", group.Name, err)
+		a.addProblem(group, "podgroups.scheduling.k8s.io %q is forbidden: %w", group.Name, err)
 	}
 }
 
 // wasAdmitted reports whether a cluster has admitted the pod before: the pod has run, or it has a priority and a creation time. The phase
 // Pending alone proves nothing, since it is the default.
-func (a *admitting) wasAdmitted(pod *v1.Pod) bool {
+func (a *admitCall) wasAdmitted(pod *v1.Pod) bool {
 	if pod.Status.Phase != "" && pod.Status.Phase != v1.PodPending {
 		return true
 	}
 	return pod.Spec.Priority != nil && !pod.CreationTimestamp.IsZero() && !a.uncreated[cluster.RefTo(pod)]
 }
 
-// pass runs an object other than a new pod through the plugins that few clusters need. New pods have passed them before.
-func (a *admitting) pass(obj cluster.Object) {
-	kind, was := cluster.KindOf(obj), a.known(cluster.RefTo(obj))
+// runChain runs an object other than a new pod through the plugins that few clusters need. New pods have passed them before.
+func (a *admitCall) runChain(obj cluster.Object) {
+	kind, was := cluster.KindOf(obj), a.findInState(cluster.RefTo(obj))
 	_, isPod := obj.(*v1.Pod)
 	switch {
-	case len(a.pods.on) == 0 && len(a.pods.state.Policies) == 0, !cluster.Namespaced(kind), kind == "ControllerRevision", a.isRefused(obj):
+	case len(a.pods.enabled) == 0 && len(a.pods.state.Policies) == 0, !cluster.Namespaced(kind), kind == "ControllerRevision", a.isRefused(obj):
 		return
 	case was == nil && (isPod || !a.isNew(obj)), was != nil && apiequality.Semantic.DeepEqual(obj, was):
 		return
 	}
-	if err := a.pods.link(); err != nil {
-		a.problem(obj, "%w", err)
+	if err := a.pods.buildChain(); err != nil {
+		a.addProblem(obj, "%w", err)
 		return
 	}
 	said, err := a.pods.chain.admit(apiRequest{obj: obj, was: was, scale: a.scale})
-	a.warn(obj, said)
+	a.noteWarnings(obj, said)
 	a.refuse(obj, err)
 }
 
 var askedAuthorizer = regexp.MustCompile(`\bauthorizer\b`)
 
 // noteAuthorizer adds a note on a policy whose expressions ask the authorizer what the user may do.
-func (a *admitting) noteAuthorizer(policy cluster.Object) {
+func (a *admitCall) noteAuthorizer(policy cluster.Object) {
 	if text, err := json.Marshal(policy); err == nil && askedAuthorizer.Match(text) {
 		a.notes = append(a.notes, cluster.RefTo(policy).Describe()+" asks the authorizer, which allows everything here.")
 	}
 }
 
-// warn adds the warnings that kubectl would print to the notes.
-func (a *admitting) warn(obj cluster.Object, said []string) {
+// noteWarnings adds the warnings that kubectl would print to the notes.
+func (a *admitCall) noteWarnings(obj cluster.Object, said []string) {
 	for _, text := range said {
 		a.notes = append(a.notes, fmt.Sprintf("%s: %s", cluster.RefTo(obj).Describe(), text))
 	}
@@ -165,48 +165,48 @@ func (a *admitting) warn(obj cluster.Object, said []string) {
 
 // nodeExists reports whether the node of the pod spec exists, and adds a problem if not. It is true for a spec without a node. It is also
 // true for a pod that has ended, since such a pod takes no room and its node may be gone.
-func (a *admitting) nodeExists(obj cluster.Object, path string, spec *v1.PodSpec) bool {
+func (a *admitCall) nodeExists(obj cluster.Object, path string, spec *v1.PodSpec) bool {
 	pod, isPod := obj.(*v1.Pod)
-	if spec.NodeName == "" || a.nodes[spec.NodeName] != nil || isPod && cluster.Terminal(pod) {
+	if spec.NodeName == "" || a.nodes[spec.NodeName] != nil || isPod && cluster.IsTerminal(pod) {
 		return true
 	}
-	a.problem(obj, "%s.nodeName: node %q does not exist; give the node too, or leave %s.nodeName out", path, spec.NodeName, path)
+	a.addProblem(obj, "%s.nodeName: node %q does not exist; give the node too, or leave %s.nodeName out", path, spec.NodeName, path)
 	return false
 }
 
-// selector checks that the workload's selector matches the labels of its template.
-func (a *admitting) selector(owner cluster.Object, selector *metav1.LabelSelector) {
+// checkSelector checks that the workload's selector matches the labels of its template.
+func (a *admitCall) checkSelector(owner cluster.Object, selector *metav1.LabelSelector) {
 	template, path := cluster.Template(owner)
 	matching, err := metav1.LabelSelectorAsSelector(selector)
 	switch {
 	case err != nil:
-		a.problem(owner, "spec.selector: %w", err)
+		a.addProblem(owner, "spec.selector: %w", err)
 	case selector == nil:
-		a.problem(owner, "spec.selector: required value")
+		a.addProblem(owner, "spec.selector: required value")
 	case !matching.Matches(labels.Set(template.Labels)):
-		a.problem(owner, "%s.metadata.labels: `selector` does not match template `labels`", path)
+		a.addProblem(owner, "%s.metadata.labels: `selector` does not match template `labels`", path)
 	}
 }
 
-// template reports problems of a template that would otherwise show only when the controller creates its first pod.
-func (a *admitting) template(owner cluster.Object) {
+// checkTemplate reports problems of a template that would otherwise show only when the controller creates its first pod.
+func (a *admitCall) checkTemplate(owner cluster.Object) {
 	template, path := cluster.Template(owner)
 	spec := template.Spec
 	a.addPriorityClassOf(owner, spec.PriorityClassName)
 	if _, _, err := cluster.CompletesAfter(template.Annotations, &spec); err != nil {
-		a.problem(owner, "%s.%w", path, err)
+		a.addProblem(owner, "%s.%w", path, err)
 	}
 	if _, given := owner.GetAnnotations()[cluster.CompletesAfterAnnotation]; given {
-		a.problem(owner, "metadata.annotations[%s]: it is for pods; give it at %s.metadata.annotations", cluster.CompletesAfterAnnotation, path)
+		a.addProblem(owner, "metadata.annotations[%s]: it is for pods; give it at %s.metadata.annotations", cluster.CompletesAfterAnnotation, path)
 	}
 	if cronJob, ok := owner.(*batchv1.CronJob); ok && cronJob.Spec.JobTemplate.Annotations[cluster.CompletesAfterAnnotation] != "" {
-		a.problem(owner, "spec.jobTemplate.metadata.annotations[%s]: it is for pods; give it at %s.metadata.annotations", cluster.CompletesAfterAnnotation, path)
+		a.addProblem(owner, "spec.jobTemplate.metadata.annotations[%s]: it is for pods; give it at %s.metadata.annotations", cluster.CompletesAfterAnnotation, path)
 	}
 	if class := spec.PriorityClassName; class != "" && a.pods.classes[class] == nil {
 		a.notes = append(a.notes, fmt.Sprintf("The input lacks PriorityClass %s, so the pods of %s are refused; add it", class, cluster.RefTo(owner).Describe()))
 	}
 	// An object with a controller, or of a dump, need not be correct: an old ReplicaSet may name a node that is gone.
-	if metav1.GetControllerOfNoCopy(owner) == nil && !cluster.Dumped(owner) {
+	if metav1.GetControllerOfNoCopy(owner) == nil && !cluster.FromDump(owner) {
 		a.nodeExists(owner, path+".spec", &spec)
 	}
 }

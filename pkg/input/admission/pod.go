@@ -32,18 +32,18 @@ type Pods struct {
 	// byDefault is the PriorityClass of pods that name none; nil if there is no default class.
 	byDefault *schedulingv1.PriorityClass
 	accounts  accounts
-	// on lists the optional plugins that are on. The chain is nil until an object needs it.
-	on    []string
-	chain *chain
+	// enabled lists the optional plugins that are on. The chain is nil until an object needs it.
+	enabled []string
+	chain   *chain
 	// owner finds the workload whose mutations a pod gets; nil until it is needed.
 	owner func(*v1.Pod) cluster.Ref
 }
 
 // Follow returns the Pods of the state s. If nothing that matters to admission has changed, it shares what p knows. p may be nil.
 func (p *Pods) Follow(s *cluster.State) *Pods {
-	if p == nil || !cluster.Same(p.state.Policies, s.Policies) || !cluster.Same(p.state.Namespaces, s.Namespaces) || !cluster.Same(p.state.LimitRanges, s.LimitRanges) ||
-		!cluster.Same(p.state.PriorityClasses, s.PriorityClasses) || !cluster.Same(p.state.RuntimeClasses, s.RuntimeClasses) ||
-		!cluster.Same(p.state.ServiceAccounts, s.ServiceAccounts) {
+	if p == nil || !cluster.SameSlice(p.state.Policies, s.Policies) || !cluster.SameSlice(p.state.Namespaces, s.Namespaces) || !cluster.SameSlice(p.state.LimitRanges, s.LimitRanges) ||
+		!cluster.SameSlice(p.state.PriorityClasses, s.PriorityClasses) || !cluster.SameSlice(p.state.RuntimeClasses, s.RuntimeClasses) ||
+		!cluster.SameSlice(p.state.ServiceAccounts, s.ServiceAccounts) {
 		return NewPods(s)
 	}
 	next := *p
@@ -53,7 +53,7 @@ func (p *Pods) Follow(s *cluster.State) *Pods {
 
 // NewPods returns a Pods with the classes, LimitRanges, policies and namespaces of the state.
 func NewPods(s *cluster.State) *Pods {
-	p := &Pods{state: s, classes: map[string]*schedulingv1.PriorityClass{}, accounts: accountsOf(s), on: enabled(s)}
+	p := &Pods{state: s, classes: map[string]*schedulingv1.PriorityClass{}, accounts: newAccounts(s), enabled: enabledPlugins(s)}
 	for _, class := range schedulingapiv1.SystemPriorityClasses() {
 		p.classes[class.Name] = class
 	}
@@ -66,7 +66,7 @@ func NewPods(s *cluster.State) *Pods {
 	return p
 }
 
-// Admit completes a new pod in place, or returns the error with which the API server refuses it; see [Refused]. The pod must not share its
+// Admit completes a new pod in place, or returns the error with which the API server refuses it; see [IsRefusal]. The pod must not share its
 // containers with other pods. Admit copies everything else before changing it.
 func (p *Pods) Admit(pod *v1.Pod) error {
 	_, err := p.admit(pod, nil)
@@ -76,16 +76,16 @@ func (p *Pods) Admit(pod *v1.Pod) error {
 // admit is [Pods.Admit] with the warnings of plugins. If seen is set, it is called with the pod after each plugin.
 func (p *Pods) admit(pod *v1.Pod, seen func(plugin string, internal runtime.Object) error) (said []string, err error) {
 	legacyscheme.Scheme.Default(pod)
-	p.mutate(pod)
+	p.applyMutations(pod)
 	if seen != nil {
 		if err := seen("MutatingAdmissionWebhook", pod); err != nil {
 			return nil, err
 		}
 	}
-	if p.plain(pod) && seen == nil {
+	if p.isPlain(pod) && seen == nil {
 		err = p.admitPlain(pod)
-	} else if err = p.link(); err == nil {
-		said, err = p.chain.admit(apiRequest{obj: pod, seen: seen})
+	} else if err = p.buildChain(); err == nil {
+		said, err = p.chain.admit(apiRequest{obj: pod, afterPlugin: seen})
 	}
 	if err == nil {
 		pod.Status = v1.PodStatus{Phase: v1.PodPending, QOSClass: qos.ComputePodQOS(pod)}
@@ -96,20 +96,20 @@ func (p *Pods) admit(pod *v1.Pod, seen func(plugin string, internal runtime.Obje
 // AdmitOther runs a new object of a controller, other than a pod, through the plugins that few clusters need. They may change it in place.
 // The error is the API server's refusal.
 func (p *Pods) AdmitOther(obj cluster.Object) error {
-	if len(p.on) == 0 && len(p.state.Policies) == 0 {
+	if len(p.enabled) == 0 && len(p.state.Policies) == 0 {
 		return nil
 	}
-	if err := p.link(); err != nil {
+	if err := p.buildChain(); err != nil {
 		return err
 	}
 	_, err := p.chain.admit(apiRequest{obj: obj})
 	return err
 }
 
-// ByPolicies returns the pod as the MutatingAdmissionPolicies change it, or the pod itself if there are no policies or one of them refuses
+// MutateByPolicies returns the pod as the MutatingAdmissionPolicies change it, or the pod itself if there are no policies or one of them refuses
 // it.
-func (p *Pods) ByPolicies(pod *v1.Pod) *v1.Pod {
-	if len(p.state.Policies) == 0 || p.link() != nil || len(p.chain.policies.mutating) == 0 {
+func (p *Pods) MutateByPolicies(pod *v1.Pod) *v1.Pod {
+	if len(p.state.Policies) == 0 || p.buildChain() != nil || len(p.chain.policies.mutating) == 0 {
 		return pod
 	}
 	r := apiRequest{obj: pod.DeepCopy()}
@@ -117,51 +117,51 @@ func (p *Pods) ByPolicies(pod *v1.Pod) *v1.Pod {
 	if err != nil {
 		return pod
 	}
-	if err := (mutating{p.chain.policies}).Admit(context.Background(), r.attributes(internal, nil, pod.Name, p.chain.user), objectInterfaces); err != nil {
+	if err := (mutatingPlugin{p.chain.policies}).Admit(context.Background(), r.attributes(internal, nil, pod.Name, p.chain.user), objectInterfaces); err != nil {
 		return pod
 	}
-	if r.take(internal) != nil {
+	if r.copyBack(internal) != nil {
 		return pod
 	}
 	return r.obj.(*v1.Pod)
 }
 
-// plain reports whether no plugins except ServiceAccount, Priority and DefaultTolerationSeconds act on the pod.
-func (p *Pods) plain(pod *v1.Pod) bool {
-	return len(p.on) == 0 && len(p.state.Policies) == 0 && pod.Spec.RuntimeClassName == nil && pod.Spec.Overhead == nil && len(limitRangesOf(p.state, pod.Namespace)) == 0
+// isPlain reports whether no plugins except ServiceAccount, Priority and DefaultTolerationSeconds act on the pod.
+func (p *Pods) isPlain(pod *v1.Pod) bool {
+	return len(p.enabled) == 0 && len(p.state.Policies) == 0 && pod.Spec.RuntimeClassName == nil && pod.Spec.Overhead == nil && len(limitRangesOf(p.state, pod.Namespace)) == 0
 }
 
 // admitPlain does what the chain does for a plain pod, many times as fast: it needs no internal version.
 func (p *Pods) admitPlain(pod *v1.Pod) error {
 	spec := &pod.Spec
-	if err := p.accounts.look(pod.Namespace, spec.ServiceAccountName); err != nil {
-		return apierrors.NewForbidden(v1.Resource("pods"), nameOf(pod), err)
+	if err := p.accounts.checkAccount(pod.Namespace, spec.ServiceAccountName); err != nil {
+		return apierrors.NewForbidden(v1.Resource("pods"), nameInMessages(pod), err)
 	}
-	if err := p.priority(&spec.PriorityClassName, &spec.Priority, &spec.PreemptionPolicy); err != nil {
-		return apierrors.NewForbidden(v1.Resource("pods"), nameOf(pod), err)
+	if err := p.setPriority(&spec.PriorityClassName, &spec.Priority, &spec.PreemptionPolicy); err != nil {
+		return apierrors.NewForbidden(v1.Resource("pods"), nameInMessages(pod), err)
 	}
 	spec.Tolerations = defaultTolerations(spec.Tolerations)
 	cluster.MergeLabelKeys(pod)
 	return defaultPodLevelResources(spec)
 }
 
-// link makes the chain of plugins once. Few states need it.
-func (p *Pods) link() (err error) {
+// buildChain makes the chain of plugins once. Few states need it.
+func (p *Pods) buildChain() (err error) {
 	if p.chain == nil {
-		p.chain, err = newChain(p, p.on)
+		p.chain, err = newChain(p, p.enabled)
 	}
 	return err
 }
 
-// mutate makes the changes that webhooks make. It runs before the plugins, because an API server calls its plugins again after webhooks.
-func (p *Pods) mutate(pod *v1.Pod) {
+// applyMutations makes the changes that webhooks make. It runs before the plugins, because an API server calls its plugins again after webhooks.
+func (p *Pods) applyMutations(pod *v1.Pod) {
 	if p.state.Mutations == nil {
 		return
 	}
 	if p.owner == nil {
 		p.owner = p.state.Owners()
 	}
-	p.state.Mutations.Of(p.owner(pod)).Apply(pod)
+	p.state.Mutations.Lookup(p.owner(pod)).Apply(pod)
 }
 
 // defaultPodLevelResources sets the pod-level resource requests, as PrepareForCreate does in
@@ -183,9 +183,9 @@ func defaultPodLevelResources(spec *v1.PodSpec) error {
 	return nil
 }
 
-// priority does what admitPod does in https://github.com/kubernetes/kubernetes/blob/v1.37.1/plugin/pkg/admission/priority/admission.go.
+// setPriority does what admitPod does in https://github.com/kubernetes/kubernetes/blob/v1.37.1/plugin/pkg/admission/priority/admission.go.
 // It sets the name of the class, the priority and the preemption policy of a pod.
-func (p *Pods) priority(class *string, priority **int32, policy **v1.PreemptionPolicy) error {
+func (p *Pods) setPriority(class *string, priority **int32, policy **v1.PreemptionPolicy) error {
 	value, preemption, err := p.establishPriority(class)
 	if err != nil {
 		return err

@@ -49,7 +49,7 @@ type boundPolicy struct {
 	reinvocation admissionv1.ReinvocationPolicyType
 	bindings     []binding
 	// compile compiles the expressions when they are first needed.
-	compile func() *compiled
+	compile func() *compiledPolicy
 }
 
 // binding is a binding of a policy.
@@ -62,7 +62,7 @@ type binding struct {
 
 // newPolicies returns the policies of the state that have bindings. See calculatePolicyData in policy/generic/policy_source.go.
 func newPolicies(s *cluster.State, namespaces corev1listers.NamespaceLister, client kubernetes.Interface) *policies {
-	p := &policies{matcher: matching.NewMatcher(namespaces, client), params: paramsOf(s)}
+	p := &policies{matcher: matching.NewMatcher(namespaces, client), params: paramKindsOf(s)}
 	bound, kindOf := map[cluster.Ref][]binding{}, func(kind, name string) cluster.Ref { return cluster.Ref{Kind: kind, Name: name} }
 	for _, obj := range s.Policies {
 		switch b := obj.(type) {
@@ -84,7 +84,7 @@ func newPolicies(s *cluster.State, namespaces corev1listers.NamespaceLister, cli
 		case *admissionv1.ValidatingAdmissionPolicy:
 			p.validating = append(p.validating, &boundPolicy{
 				name: o.Name, paramKind: o.Spec.ParamKind, match: o.Spec.MatchConstraints, failure: ptr.Deref(o.Spec.FailurePolicy, admissionv1.Fail),
-				validations: o.Spec.Validations, bindings: bindings, compile: func() *compiled { return once(o, compileValidating) },
+				validations: o.Spec.Validations, bindings: bindings, compile: func() *compiledPolicy { return compileOnce(o, compileValidating) },
 			})
 		case *admissionv1.MutatingAdmissionPolicy:
 			if !utilfeature.DefaultFeatureGate.Enabled(features.MutatingAdmissionPolicy) {
@@ -92,7 +92,7 @@ func newPolicies(s *cluster.State, namespaces corev1listers.NamespaceLister, cli
 			}
 			p.mutating = append(p.mutating, &boundPolicy{
 				name: o.Name, paramKind: o.Spec.ParamKind, match: o.Spec.MatchConstraints, failure: ptr.Deref(o.Spec.FailurePolicy, admissionv1.Fail),
-				reinvocation: o.Spec.ReinvocationPolicy, bindings: bindings, compile: func() *compiled { return once(o, compileMutating) },
+				reinvocation: o.Spec.ReinvocationPolicy, bindings: bindings, compile: func() *compiledPolicy { return compileOnce(o, compileMutating) },
 			})
 		}
 	}
@@ -102,9 +102,9 @@ func newPolicies(s *cluster.State, namespaces corev1listers.NamespaceLister, cli
 	return p
 }
 
-// compiled holds the expressions of a policy, ready for evaluation. An expression that does not compile fails in each evaluation; problems
+// compiledPolicy holds the expressions of a policy, ready for evaluation. An expression that does not compile fails in each evaluation; problems
 // lists such expressions for the validation of the policy.
-type compiled struct {
+type compiledPolicy struct {
 	compiler                           *plugincel.CompositedCompiler
 	matcher                            matchconditions.Matcher
 	validations, messages, annotations plugincel.ConditionEvaluator
@@ -112,21 +112,21 @@ type compiled struct {
 	problems                           field.ErrorList
 }
 
-// once compiles each policy once for all states that share it.
-func once[P any](policy *P, compile func(*P) *compiled) *compiled {
+// compileOnce compiles each policy once for all states that share it.
+func compileOnce[P any](policy *P, compile func(*P) *compiledPolicy) *compiledPolicy {
 	key := weak.Make(policy)
-	if known, found := evaluators.Load(key); found {
-		return known.(*compiled)
+	if known, found := compiledPolicies.Load(key); found {
+		return known.(*compiledPolicy)
 	}
 	made := compile(policy)
-	if _, found := evaluators.LoadOrStore(key, made); !found {
-		runtime.AddCleanup(policy, func(gone weak.Pointer[P]) { evaluators.Delete(gone) }, key)
+	if _, found := compiledPolicies.LoadOrStore(key, made); !found {
+		runtime.AddCleanup(policy, func(gone weak.Pointer[P]) { compiledPolicies.Delete(gone) }, key)
 	}
 	return made
 }
 
-// evaluators holds a *compiled for each policy, by a weak pointer to it.
-var evaluators sync.Map
+// compiledPolicies holds a *compiled for each policy, by a weak pointer to it.
+var compiledPolicies sync.Map
 
 // expression is a CEL expression with the types that its result may have, and the name of the variable that it defines.
 type expression struct {
@@ -140,57 +140,57 @@ func (e expression) ReturnTypes() []*cel.Type { return e.types }
 func (e expression) GetName() string          { return e.name }
 
 // newCompiled compiles the parts that both kinds of policies have: variables and match conditions.
-func newCompiled(name string, params bool, variables []admissionv1.Variable, conditions []admissionv1.MatchCondition, failure *admissionv1.FailurePolicyType) (*compiled, plugincel.OptionalVariableDeclarations) {
+func newCompiled(name string, params bool, variables []admissionv1.Variable, conditions []admissionv1.MatchCondition, failure *admissionv1.FailurePolicyType) (*compiledPolicy, plugincel.OptionalVariableDeclarations) {
 	options := plugincel.OptionalVariableDeclarations{HasParams: params, HasAuthorizer: true}
 	compiler, err := plugincel.NewCompositedCompiler(environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()))
 	if err != nil {
 		panic(err) // the environment is upstream's, and the same for every policy
 	}
-	c := &compiled{compiler: compiler}
+	c := &compiledPolicy{compiler: compiler}
 	spec := field.NewPath("spec")
 	for i, v := range variables {
 		result := compiler.CompileAndStoreVariable(expression{v.Expression, []*cel.Type{cel.AnyType, cel.DynType}, v.Name}, options, environment.StoredExpressions)
-		c.note(spec.Child("variables").Index(i).Child("expression"), v.Expression, result.Error)
+		c.addProblem(spec.Child("variables").Index(i).Child("expression"), v.Expression, result.Error)
 	}
 	if len(conditions) > 0 {
 		all := make([]plugincel.ExpressionAccessor, len(conditions))
 		for i := range conditions {
 			all[i] = (*matchconditions.MatchCondition)(&conditions[i])
 		}
-		c.matcher = matchconditions.NewMatcher(c.conditions(all, options, func(i int) *field.Path { return spec.Child("matchConditions").Index(i).Child("expression") }),
+		c.matcher = matchconditions.NewMatcher(c.compileConditions(all, options, func(i int) *field.Path { return spec.Child("matchConditions").Index(i).Child("expression") }),
 			failure, "policy", "validate", name)
 	}
 	return c, options
 }
 
-// conditions compiles expressions; a nil expression stays nil. path returns the path of an expression in the policy.
-func (c *compiled) conditions(all []plugincel.ExpressionAccessor, options plugincel.OptionalVariableDeclarations, path func(int) *field.Path) plugincel.ConditionEvaluator {
+// compileConditions compiles expressions; a nil expression stays nil. path returns the path of an expression in the policy.
+func (c *compiledPolicy) compileConditions(all []plugincel.ExpressionAccessor, options plugincel.OptionalVariableDeclarations, path func(int) *field.Path) plugincel.ConditionEvaluator {
 	results := make([]plugincel.CompilationResult, len(all))
 	for i, accessor := range all {
 		if accessor != nil {
 			results[i] = c.compiler.CompileCELExpression(accessor, options, environment.StoredExpressions)
-			c.note(path(i), accessor.GetExpression(), results[i].Error)
+			c.addProblem(path(i), accessor.GetExpression(), results[i].Error)
 		}
 	}
-	return composited{plugincel.NewCondition(results), c.compiler}
+	return compositedEvaluator{plugincel.NewCondition(results), c.compiler}
 }
 
-// composited evaluates conditions with the variables of their policy.
-type composited struct {
+// compositedEvaluator evaluates conditions with the variables of their policy.
+type compositedEvaluator struct {
 	plugincel.ConditionEvaluator
 	compiler *plugincel.CompositedCompiler
 }
 
-// note adds the problem of an expression that does not compile. See convertCELErrorToValidationError in
+// addProblem adds the problem of an expression that does not compile. See convertCELErrorToValidationError in
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/apis/admissionregistration/validation/validation.go.
-func (c *compiled) note(path *field.Path, text string, err *apiservercel.Error) {
+func (c *compiledPolicy) addProblem(path *field.Path, text string, err *apiservercel.Error) {
 	if err != nil {
 		c.problems = append(c.problems, field.Invalid(path, text, err.Detail))
 	}
 }
 
 // compileValidating does what compilePolicy does in policy/validating/plugin.go.
-func compileValidating(o *admissionv1.ValidatingAdmissionPolicy) *compiled {
+func compileValidating(o *admissionv1.ValidatingAdmissionPolicy) *compiledPolicy {
 	spec := &o.Spec
 	c, options := newCompiled(o.Name, spec.ParamKind != nil, spec.Variables, spec.MatchConditions, spec.FailurePolicy)
 	checks, messages := make([]plugincel.ExpressionAccessor, len(spec.Validations)), make([]plugincel.ExpressionAccessor, len(spec.Validations))
@@ -207,21 +207,21 @@ func compileValidating(o *admissionv1.ValidatingAdmissionPolicy) *compiled {
 	within := func(list, of string) func(int) *field.Path {
 		return func(i int) *field.Path { return field.NewPath("spec", list).Index(i).Child(of) }
 	}
-	c.validations = c.conditions(checks, options, within("validations", "expression"))
-	c.annotations = c.conditions(annotations, options, within("auditAnnotations", "valueExpression"))
+	c.validations = c.compileConditions(checks, options, within("validations", "expression"))
+	c.annotations = c.compileConditions(annotations, options, within("auditAnnotations", "valueExpression"))
 	options.HasAuthorizer = false
-	c.messages = c.conditions(messages, options, within("validations", "messageExpression"))
+	c.messages = c.compileConditions(messages, options, within("validations", "messageExpression"))
 	return c
 }
 
 // compileMutating does what compilePolicy does in policy/mutating/compilation.go.
-func compileMutating(o *admissionv1.MutatingAdmissionPolicy) *compiled {
+func compileMutating(o *admissionv1.MutatingAdmissionPolicy) *compiledPolicy {
 	spec := &o.Spec
 	c, options := newCompiled(o.Name, spec.ParamKind != nil, spec.Variables, spec.MatchConditions, spec.FailurePolicy)
 	options.HasPatchTypes = true
 	evaluator := func(accessor plugincel.ExpressionAccessor, i int, of string) plugincel.MutatingEvaluator {
 		result := c.compiler.CompileCELExpression(accessor, options, environment.StoredExpressions)
-		c.note(field.NewPath("spec", "mutations").Index(i).Child(of, "expression"), accessor.GetExpression(), result.Error)
+		c.addProblem(field.NewPath("spec", "mutations").Index(i).Child(of, "expression"), accessor.GetExpression(), result.Error)
 		return plugincel.NewMutatingEvaluator(result)
 	}
 	for i, m := range spec.Mutations {

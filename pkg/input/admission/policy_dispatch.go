@@ -38,15 +38,15 @@ type invocation struct {
 	err      error
 }
 
-// invocations returns the evaluations that the request needs. See Dispatch in policy/generic/policy_dispatcher.go and in
+// findInvocations returns the evaluations that the request needs. See Dispatch in policy/generic/policy_dispatcher.go and in
 // policy/validating/dispatcher.go.
-func (p *policies) invocations(a apiadmission.Attributes, all []*boundPolicy) (found []invocation) {
+func (p *policies) findInvocations(a apiadmission.Attributes, all []*boundPolicy) (found []invocation) {
 	objects := map[schema.GroupVersionKind]*apiadmission.VersionedAttributes{}
 	for _, of := range all {
 		fail := func(b *binding, err error) { found = append(found, invocation{boundPolicy: of, binding: b, err: err}) }
-		matches, resource, kind, err := p.matches(a, of.match, "policy contained no match constraints, a required field")
-		if err == nil && matches && of.paramKind != nil && p.params[gvkOf(of.paramKind)] == nil {
-			err = fmt.Errorf("failed to find resource referenced by paramKind: '%v'", gvkOf(of.paramKind))
+		matches, resource, kind, err := p.matchesRequest(a, of.match, "policy contained no match constraints, a required field")
+		if err == nil && matches && of.paramKind != nil && p.params[paramGVK(of.paramKind)] == nil {
+			err = fmt.Errorf("failed to find resource referenced by paramKind: '%v'", paramGVK(of.paramKind))
 		}
 		if err != nil {
 			fail(nil, err)
@@ -58,7 +58,7 @@ func (p *policies) invocations(a apiadmission.Attributes, all []*boundPolicy) (f
 				break
 			}
 			if b.match != nil {
-				bound, _, _, err := p.matches(a, b.match, "")
+				bound, _, _, err := p.matchesRequest(a, b.match, "")
 				if err != nil {
 					fail(b, err)
 				}
@@ -66,7 +66,7 @@ func (p *policies) invocations(a apiadmission.Attributes, all []*boundPolicy) (f
 					continue
 				}
 			}
-			params, err := p.collect(of.paramKind, b.param, a.GetNamespace())
+			params, err := p.collectParams(of.paramKind, b.param, a.GetNamespace())
 			if err == nil && objects[kind] == nil {
 				objects[kind], err = apiadmission.NewVersionedAttributes(a, kind, objectInterfaces)
 			}
@@ -82,9 +82,9 @@ func (p *policies) invocations(a apiadmission.Attributes, all []*boundPolicy) (f
 	return found
 }
 
-// matches reports whether the request matches the resources, and returns the resource and kind as which it does. Missing resources are an
+// matchesRequest reports whether the request matches the resources, and returns the resource and kind as which it does. Missing resources are an
 // error with the text missing. See policy/generic/policy_matcher.go.
-func (p *policies) matches(a apiadmission.Attributes, resources *admissionv1.MatchResources, missing string) (bool, schema.GroupVersionResource, schema.GroupVersionKind, error) {
+func (p *policies) matchesRequest(a apiadmission.Attributes, resources *admissionv1.MatchResources, missing string) (bool, schema.GroupVersionResource, schema.GroupVersionKind, error) {
 	if resources == nil {
 		return false, schema.GroupVersionResource{}, schema.GroupVersionKind{}, errors.New(missing)
 	}
@@ -104,44 +104,44 @@ func (c criteria) GetParsedObjectSelector() (labels.Selector, error) {
 
 func (c criteria) GetMatchResources() admissionv1.MatchResources { return *c.MatchResources }
 
-// namespaceOf returns the namespace of the request.
-func (p *policies) namespaceOf(ctx context.Context, a apiadmission.Attributes) (*v1.Namespace, error) {
+// requestNamespace returns the namespace of the request.
+func (p *policies) requestNamespace(ctx context.Context, a apiadmission.Attributes) (*v1.Namespace, error) {
 	if a.GetNamespace() == "" {
 		return nil, nil
 	}
 	return p.matcher.GetNamespace(ctx, a.GetNamespace())
 }
 
-// request returns the request as expressions see it.
-func (i *invocation) request() *admissionapi.AdmissionRequest {
+// admissionRequest returns the request as expressions see it.
+func (i *invocation) admissionRequest() *admissionapi.AdmissionRequest {
 	return plugincel.CreateAdmissionRequest(i.object.Attributes, metav1.GroupVersionResource(i.resource), metav1.GroupVersionKind(i.object.VersionedKind))
 }
 
-// alwaysYes is an authorizer that allows everything, since the input does not say who may do what.
-type alwaysYes struct{}
+// allowAll is an authorizer that allows everything, since the input does not say who may do what.
+type allowAll struct{}
 
 // Authorize implements authorizer.UnconditionalAuthorizer.
-func (alwaysYes) Authorize(context.Context, authorizer.Attributes) (authorizer.Decision, string, error) {
+func (allowAll) Authorize(context.Context, authorizer.Attributes) (authorizer.Decision, string, error) {
 	return authorizer.DecisionAllow, "", nil
 }
 
-// validating is the plugin ValidatingAdmissionPolicy.
-type validating struct{ *policies }
+// validatingPlugin is the plugin ValidatingAdmissionPolicy.
+type validatingPlugin struct{ *policies }
 
-func (validating) Handles(operation apiadmission.Operation) bool {
+func (validatingPlugin) Handles(operation apiadmission.Operation) bool {
 	return operation == apiadmission.Create || operation == apiadmission.Update
 }
 
-// decision is one reason for which a policy refuses an object.
-type decision struct {
+// denial is one reason for which a policy refuses an object.
+type denial struct {
 	message string
 	reason  metav1.StatusReason
 }
 
 // Validate implements admission.ValidationInterface. See Dispatch in policy/validating/dispatcher.go.
-func (p validating) Validate(ctx context.Context, a apiadmission.Attributes, _ apiadmission.ObjectInterfaces) error {
+func (p validatingPlugin) Validate(ctx context.Context, a apiadmission.Attributes, _ apiadmission.ObjectInterfaces) error {
 	var denied error
-	deny := func(i *invocation, d decision) {
+	deny := func(i *invocation, d denial) {
 		with := ""
 		if i.binding != nil {
 			with = fmt.Sprintf(" with binding '%s'", i.binding.name)
@@ -157,11 +157,11 @@ func (p validating) Validate(ctx context.Context, a apiadmission.Attributes, _ a
 		}
 		denied = err
 	}
-	invocations := p.invocations(a, p.validating)
+	invocations := p.findInvocations(a, p.validating)
 	if len(invocations) == 0 {
 		return nil
 	}
-	namespace, err := p.namespaceOf(ctx, a)
+	namespace, err := p.requestNamespace(ctx, a)
 	if err != nil {
 		return err
 	}
@@ -171,10 +171,10 @@ func (p validating) Validate(ctx context.Context, a apiadmission.Attributes, _ a
 		case i.err != nil && i.failure == admissionv1.Ignore:
 			continue
 		case i.err != nil:
-			deny(i, decision{message: configurationError(i).Error()})
+			deny(i, denial{message: configurationError(i).Error()})
 			continue
 		}
-		decisions, unnoted := i.decide(ctx, namespace)
+		decisions, unnoted := i.evaluate(ctx, namespace)
 		for _, d := range decisions {
 			if slices.Contains(i.binding.actions, admissionv1.Warn) {
 				warning.AddWarning(ctx, "", fmt.Sprintf("Validation failed for ValidatingAdmissionPolicy '%s' with binding '%s': %s", i.name, i.binding.name, d.message))
@@ -198,27 +198,27 @@ func configurationError(i *invocation) error {
 	return fmt.Errorf("failed to configure binding: %w", i.err)
 }
 
-// decide evaluates the policy. It returns the reasons to refuse the object, and the failures of audit annotations. See
+// evaluate evaluates the policy. It returns the reasons to refuse the object, and the failures of audit annotations. See
 // policy/validating/validator.go.
-func (i *invocation) decide(ctx context.Context, namespace *v1.Namespace) (decisions, unnoted []decision) {
+func (i *invocation) evaluate(ctx context.Context, namespace *v1.Namespace) (decisions, unnoted []denial) {
 	c := i.compile()
-	failed := func(message string) []decision {
+	failed := func(message string) []denial {
 		if i.failure == admissionv1.Ignore {
 			return nil
 		}
-		return []decision{{message: message}}
+		return []denial{{message: message}}
 	}
 	if c.matcher != nil {
-		switch match := c.matcher.Match(c.compiler.CreateContext(ctx), i.object, i.param, alwaysYes{}); {
+		switch match := c.matcher.Match(c.compiler.CreateContext(ctx), i.object, i.param, allowAll{}); {
 		case match.Error != nil:
 			return failed(match.Error.Error()), nil
 		case !match.Matches:
 			return nil, nil
 		}
 	}
-	asked, ns := i.request(), plugincel.CreateNamespaceObject(namespace)
+	asked, ns := i.admissionRequest(), plugincel.CreateNamespaceObject(namespace)
 	results, budget, err := c.validations.ForInput(c.compiler.CreateContext(ctx), i.object, asked,
-		plugincel.OptionalVariableBindings{VersionedParams: i.param, Authorizer: alwaysYes{}}, ns, celconfig.RuntimeCELCostBudget)
+		plugincel.OptionalVariableBindings{VersionedParams: i.param, Authorizer: allowAll{}}, ns, celconfig.RuntimeCELCostBudget)
 	if err != nil {
 		return failed(err.Error()), nil
 	}
@@ -231,7 +231,7 @@ func (i *invocation) decide(ctx context.Context, namespace *v1.Namespace) (decis
 		case errors.Is(err, apiservercel.ErrInternal) || errors.Is(err, apiservercel.ErrOutOfBudget):
 			decisions = append(decisions, failed(fmt.Sprintf("failed messageExpression: %s", err))...)
 		case result.EvalResult != celtypes.True:
-			denied := decision{message: i.messageOf(n, messages)}
+			denied := denial{message: i.denialMessage(n, messages)}
 			if reason := i.validations[n].Reason; reason != nil {
 				denied.reason = *reason
 			}
@@ -239,7 +239,7 @@ func (i *invocation) decide(ctx context.Context, namespace *v1.Namespace) (decis
 		}
 	}
 	notes, _, err := c.annotations.ForInput(c.compiler.CreateContext(ctx), i.object, asked,
-		plugincel.OptionalVariableBindings{VersionedParams: i.param, Authorizer: alwaysYes{}}, namespace, celconfig.RuntimeCELCostBudget)
+		plugincel.OptionalVariableBindings{VersionedParams: i.param, Authorizer: allowAll{}}, namespace, celconfig.RuntimeCELCostBudget)
 	if err != nil {
 		return failed(err.Error()), nil
 	}
@@ -251,8 +251,8 @@ func (i *invocation) decide(ctx context.Context, namespace *v1.Namespace) (decis
 	return decisions, unnoted
 }
 
-// messageOf returns the message of a failed validation: the value of its messageExpression, or its message, or its expression.
-func (i *invocation) messageOf(n int, messages []plugincel.EvaluationResult) string {
+// denialMessage returns the message of a failed validation: the value of its messageExpression, or its message, or its expression.
+func (i *invocation) denialMessage(n int, messages []plugincel.EvaluationResult) string {
 	v := i.validations[n]
 	if n < len(messages) && messages[n].Error == nil && messages[n].EvalResult != nil {
 		text, _ := messages[n].EvalResult.Value().(string)
@@ -266,23 +266,23 @@ func (i *invocation) messageOf(n int, messages []plugincel.EvaluationResult) str
 	return "failed expression: " + strings.TrimSpace(v.Expression)
 }
 
-// mutating is the plugin MutatingAdmissionPolicy.
-type mutating struct{ *policies }
+// mutatingPlugin is the plugin MutatingAdmissionPolicy.
+type mutatingPlugin struct{ *policies }
 
-func (mutating) Handles(operation apiadmission.Operation) bool {
+func (mutatingPlugin) Handles(operation apiadmission.Operation) bool {
 	return operation == apiadmission.Create || operation == apiadmission.Update
 }
 
-// reinvoked is the state that a request keeps between two passes of the policies. See policy/mutating/reinvocationcontext.go.
-type reinvoked struct {
+// reinvocationState is the state that a request keeps between two passes of the policies. See policy/mutating/reinvocationcontext.go.
+type reinvocationState struct {
 	output            runtime.Object
 	eligible, pending map[invocationKey]bool
 }
 
 type invocationKey struct{ policy, binding, namespace, param string }
 
-// require makes all eligible policies run again in the next pass.
-func (r *reinvoked) require() {
+// requireEligible makes all eligible policies run again in the next pass.
+func (r *reinvocationState) requireEligible() {
 	for key := range r.eligible {
 		r.pending[key] = true
 	}
@@ -291,8 +291,8 @@ func (r *reinvoked) require() {
 
 // Admit implements admission.MutationInterface. See Dispatch in policy/generic/policy_dispatcher.go and dispatchInvocations in
 // policy/mutating/dispatcher.go.
-func (p mutating) Admit(ctx context.Context, a apiadmission.Attributes, _ apiadmission.ObjectInterfaces) error {
-	all := p.invocations(a, p.mutating)
+func (p mutatingPlugin) Admit(ctx context.Context, a apiadmission.Attributes, _ apiadmission.ObjectInterfaces) error {
+	all := p.findInvocations(a, p.mutating)
 	var refusal error
 	refuse := func(i *invocation, err error, reason metav1.StatusReason) {
 		if i.failure == admissionv1.Ignore || refusal != nil {
@@ -326,17 +326,17 @@ func (p mutating) Admit(ctx context.Context, a apiadmission.Attributes, _ apiadm
 }
 
 // invoke applies the patches of all policies to the object, and requires a second pass if a policy has changed the object.
-func (p mutating) invoke(ctx context.Context, a apiadmission.Attributes, all []invocation, refuse func(*invocation, error, metav1.StatusReason)) error {
+func (p mutatingPlugin) invoke(ctx context.Context, a apiadmission.Attributes, all []invocation, refuse func(*invocation, error, metav1.StatusReason)) error {
 	again := a.GetReinvocationContext()
-	known, _ := again.Value(mutatingPolicies).(*reinvoked)
+	known, _ := again.Value(mutatingPolicies).(*reinvocationState)
 	if known == nil {
-		known = &reinvoked{eligible: map[invocationKey]bool{}, pending: map[invocationKey]bool{}}
+		known = &reinvocationState{eligible: map[invocationKey]bool{}, pending: map[invocationKey]bool{}}
 		again.SetValue(mutatingPolicies, known)
 	}
 	if again.IsReinvoke() && !apiequality.Semantic.DeepEqual(known.output, a.GetObject()) {
-		known.require()
+		known.requireEligible()
 	}
-	namespace, err := p.namespaceOf(ctx, a)
+	namespace, err := p.requestNamespace(ctx, a)
 	if err != nil {
 		return err
 	}
@@ -345,7 +345,7 @@ func (p mutating) invoke(ctx context.Context, a apiadmission.Attributes, all []i
 		i := &all[n]
 		c := i.compile()
 		if c.matcher != nil {
-			match := c.matcher.Match(c.compiler.CreateContext(ctx), i.object, i.param, alwaysYes{})
+			match := c.matcher.Match(c.compiler.CreateContext(ctx), i.object, i.param, allowAll{})
 			if match.Error != nil {
 				refuse(i, match.Error, metav1.StatusReasonInvalid)
 			}
@@ -367,7 +367,7 @@ func (p mutating) invoke(ctx context.Context, a apiadmission.Attributes, all []i
 		before := i.object.VersionedObject.Object()
 		for _, patcher := range c.patchers {
 			last = i.object
-			if err := i.patch(c.compiler.CreateContext(ctx), patcher, namespace); err != nil {
+			if err := i.applyPatch(c.compiler.CreateContext(ctx), patcher, namespace); err != nil {
 				if status := apierrors.APIStatus(nil); errors.As(err, &status) {
 					return err
 				}
@@ -375,7 +375,7 @@ func (p mutating) invoke(ctx context.Context, a apiadmission.Attributes, all []i
 			}
 		}
 		if !apiequality.Semantic.DeepEqual(before, i.object.VersionedObject.Object()) {
-			known.require()
+			known.requireEligible()
 			again.SetShouldReinvoke()
 		}
 		if i.reinvocation == admissionv1.IfNeededReinvocationPolicy {
@@ -383,7 +383,7 @@ func (p mutating) invoke(ctx context.Context, a apiadmission.Attributes, all []i
 		}
 	}
 	if last != nil && last.Dirty {
-		known.require()
+		known.requireEligible()
 		again.SetShouldReinvoke()
 		if err := objectInterfaces.GetObjectConvertor().Convert(last.VersionedObject.Object(), a.GetObject(), nil); err != nil {
 			return apierrors.NewInternalError(fmt.Errorf("failed to convert object: %w", err))
@@ -393,11 +393,11 @@ func (p mutating) invoke(ctx context.Context, a apiadmission.Attributes, all []i
 	return nil
 }
 
-// patch applies one of the policy's mutations to the object. See dispatchOne in policy/mutating/dispatcher.go.
-func (i *invocation) patch(ctx context.Context, patcher patch.Patcher, namespace *v1.Namespace) error {
+// applyPatch applies one of the policy's mutations to the object. See dispatchOne in policy/mutating/dispatcher.go.
+func (i *invocation) applyPatch(ctx context.Context, patcher patch.Patcher, namespace *v1.Namespace) error {
 	patched, err := patcher.Patch(ctx, patch.Request{
 		MatchedResource: i.resource, VersionedAttributes: i.object, ObjectInterfaces: objectInterfaces,
-		OptionalVariables: plugincel.OptionalVariableBindings{VersionedParams: i.param, Authorizer: alwaysYes{}},
+		OptionalVariables: plugincel.OptionalVariableBindings{VersionedParams: i.param, Authorizer: allowAll{}},
 		Namespace:         namespace, TypeConverter: typeConverter(),
 	}, celconfig.RuntimeCELCostBudget)
 	if err != nil {

@@ -26,9 +26,9 @@ type paramKind struct {
 	objects    []*unstructured.Unstructured
 }
 
-// paramsOf returns the parameter kinds that the state's policies name and the API server knows: Kubernetes' own kinds, kinds with a
+// paramKindsOf returns the parameter kinds that the state's policies name and the API server knows: Kubernetes' own kinds, kinds with a
 // CustomResourceDefinition, and kinds of which the state has an object.
-func paramsOf(s *cluster.State) map[schema.GroupVersionKind]*paramKind {
+func paramKindsOf(s *cluster.State) map[schema.GroupVersionKind]*paramKind {
 	kinds := map[schema.GroupVersionKind]*paramKind{}
 	for _, obj := range s.Policies {
 		var kind *admissionv1.ParamKind
@@ -38,22 +38,22 @@ func paramsOf(s *cluster.State) map[schema.GroupVersionKind]*paramKind {
 		case *admissionv1.MutatingAdmissionPolicy:
 			kind = o.Spec.ParamKind
 		}
-		if kind == nil || kinds[gvkOf(kind)] != nil {
+		if kind == nil || kinds[paramGVK(kind)] != nil {
 			continue
 		}
-		if found := objectsOf(s, gvkOf(kind)); found != nil {
-			kinds[gvkOf(kind)] = found
+		if found := paramObjects(s, paramGVK(kind)); found != nil {
+			kinds[paramGVK(kind)] = found
 		}
 	}
 	return kinds
 }
 
-func gvkOf(kind *admissionv1.ParamKind) schema.GroupVersionKind {
+func paramGVK(kind *admissionv1.ParamKind) schema.GroupVersionKind {
 	return schema.FromAPIVersionAndKind(kind.APIVersion, kind.Kind)
 }
 
-// objectsOf returns the state's objects of the kind, or nil if the API server does not know the kind.
-func objectsOf(s *cluster.State, gvk schema.GroupVersionKind) *paramKind {
+// paramObjects returns the state's objects of the kind, or nil if the API server does not know the kind.
+func paramObjects(s *cluster.State, gvk schema.GroupVersionKind) *paramKind {
 	found := &paramKind{namespaced: cluster.Namespaced(gvk.Kind)}
 	served := legacyscheme.Scheme.Recognizes(gvk)
 	for _, obj := range s.Policies {
@@ -92,13 +92,13 @@ func objectsOf(s *cluster.State, gvk schema.GroupVersionKind) *paramKind {
 	return found
 }
 
-// collect returns the parameters of a binding. It returns a single nil if the policy has no parameters. See CollectParams in
+// collectParams returns the parameters of a binding. It returns a single nil if the policy has no parameters. See CollectParams in
 // policy/generic/policy_dispatcher.go.
-func (p *policies) collect(kind *admissionv1.ParamKind, ref *admissionv1.ParamRef, namespace string) ([]runtime.Object, error) {
+func (p *policies) collectParams(kind *admissionv1.ParamKind, ref *admissionv1.ParamRef, namespace string) ([]runtime.Object, error) {
 	if kind == nil || ref == nil {
 		return []runtime.Object{nil}, nil
 	}
-	of := p.params[gvkOf(kind)]
+	of := p.params[paramGVK(kind)]
 	switch {
 	case !of.namespaced && ref.Namespace != "":
 		return nil, errors.New("paramRef.namespace must not be provided for a cluster-scoped `paramKind`")

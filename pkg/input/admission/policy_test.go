@@ -293,7 +293,7 @@ func TestPlainPodsAreAsTheChainMakesThem(t *testing.T) {
 		manifest := strings.Replace(pod(spec), "name: p,", "name: p, labels: {app: web},", 1)
 		plain, chained := decode(t, manifest)[0].(*v1.Pod), decode(t, manifest)[0].(*v1.Pod)
 		p := NewPods(w.state)
-		if !p.plain(plain) {
+		if !p.isPlain(plain) {
 			t.Fatalf("%s: the pod needs the chain", spec)
 		}
 		err := p.Admit(plain)
@@ -329,7 +329,7 @@ func TestLabelsByNodeAreUpstreams(t *testing.T) {
 				t.Fatal(err)
 			}
 			before := fmt.Sprint(own)
-			cluster.LabelByNode(given, node)
+			cluster.CopyTopologyLabels(given, node)
 			if fmt.Sprint(given.Labels) != fmt.Sprint(internal.Labels) || fmt.Sprint(own) != before {
 				t.Errorf("%v on a node with %v: %v, want %v", before, labels, given.Labels, internal.Labels)
 			}

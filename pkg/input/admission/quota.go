@@ -38,9 +38,9 @@ func NewQuotas(s *cluster.State, known PodUsage) *Quotas {
 		return q
 	}
 	var evaluators []quota.Evaluator
-	for _, kind := range table {
+	for _, kind := range kindTable {
 		if evaluator := evaluatorOf(kind, s); evaluator != nil {
-			evaluators = append(evaluators, counting{evaluator, s, kind.name, known})
+			evaluators = append(evaluators, stateEvaluator{evaluator, s, kind.name, known})
 		}
 	}
 	q.registry = generic.NewRegistry(evaluators)
@@ -59,7 +59,7 @@ func evaluatorOf(kind *Kind, s *cluster.State) quota.Evaluator {
 	case "Service":
 		return core.NewServiceEvaluator(nil)
 	case "ResourceClaim":
-		return core.NewResourceClaimEvaluator(nil, extendedResources(s), ownersOfClaims(s), claimsOfPods(s))
+		return core.NewResourceClaimEvaluator(nil, extendedResources(s), podsWithExtendedClaims(s), extendedResourceClaims(s))
 	case "ControllerRevision":
 		return nil
 	case "ResourceQuota", "ReplicationController": // their resource names are older than count/
@@ -79,8 +79,8 @@ type fixedClock struct {
 
 func (a fixedClock) Now() time.Time { return a.now }
 
-// counting is upstream's evaluator of a kind, reading objects from a state.
-type counting struct {
+// stateEvaluator is upstream's evaluator of a kind, reading objects from a state.
+type stateEvaluator struct {
 	quota.Evaluator
 	state *cluster.State
 	kind  string
@@ -88,16 +88,16 @@ type counting struct {
 }
 
 // UsageStats sums up the usage of a namespace's objects, for the resources that the quota limits.
-func (c counting) UsageStats(options quota.UsageStatsOptions) (quota.UsageStats, error) {
+func (c stateEvaluator) UsageStats(options quota.UsageStatsOptions) (quota.UsageStats, error) {
 	limited := func(obj runtime.Object) (v1.ResourceList, error) {
-		used, err := c.used(obj)
+		used, err := c.usageOf(obj)
 		return quota.Mask(used, options.Resources), err
 	}
-	return generic.CalculateUsageStats(options, c.list, c.matches, limited)
+	return generic.CalculateUsageStats(options, c.listObjects, c.matchesScope, limited)
 }
 
-// used returns the usage of one object. It does not cache the usage of a Terminating pod, which depends on the clock.
-func (c counting) used(obj runtime.Object) (v1.ResourceList, error) {
+// usageOf returns the usage of one object. It does not cache the usage of a Terminating pod, which depends on the clock.
+func (c stateEvaluator) usageOf(obj runtime.Object) (v1.ResourceList, error) {
 	pod, isPod := obj.(*v1.Pod)
 	if !isPod || pod.DeletionTimestamp != nil {
 		return c.Usage(obj)
@@ -113,7 +113,7 @@ func (c counting) used(obj runtime.Object) (v1.ResourceList, error) {
 	return used, nil
 }
 
-func (c counting) list(namespace string) ([]runtime.Object, error) {
+func (c stateEvaluator) listObjects(namespace string) ([]runtime.Object, error) {
 	var objects []runtime.Object
 	if c.kind == "Pod" { // fast, since there are many pods
 		for _, pod := range c.state.Pods {
@@ -124,34 +124,34 @@ func (c counting) list(namespace string) ([]runtime.Object, error) {
 		return objects, nil
 	}
 	for _, obj := range c.state.Objects() {
-		if obj.GetNamespace() == namespace && cluster.KindOf(obj) == c.kind && !isOfAPIServer(obj) {
+		if obj.GetNamespace() == namespace && cluster.KindOf(obj) == c.kind && !isAPIServerService(obj) {
 			objects = append(objects, obj)
 		}
 	}
 	if c.kind == "Service" && namespace == v1.NamespaceDefault {
-		objects = append(objects, serviceOfAPIServer)
+		objects = append(objects, apiServerService)
 	}
 	return objects, nil
 }
 
-// serviceOfAPIServer is the Service that every API server creates for itself, whether or not the input has it. See
+// apiServerService is the Service that every API server creates for itself, whether or not the input has it. See
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controlplane/controller/kubernetesservice/controller.go.
-var serviceOfAPIServer = &v1.Service{
+var apiServerService = &v1.Service{
 	ObjectMeta: metav1.ObjectMeta{Namespace: v1.NamespaceDefault, Name: "kubernetes"},
 	Spec:       v1.ServiceSpec{Type: v1.ServiceTypeClusterIP, Ports: []v1.ServicePort{{Name: "https", Port: 443}}},
 }
 
-func isOfAPIServer(obj cluster.Object) bool {
-	return cluster.RefTo(obj) == cluster.RefTo(serviceOfAPIServer)
+func isAPIServerService(obj cluster.Object) bool {
+	return cluster.RefTo(obj) == cluster.RefTo(apiServerService)
 }
 
-func (c counting) matches(scope v1.ScopedResourceSelectorRequirement, obj runtime.Object) (bool, error) {
+func (c stateEvaluator) matchesScope(scope v1.ScopedResourceSelectorRequirement, obj runtime.Object) (bool, error) {
 	matched, err := c.MatchingScopes(obj, []v1.ScopedResourceSelectorRequirement{scope})
 	return len(matched) > 0, err
 }
 
-// of returns the quotas of a namespace with their usage.
-func (q *Quotas) of(namespace string) ([]v1.ResourceQuota, error) {
+// inNamespace returns the quotas of a namespace with their usage.
+func (q *Quotas) inNamespace(namespace string) ([]v1.ResourceQuota, error) {
 	if known, found := q.charged[namespace]; found {
 		return known, nil
 	}
@@ -172,13 +172,13 @@ func (q *Quotas) of(namespace string) ([]v1.ResourceQuota, error) {
 	return quotas, nil
 }
 
-// Used returns the ResourceQuotas of the state with the status that the quota controller gives them. It panics if the usage cannot be
+// QuotasWithStatus returns the ResourceQuotas of the state with the status that the quota controller gives them. It panics if the usage cannot be
 // counted; admission has counted it before, so this does not happen.
-func Used(s *cluster.State) []v1.ResourceQuota {
+func QuotasWithStatus(s *cluster.State) []v1.ResourceQuota {
 	var all []v1.ResourceQuota
 	quotas := NewQuotas(s, PodUsage{})
 	for _, given := range s.ResourceQuotas {
-		counted, err := quotas.of(given.Namespace)
+		counted, err := quotas.inNamespace(given.Namespace)
 		if err != nil {
 			panic(err)
 		}
@@ -189,7 +189,7 @@ func Used(s *cluster.State) []v1.ResourceQuota {
 
 // Admit charges a new object to the quotas of its namespace. The error says why they refuse the object.
 func (q *Quotas) Admit(obj cluster.Object) error {
-	return q.charge(creationOf(obj, obj))
+	return q.charge(newCreateRequest(obj, obj))
 }
 
 // Change charges the change of an object to the quotas of its namespace. The error says why they refuse the change.
@@ -199,7 +199,7 @@ func (q *Quotas) Change(obj, was cluster.Object) error {
 	}
 	old := was.DeepCopyObject().(cluster.Object)
 	old.SetResourceVersion("1") // without it upstream takes the change for a creation
-	return q.charge(changeOf(obj, old))
+	return q.charge(newUpdateRequest(obj, old))
 }
 
 func (q *Quotas) charge(request apiadmission.Attributes) error {
@@ -210,7 +210,7 @@ func (q *Quotas) charge(request apiadmission.Attributes) error {
 	if evaluator == nil {
 		return nil
 	}
-	quotas, err := q.of(request.GetNamespace())
+	quotas, err := q.inNamespace(request.GetNamespace())
 	if err != nil || len(quotas) == 0 {
 		return err
 	}
@@ -222,12 +222,12 @@ func (q *Quotas) charge(request apiadmission.Attributes) error {
 	return nil
 }
 
-// notes returns a note for each given quota that is exceeded, and one note about the limited resources that a simulation does not count.
-func (q *Quotas) notes(given []*v1.ResourceQuota) ([]string, error) {
+// noteExceeded returns a note for each given quota that is exceeded, and one note about the limited resources that a simulation does not count.
+func (q *Quotas) noteExceeded(given []*v1.ResourceQuota) ([]string, error) {
 	var notes []string
 	uncounted := map[v1.ResourceName]bool{}
 	for _, limit := range given {
-		quotas, err := q.of(limit.Namespace)
+		quotas, err := q.inNamespace(limit.Namespace)
 		if err != nil {
 			return nil, err
 		}
@@ -238,7 +238,7 @@ func (q *Quotas) notes(given []*v1.ResourceQuota) ([]string, error) {
 			}
 			if within, exceeded := quota.LessThanOrEqual(counted.Status.Used, counted.Status.Hard); !within {
 				notes = append(notes, fmt.Sprintf("%s is exceeded as it is (used: %s, limited: %s); what would add to it is refused", cluster.RefTo(limit).Describe(),
-					amounts(quota.Mask(counted.Status.Used, exceeded)), amounts(quota.Mask(counted.Status.Hard, exceeded))))
+					formatAmounts(quota.Mask(counted.Status.Used, exceeded)), formatAmounts(quota.Mask(counted.Status.Hard, exceeded))))
 			}
 			for _, name := range quota.Difference(quota.ResourceNames(counted.Spec.Hard), quota.ResourceNames(counted.Status.Hard)) {
 				uncounted[name] = true
@@ -256,8 +256,8 @@ func (q *Quotas) notes(given []*v1.ResourceQuota) ([]string, error) {
 	return notes, nil
 }
 
-// amounts formats a list as the API server does: pods=4,requests.cpu=2.
-func amounts(list v1.ResourceList) string {
+// formatAmounts formats a list as the API server does: pods=4,requests.cpu=2.
+func formatAmounts(list v1.ResourceList) string {
 	var parts []string
 	for name, quantity := range list {
 		parts = append(parts, string(name)+"="+quantity.String())

@@ -14,7 +14,7 @@ import (
 // change. Questions use it to change one workload of a large dump many times. Replace returns nil if an object is not a Deployment,
 // StatefulSet or DaemonSet of the cluster, or if admission has a problem or a note.
 func Replace(s *cluster.State, objs ...cluster.Object) *cluster.State {
-	a := newAdmitting(s)
+	a := newAdmitCall(s)
 	a.objs, a.pods, a.nodes = slices.Clip(objs), NewPods(s), s.NodesByName()
 	for _, obj := range objs {
 		switch obj.(type) {
@@ -25,8 +25,8 @@ func Replace(s *cluster.State, objs ...cluster.Object) *cluster.State {
 		if was := s.Find(cluster.RefTo(obj)); was == nil || !sameIdentity(was, obj) {
 			return nil
 		}
-		a.selector(obj, cluster.Selector(obj))
-		a.template(obj)
+		a.checkSelector(obj, cluster.Selector(obj))
+		a.checkTemplate(obj)
 	}
 	if len(a.problems) > 0 || len(a.notes) > 0 || len(a.objs) > len(objs) {
 		return nil

@@ -15,35 +15,35 @@ import (
 // deferResize does what the kubelet does when somebody changes the resources of a running pod. If the node has no room, the pod keeps its
 // old resources, and the resize waits. Any other resize is done at once. Requests at the level of the pod are left out.
 func deferResize(s *cluster.State, pod, was *v1.Pod) {
-	if pod.Spec.NodeName == "" || was.Spec.NodeName == "" || pod.Spec.Resources != nil || cluster.Terminal(pod) ||
-		apiequality.Semantic.DeepEqual(Allocated(was).Spec.Containers, pod.Spec.Containers) {
+	if pod.Spec.NodeName == "" || was.Spec.NodeName == "" || pod.Spec.Resources != nil || cluster.IsTerminal(pod) ||
+		apiequality.Semantic.DeepEqual(AllocatedPod(was).Spec.Containers, pod.Spec.Containers) {
 		setResizePending(pod, "", metav1.Time{})
 		return
 	}
-	why := noRoomToResize(s, pod, Allocated(was))
+	why := resizeRefusal(s, pod, AllocatedPod(was))
 	if why != "" {
-		pod.Status.ContainerStatuses = allocatedStatuses(pod.Status.ContainerStatuses, Allocated(was).Spec.Containers)
+		pod.Status.ContainerStatuses = allocatedStatuses(pod.Status.ContainerStatuses, AllocatedPod(was).Spec.Containers)
 	}
 	setResizePending(pod, why, s.Now)
 }
 
-// Resized returns the pod with the resources that it waits for, if its node now has room for them: other pods have ended or shrunk. It
+// CompleteResize returns the pod with the resources that it waits for, if its node now has room for them: other pods have ended or shrunk. It
 // returns nil if the pod does not wait or there is no room. See
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/kubelet/allocation/allocation_manager.go.
-func Resized(s *cluster.State, pod *v1.Pod) *v1.Pod {
-	if !resourcehelper.IsPodResizeDeferred(pod) || pod.Spec.Resources != nil || noRoomToResize(s, pod, Allocated(pod)) != "" {
+func CompleteResize(s *cluster.State, pod *v1.Pod) *v1.Pod {
+	if !resourcehelper.IsPodResizeDeferred(pod) || pod.Spec.Resources != nil || resizeRefusal(s, pod, AllocatedPod(pod)) != "" {
 		return nil
 	}
 	done := pod.DeepCopy()
-	done.Status.ContainerStatuses = resized(done.Status.ContainerStatuses, done.Spec.Containers)
+	done.Status.ContainerStatuses = resizeStatuses(done.Status.ContainerStatuses, done.Spec.Containers)
 	setResizePending(done, "", metav1.Time{})
 	return done
 }
 
-// noRoomToResize returns the kubelet's message if the node has no room for the resize next to the allocated resources of its other pods. It
+// resizeRefusal returns the kubelet's message if the node has no room for the resize next to the allocated resources of its other pods. It
 // returns "" if there is room, or if the pod wants no more than it has. See InsufficientResourceError in
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/kubelet/lifecycle/predicate.go.
-func noRoomToResize(s *cluster.State, pod, has *v1.Pod) string {
+func resizeRefusal(s *cluster.State, pod, has *v1.Pod) string {
 	node := s.NodesByName()[pod.Spec.NodeName]
 	if node == nil {
 		return ""
@@ -59,10 +59,10 @@ func noRoomToResize(s *cluster.State, pod, has *v1.Pod) string {
 	}
 	names := []v1.ResourceName{v1.ResourceCPU, v1.ResourceMemory}
 	for _, other := range s.Pods {
-		if other.Spec.NodeName != node.Name || other.UID == pod.UID || cluster.Terminal(other) {
+		if other.Spec.NodeName != node.Name || other.UID == pod.UID || cluster.IsTerminal(other) {
 			continue
 		}
-		requests := resourcehelper.PodRequests(Allocated(other), resourcehelper.PodResourcesOptions{})
+		requests := resourcehelper.PodRequests(AllocatedPod(other), resourcehelper.PodResourcesOptions{})
 		for _, name := range names {
 			used[name] += amount(requests, name)
 		}
@@ -75,8 +75,8 @@ func noRoomToResize(s *cluster.State, pod, has *v1.Pod) string {
 	return ""
 }
 
-// Allocated returns the pod with the resources that its kubelet has allocated. While a resize waits, these are the old ones.
-func Allocated(pod *v1.Pod) *v1.Pod {
+// AllocatedPod returns the pod with the resources that its kubelet has allocated. While a resize waits, these are the old ones.
+func AllocatedPod(pod *v1.Pod) *v1.Pod {
 	changed := pod
 	for i := range pod.Spec.Containers {
 		name := pod.Spec.Containers[i].Name

@@ -27,7 +27,7 @@ type accounts struct {
 	listed map[string]bool
 }
 
-func accountsOf(s *cluster.State) accounts {
+func newAccounts(s *cluster.State) accounts {
 	a := accounts{map[types.NamespacedName]bool{}, map[string]bool{}}
 	for _, account := range s.ServiceAccounts {
 		a.known[cluster.NameOf(account)], a.listed[account.Namespace] = true, true
@@ -36,16 +36,16 @@ func accountsOf(s *cluster.State) accounts {
 		return a
 	}
 	for _, pod := range s.Pods {
-		if cluster.Dumped(pod) { // its cluster has the account
+		if cluster.FromDump(pod) { // its cluster has the account
 			a.known[types.NamespacedName{Namespace: pod.Namespace, Name: pod.Spec.ServiceAccountName}] = true
 		}
 	}
 	return a
 }
 
-// look returns the error with which the API server refuses a new pod whose account is missing. It does what getServiceAccount and Admit do
+// checkAccount returns the error with which the API server refuses a new pod whose account is missing. It does what getServiceAccount and Admit do
 // in https://github.com/kubernetes/kubernetes/blob/v1.37.1/plugin/pkg/admission/serviceaccount/admission.go.
-func (a accounts) look(namespace, name string) error {
+func (a accounts) checkAccount(namespace, name string) error {
 	if name == "" || name == defaultServiceAccount || !a.listed[namespace] || a.known[types.NamespacedName{Namespace: namespace, Name: name}] {
 		return nil
 	}
@@ -65,7 +65,7 @@ func (s serviceAccounts) Admit(_ context.Context, a apiadmission.Attributes, _ a
 	if !is {
 		return nil
 	}
-	if err := s.look(a.GetNamespace(), pod.Spec.ServiceAccountName); err != nil {
+	if err := s.checkAccount(a.GetNamespace(), pod.Spec.ServiceAccountName); err != nil {
 		return apiadmission.NewForbidden(a, err)
 	}
 	return nil

@@ -44,28 +44,28 @@ func Terminate(s *cluster.State, reason string, pods ...*v1.Pod) *cluster.State 
 		node := nodes[pod.Spec.NodeName]
 		reason := reason
 		switch {
-		case cluster.Terminal(pod):
+		case cluster.IsTerminal(pod):
 			reason = "" // a pod that has ended cannot be disrupted
 		case node == nil && pod.Spec.NodeName != "":
 			reason = deletionByPodGC
 		}
-		ending := Terminating(s, pod, reason)
+		ending := MarkTerminating(s, pod, reason)
 		switch {
-		case node != nil && !cluster.Terminal(pod) && (*ending.DeletionGracePeriodSeconds > 0 || !cluster.Answers(node)):
+		case node != nil && !cluster.IsTerminal(pod) && (*ending.DeletionGracePeriodSeconds > 0 || !cluster.KubeletResponds(node)):
 			terminating = append(terminating, ending)
 		case !AwaitedByJob(s, pod):
 			gone = append(gone, pod)
-		case cluster.Terminal(pod):
+		case cluster.IsTerminal(pod):
 			terminating = append(terminating, ending)
 		default:
-			terminating = append(terminating, cluster.Stop(ending, s.Now))
+			terminating = append(terminating, cluster.StopPod(ending, s.Now))
 		}
 	}
 	return s.With(terminating...).Without(gone...)
 }
 
-// Terminating returns the pod as it is after a request to delete it; see [Terminate].
-func Terminating(s *cluster.State, pod *v1.Pod, reason string) *v1.Pod {
+// MarkTerminating returns the pod as it is after a request to delete it; see [Terminate].
+func MarkTerminating(s *cluster.State, pod *v1.Pod, reason string) *v1.Pod {
 	ending := *pod
 	grace := min(s.TerminationSeconds, ptr.Deref(pod.Spec.TerminationGracePeriodSeconds, v1.DefaultTerminationGracePeriodSeconds))
 	at := metav1.NewTime(s.Now.Add(time.Duration(grace) * time.Second))

@@ -35,11 +35,11 @@ func Trace(s *cluster.State, pod *v1.Pod) []Change {
 	if by == nil {
 		return nil
 	}
-	template := templatesOf(s)[by.UID]
+	template := podTemplatesOf(s)[by.UID]
 	if template == nil {
 		return nil
 	}
-	made, err := template.pod()
+	made, err := template.newPod()
 	if err != nil {
 		return nil
 	}
@@ -47,15 +47,15 @@ func Trace(s *cluster.State, pod *v1.Pod) []Change {
 		made.OwnerReferences = pod.OwnerReferences
 	}
 	legacyscheme.Scheme.Default(made)
-	before, telling := fieldsOf(made), false
+	before, telling := podFields(made), false
 	var changes []Change
 	seen := func(plugin string, obj runtime.Object) error {
 		external, err := legacyscheme.Scheme.ConvertToVersion(obj, v1.SchemeGroupVersion)
 		if err != nil {
 			return err
 		}
-		after := fieldsOf(external.(*v1.Pod))
-		found := changesOf(plugin, "", before, after)
+		after := podFields(external.(*v1.Pod))
+		found := diffFields(plugin, "", before, after)
 		telling = telling || len(found) > 0 && plugin != priorityPlugin && plugin != defaulttolerationseconds.PluginName
 		changes, before = append(changes, found...), after
 		return nil
@@ -66,8 +66,8 @@ func Trace(s *cluster.State, pod *v1.Pod) []Change {
 	return changes
 }
 
-// fieldsOf returns the pod's labels, annotations and spec as decoded JSON.
-func fieldsOf(pod *v1.Pod) map[string]any {
+// podFields returns the pod's labels, annotations and spec as decoded JSON.
+func podFields(pod *v1.Pod) map[string]any {
 	data, err := json.Marshal(map[string]any{"metadata": map[string]any{"labels": pod.Labels, "annotations": pod.Annotations}, "spec": pod.Spec})
 	if err != nil {
 		panic(err) // JSON can encode every pod
@@ -79,15 +79,15 @@ func fieldsOf(pod *v1.Pod) map[string]any {
 	return fields
 }
 
-// changesOf compares two values field by field. A field that only one of them has is a single change.
-func changesOf(plugin, path string, from, to any) (changes []Change) {
+// diffFields compares two values field by field. A field that only one of them has is a single change.
+func diffFields(plugin, path string, from, to any) (changes []Change) {
 	switch was := from.(type) {
 	case map[string]any:
 		if is, same := to.(map[string]any); same {
 			fields := maps.Clone(was)
 			maps.Copy(fields, is)
 			for _, name := range slices.Sorted(maps.Keys(fields)) {
-				changes = append(changes, changesOf(plugin, strings.TrimPrefix(path+"."+name, "."), was[name], is[name])...)
+				changes = append(changes, diffFields(plugin, strings.TrimPrefix(path+"."+name, "."), was[name], is[name])...)
 			}
 			return changes
 		}
@@ -100,7 +100,7 @@ func changesOf(plugin, path string, from, to any) (changes []Change) {
 				return nil
 			}
 			for i := range max(len(was), len(is)) {
-				changes = append(changes, changesOf(plugin, fmt.Sprintf("%s[%d]", path, i), item(was, i), item(is, i))...)
+				changes = append(changes, diffFields(plugin, fmt.Sprintf("%s[%d]", path, i), item(was, i), item(is, i))...)
 			}
 			return changes
 		}
@@ -108,11 +108,11 @@ func changesOf(plugin, path string, from, to any) (changes []Change) {
 	if reflect.DeepEqual(from, to) {
 		return nil
 	}
-	return []Change{{plugin, path, jsonOf(from), jsonOf(to)}}
+	return []Change{{plugin, path, encodeJSON(from), encodeJSON(to)}}
 }
 
-// jsonOf returns the value as JSON, and "" for nil.
-func jsonOf(value any) string {
+// encodeJSON returns the value as JSON, and "" for nil.
+func encodeJSON(value any) string {
 	if value == nil {
 		return ""
 	}

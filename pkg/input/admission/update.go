@@ -22,9 +22,9 @@ import (
 
 // update prepares the object to replace the old one, and validates the change. If the API server would refuse the change, update adds
 // problems in the API server's words.
-func (a *admitting) update(obj, old cluster.Object) {
+func (a *admitCall) update(obj, old cluster.Object) {
 	if err := prepareForUpdate(obj, old); err != nil {
-		a.problem(obj, "%w", err)
+		a.addProblem(obj, "%w", err)
 		return
 	}
 	kind := KindNamed(cluster.KindOf(obj))
@@ -33,16 +33,16 @@ func (a *admitting) update(obj, old cluster.Object) {
 	}
 	internal, err := legacyscheme.Scheme.ConvertToVersion(obj, runtime.InternalGroupVersioner)
 	if err != nil {
-		a.problem(obj, "%w", err)
+		a.addProblem(obj, "%w", err)
 		return
 	}
 	was, err := legacyscheme.Scheme.ConvertToVersion(old, runtime.InternalGroupVersioner)
 	if err != nil {
-		a.problem(obj, "%w", err)
+		a.addProblem(obj, "%w", err)
 		return
 	}
-	for _, problem := range messages(kind.validate(internal, was)) {
-		a.problem(obj, "%s", problem)
+	for _, problem := range errorMessages(kind.validate(internal, was)) {
+		a.addProblem(obj, "%s", problem)
 	}
 }
 
@@ -58,7 +58,7 @@ func prepareForUpdate(obj, old cluster.Object) error {
 	keepControllersAnnotations(obj, old)
 	switch o := obj.(type) {
 	case *v1.Pod:
-		if err := keepPod(o, old.(*v1.Pod), created.IsZero()); err != nil {
+		if err := keepPodFields(o, old.(*v1.Pod), created.IsZero()); err != nil {
 			return err
 		}
 	case *v1.PersistentVolume:
@@ -83,7 +83,7 @@ func prepareForUpdate(obj, old cluster.Object) error {
 	case *batchv1.Job:
 		keepSelector(o, old.(*batchv1.Job))
 	case *appsv1.DaemonSet:
-		if err := countTemplates(o, old.(*appsv1.DaemonSet)); err != nil {
+		if err := raiseTemplateGeneration(o, old.(*appsv1.DaemonSet)); err != nil {
 			return err
 		}
 	}
@@ -99,15 +99,15 @@ func prepareForUpdate(obj, old cluster.Object) error {
 	return nil
 }
 
-// keepPod copies to a pod the fields that the cluster has written to its spec. A pod from a dump has them all, except perhaps its node. A
+// keepPodFields copies to a pod the fields that the cluster has written to its spec. A pod from a dump has them all, except perhaps its node. A
 // pod from a manifest (described is true) keeps the fields that the manifest does not set, with the merge that kubectl apply makes. Its
 // scheduling gates are exactly those of the manifest: a gate that the manifest leaves out is removed.
-func keepPod(pod, was *v1.Pod, described bool) error {
+func keepPodFields(pod, was *v1.Pod, described bool) error {
 	if pod.Spec.NodeName == "" {
 		pod.Spec.NodeName, pod.Status = was.Spec.NodeName, was.Status
 	}
 	if described {
-		merged, err := patched(&v1.Pod{Spec: was.Spec}, &v1.Pod{Spec: pod.Spec})
+		merged, err := mergeManifest(&v1.Pod{Spec: was.Spec}, &v1.Pod{Spec: pod.Spec})
 		if err != nil {
 			return err
 		}
@@ -118,13 +118,13 @@ func keepPod(pod, was *v1.Pod, described bool) error {
 			return err
 		}
 	}
-	pod.Status.ContainerStatuses = resized(pod.Status.ContainerStatuses, pod.Spec.Containers)
-	pod.Status.InitContainerStatuses = resized(pod.Status.InitContainerStatuses, pod.Spec.InitContainers)
+	pod.Status.ContainerStatuses = resizeStatuses(pod.Status.ContainerStatuses, pod.Spec.Containers)
+	pod.Status.InitContainerStatuses = resizeStatuses(pod.Status.InitContainerStatuses, pod.Spec.InitContainers)
 	return nil
 }
 
-// patched returns the pod with the fields that the manifest sets.
-func patched(pod, manifest *v1.Pod) (*v1.Pod, error) {
+// mergeManifest returns the pod with the fields that the manifest sets.
+func mergeManifest(pod, manifest *v1.Pod) (*v1.Pod, error) {
 	modified, err := json.Marshal(manifest)
 	if err != nil {
 		return nil, err
@@ -149,8 +149,8 @@ func patched(pod, manifest *v1.Pod) (*v1.Pod, error) {
 	return merged, json.Unmarshal(data, merged)
 }
 
-// resized returns the statuses with the containers' present resources, as after a resize that the kubelet accepts.
-func resized(statuses []v1.ContainerStatus, containers []v1.Container) []v1.ContainerStatus {
+// resizeStatuses returns the statuses with the containers' present resources, as after a resize that the kubelet accepts.
+func resizeStatuses(statuses []v1.ContainerStatus, containers []v1.Container) []v1.ContainerStatus {
 	statuses = slices.Clone(statuses)
 	for i := range statuses {
 		for j := range containers {
@@ -163,9 +163,9 @@ func resized(statuses []v1.ContainerStatus, containers []v1.Container) []v1.Cont
 	return statuses
 }
 
-// countTemplates raises a DaemonSet's template generation if its template changes. Only DaemonSets from dumps have a template generation; a
+// raiseTemplateGeneration raises a DaemonSet's template generation if its template changes. Only DaemonSets from dumps have a template generation; a
 // pod with the current number is up to date.
-func countTemplates(ds, was *appsv1.DaemonSet) error {
+func raiseTemplateGeneration(ds, was *appsv1.DaemonSet) error {
 	generation, err := daemonutil.GetTemplateGeneration(was)
 	if err != nil || generation == nil {
 		return err
@@ -181,7 +181,7 @@ func countTemplates(ds, was *appsv1.DaemonSet) error {
 func keepControllersAnnotations(obj, old cluster.Object) {
 	annotations := obj.GetAnnotations()
 	for key, value := range old.GetAnnotations() {
-		isControllers := slices.ContainsFunc(controllersPrefixes, func(prefix string) bool { return strings.HasPrefix(key, prefix) })
+		isControllers := slices.ContainsFunc(controllerAnnotationPrefixes, func(prefix string) bool { return strings.HasPrefix(key, prefix) })
 		if _, given := annotations[key]; given || !isControllers {
 			continue
 		}
@@ -193,5 +193,5 @@ func keepControllersAnnotations(obj, old cluster.Object) {
 	obj.SetAnnotations(annotations)
 }
 
-// controllersPrefixes lists the prefixes of the annotations that controllers write.
-var controllersPrefixes = []string{"deployment.kubernetes.io/", "pv.kubernetes.io/", "volume.kubernetes.io/", "volume.beta.kubernetes.io/"}
+// controllerAnnotationPrefixes lists the prefixes of the annotations that controllers write.
+var controllerAnnotationPrefixes = []string{"deployment.kubernetes.io/", "pv.kubernetes.io/", "volume.kubernetes.io/", "volume.beta.kubernetes.io/"}

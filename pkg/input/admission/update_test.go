@@ -82,7 +82,7 @@ func TestResize(t *testing.T) {
 	}
 	w := newWorld(t, 1)
 	w.admit(decode(t, requests("2"))...)
-	running := cluster.Bind(w.state.Pods[0], "n1", w.state.Now.Time)
+	running := cluster.BindPod(w.state.Pods[0], "n1", w.state.Now.Time)
 	two := v1.ResourceList{v1.ResourceCPU: resource.MustParse("2")}
 	running.Status.ContainerStatuses = []v1.ContainerStatus{{Name: "c", AllocatedResources: two,
 		Resources: &v1.ResourceRequirements{Requests: two}, State: v1.ContainerState{Running: &v1.ContainerStateRunning{}}}}

@@ -43,8 +43,8 @@ func validatePod(pod *core.Pod) field.ErrorList {
 	return corevalidation.ValidatePodCreate(pod, opts)
 }
 
-// aHealthCheckNodePort is the first port of the default --service-node-port-range. The port has no effect on placement.
-const aHealthCheckNodePort = 30000
+// anyHealthCheckNodePort is the first port of the default --service-node-port-range. The port has no effect on placement.
+const anyHealthCheckNodePort = 30000
 
 // validateService first sets the fields that the API server sets before validation. It sets clusterIPs as normalizeClusterIPs does in
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/registry/core/service/storage/storage.go, and healthCheckNodePort in place of
@@ -54,7 +54,7 @@ func validateService(service *core.Service) field.ErrorList {
 		service.Spec.ClusterIPs = []string{service.Spec.ClusterIP}
 	}
 	if serviceutil.NeedsHealthCheck(service) && service.Spec.HealthCheckNodePort == 0 {
-		service.Spec.HealthCheckNodePort = aHealthCheckNodePort
+		service.Spec.HealthCheckNodePort = anyHealthCheckNodePort
 	}
 	return corevalidation.ValidateServiceCreate(service)
 }

@@ -14,8 +14,8 @@ import (
 // upstream's words, only what evaluation relies on: the required fields, and the expressions. See
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/apis/admissionregistration/validation/validation.go.
 
-// onPolicy returns a function that validates a policy or a binding in its version v1, whose expressions are compiled.
-func onPolicy[T any, O interface {
+// policyValidator returns a function that validates a policy or a binding in its version v1, whose expressions are compiled.
+func policyValidator[T any, O interface {
 	*T
 	runtime.Object
 }](validate func(O) field.ErrorList) func(runtime.Object) field.ErrorList {
@@ -29,7 +29,7 @@ func onPolicy[T any, O interface {
 }
 
 func validateValidatingPolicy(p *admissionv1.ValidatingAdmissionPolicy) field.ErrorList {
-	errs := matched(p.Spec.MatchConstraints)
+	errs := requireMatchConstraints(p.Spec.MatchConstraints)
 	if len(p.Spec.Validations) == 0 && len(p.Spec.AuditAnnotations) == 0 {
 		errs = append(errs, field.Required(field.NewPath("spec", "validations"), "validations or auditAnnotations must be present and non-empty"))
 	}
@@ -37,7 +37,7 @@ func validateValidatingPolicy(p *admissionv1.ValidatingAdmissionPolicy) field.Er
 }
 
 func validateMutatingPolicy(p *admissionv1.MutatingAdmissionPolicy) field.ErrorList {
-	errs := matched(p.Spec.MatchConstraints)
+	errs := requireMatchConstraints(p.Spec.MatchConstraints)
 	if len(p.Spec.Mutations) == 0 {
 		errs = append(errs, field.Required(field.NewPath("spec", "mutations"), "mutations must contain at least one item"))
 	}
@@ -59,7 +59,7 @@ func validateMutatingPolicy(p *admissionv1.MutatingAdmissionPolicy) field.ErrorL
 	return append(errs, compileMutating(p).problems...)
 }
 
-func matched(constraints *admissionv1.MatchResources) field.ErrorList {
+func requireMatchConstraints(constraints *admissionv1.MatchResources) field.ErrorList {
 	path := field.NewPath("spec", "matchConstraints")
 	switch {
 	case constraints == nil:
@@ -71,7 +71,7 @@ func matched(constraints *admissionv1.MatchResources) field.ErrorList {
 }
 
 func validateValidatingBinding(b *admissionv1.ValidatingAdmissionPolicyBinding) field.ErrorList {
-	errs := bound(b.Spec.PolicyName, b.Spec.ParamRef)
+	errs := validateBindingRefs(b.Spec.PolicyName, b.Spec.ParamRef)
 	if len(b.Spec.ValidationActions) == 0 {
 		errs = append(errs, field.Required(field.NewPath("spec", "validationActions"), ""))
 	}
@@ -87,10 +87,10 @@ func validateValidatingBinding(b *admissionv1.ValidatingAdmissionPolicyBinding) 
 }
 
 func validateMutatingBinding(b *admissionv1.MutatingAdmissionPolicyBinding) field.ErrorList {
-	return bound(b.Spec.PolicyName, b.Spec.ParamRef)
+	return validateBindingRefs(b.Spec.PolicyName, b.Spec.ParamRef)
 }
 
-func bound(policy string, param *admissionv1.ParamRef) (errs field.ErrorList) {
+func validateBindingRefs(policy string, param *admissionv1.ParamRef) (errs field.ErrorList) {
 	spec := field.NewPath("spec")
 	if policy == "" {
 		errs = append(errs, field.Required(spec.Child("policyName"), ""))

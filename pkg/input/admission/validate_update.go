@@ -24,16 +24,16 @@ func validatePodUpdate(pod, old *core.Pod) field.ErrorList {
 		old.Spec.NodeName = pod.Spec.NodeName // binding is not an update
 	}
 	var errs field.ErrorList
-	if resized := withResources(old, pod); resized != nil {
+	if resized := copyWithResources(old, pod); resized != nil {
 		errs = corevalidation.ValidatePodResize(resized, old, options(resized, old))
 		old = resized
 	}
 	return append(errs, corevalidation.ValidatePodUpdate(pod, old, options(pod, old))...)
 }
 
-// withResources returns a copy of the pod with the resources of the other. It returns nil if the resources are the same, or if the pods
+// copyWithResources returns a copy of the pod with the resources of the other. It returns nil if the resources are the same, or if the pods
 // have different containers.
-func withResources(pod, other *core.Pod) *core.Pod {
+func copyWithResources(pod, other *core.Pod) *core.Pod {
 	resized := pod.DeepCopy()
 	resized.Spec.Resources = other.Spec.Resources
 	for _, pair := range [][2][]core.Container{{resized.Spec.Containers, other.Spec.Containers}, {resized.Spec.InitContainers, other.Spec.InitContainers}} {

@@ -36,19 +36,19 @@ type Dump struct {
 	words *vocabulary
 }
 
-// hidden lists the facts that a reader of the dump still learns.
-var hidden = []string{
+// remainingFacts lists the facts that a reader of the dump still learns.
+var remainingFacts = []string{
 	"It still shows how many objects there are and how they belong together, their times, versions, sizes, requests, priorities and conditions.",
 	"It keeps numbers of up to four digits in names, as in web-0, rack-12 and 10-0-3-17; names keep their order and the places of their dashes and dots.",
 	"It keeps public label keys, resources and drivers, as of kubernetes.io, aws.com and nvidia.com; architectures, time zones and schedules of CronJobs; " +
 		"and the attributes of devices with the expressions that select them, but for private drivers and domains in them.",
 }
 
-// Of returns the objects without their names. It leaves out policies, because their expressions can contain names.
-func Of(ctx context.Context, objects []cluster.Object) (*Dump, error) {
+// NewDump returns the objects without their names. It leaves out policies, because their expressions can contain names.
+func NewDump(ctx context.Context, objects []cluster.Object) (*Dump, error) {
 	dump := &Dump{words: newVocabulary()}
 	left := map[string]int{}
-	var trees []tree
+	var trees []typedObject
 	for _, obj := range objects {
 		kind := cluster.KindOf(obj)
 		if _, param := obj.(*cluster.Param); param || strings.HasPrefix(kind, "ValidatingAdmission") || strings.HasPrefix(kind, "MutatingAdmission") {
@@ -59,18 +59,18 @@ func Of(ctx context.Context, objects []cluster.Object) (*Dump, error) {
 		if err != nil {
 			return nil, err
 		}
-		trees = append(trees, tree{reflect.TypeOf(obj).Elem(), data})
+		trees = append(trees, typedObject{reflect.TypeOf(obj).Elem(), data})
 	}
 	// The first walk finds the words, and the second replaces them.
 	for i := range trees {
-		if _, err := trees[i].walk(dump.words); err != nil {
+		if _, err := trees[i].replaceWords(dump.words); err != nil {
 			return nil, err
 		}
 	}
-	dump.words.close()
+	dump.words.assignNewWords()
 	dump.Objects = make([]json.RawMessage, len(trees))
 	err := parallel.Each(ctx, len(trees), parallel.Options{Block: 64}, func(_ context.Context, _, i int) (err error) {
-		dump.Objects[i], err = trees[i].walk(dump.words)
+		dump.Objects[i], err = trees[i].replaceWords(dump.words)
 		return err
 	})
 	if err != nil {
@@ -79,23 +79,23 @@ func Of(ctx context.Context, objects []cluster.Object) (*Dump, error) {
 	for _, kind := range slices.Sorted(maps.Keys(left)) {
 		dump.Notes = append(dump.Notes, fmt.Sprintf("Left out, because their expressions can contain names: %s.", words.Count(left[kind], kind)))
 	}
-	dump.Notes = append(dump.Notes, hidden...)
+	dump.Notes = append(dump.Notes, remainingFacts...)
 	return dump, nil
 }
 
-// tree is an object as JSON, with its type.
-type tree struct {
-	of   reflect.Type
-	json []byte
+// typedObject is an object as JSON, with its type.
+type typedObject struct {
+	goType reflect.Type
+	json   []byte
 }
 
-// walk returns the object with new words. While the vocabulary is open, it only collects the words.
-func (t tree) walk(v *vocabulary) (json.RawMessage, error) {
+// replaceWords returns the object with new words. While the vocabulary is open, it only collects the words.
+func (t typedObject) replaceWords(v *vocabulary) (json.RawMessage, error) {
 	decoder := json.NewDecoder(bytes.NewReader(t.json))
 	decoder.UseNumber()
 	var value map[string]any
 	if err := decoder.Decode(&value); err != nil {
 		return nil, err
 	}
-	return json.Marshal((&walker{v}).object(t.of, value))
+	return json.Marshal((&walker{v}).replaceObject(t.goType, value))
 }

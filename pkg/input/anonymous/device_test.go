@@ -49,7 +49,7 @@ func TestPrivateDrivers(t *testing.T) {
 	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: "default"}, Spec: v1.PodSpec{Containers: []v1.Container{{
 		Name: "c", Resources: v1.ResourceRequirements{Limits: v1.ResourceList{"deviceclass.resource.kubernetes.io/gpu.acme.internal": resource.MustParse("1")}},
 	}}}}
-	dump, err := Of(context.Background(), []cluster.Object{class, slice("gpu.acme.internal"), slice("gpu.nvidia.com"), slice("npu"), claim, pod})
+	dump, err := NewDump(context.Background(), []cluster.Object{class, slice("gpu.acme.internal"), slice("gpu.nvidia.com"), slice("npu"), claim, pod})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,8 +63,8 @@ func TestPrivateDrivers(t *testing.T) {
 			t.Errorf("%s is still in %s", private, got)
 		}
 	}
-	driver, domain, value := dump.words.name("gpu.acme.internal"), dump.words.name("numa.acme.internal"), dump.words.name("fabric.acme.internal")
-	want := strings.NewReplacer("gpu.acme.internal", driver, "numa.acme.internal", domain, "fabric.acme.internal", value, "npu", dump.words.name("npu")).Replace(expression)
+	driver, domain, value := dump.words.replaceName("gpu.acme.internal"), dump.words.replaceName("numa.acme.internal"), dump.words.replaceName("fabric.acme.internal")
+	want := strings.NewReplacer("gpu.acme.internal", driver, "numa.acme.internal", domain, "fabric.acme.internal", value, "npu", dump.words.replaceName("npu")).Replace(expression)
 	escaped, _ := json.Marshal(want)
 	for _, part := range []string{
 		string(escaped), `"driver":"` + driver + `"`, `"driver":"gpu.nvidia.com"`, `"` + domain + `/node":{"string":"` + value + `"}`, `"` + domain + `/memory":{"value":"80Gi"}`,

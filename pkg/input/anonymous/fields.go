@@ -39,8 +39,8 @@ const (
 	asNone
 )
 
-// rules has the rule of a field by its type and name. An entry without a type is for all types without an entry of their own.
-var rules = map[string]rule{
+// fieldRules has the rule of a field by its type and name. An entry without a type is for all types without an entry of their own.
+var fieldRules = map[string]rule{
 	"apiVersion": asKind, "apiGroup": asKind, "kind": asKind, "key": asKey, "topologyKey": asKey, "topologyKeys": asKey, "matchLabelKeys": asKey,
 	"mismatchLabelKeys": asKey, "finalizers": asKey, "reason": asReason, "conditionType": asCondition,
 	"labels": asLabels, "matchLabels": asLabels, "nodeSelector": asLabels, "selector": asLabels, "annotations": asAnnotations,
@@ -91,23 +91,23 @@ var rules = map[string]rule{
 
 // These lists contain public words, which stay.
 var (
-	domains = []string{
+	publicDomains = []string{
 		"kubernetes.io", "k8s.io", "x-k8s.io", "aws.com", "aws.amazon.com", "amazonaws.com", "gke.io", "google.com", "azure.com", "microsoft.com", "nvidia.com", "amd.com",
 		"intel.com", "karpenter.sh", "openshift.io", "digitalocean.com", "hetzner.cloud", "openstack.org", "vmware.com", "longhorn.io", "ceph.com", "cilium.io",
 		"projectcalico.org", "istio.io", "argoproj.io", "kruise.io", "strimzi.io", "cnpg.io", "kubevirt.io", "ray.io", "faultline.dev",
 	}
-	// kinds lists kinds and versions that stay although a dump does not have their objects: those of owners and references.
-	kinds = []string{"v1", "List", "ConfigMap", "Secret", "ServiceAccount", "CloneSet", "StrimziPodSet", "Cluster", "VirtualMachineInstance", "RayCluster", "Rollout", "Workflow",
+	// publicKinds lists kinds and versions that stay although a dump does not have their objects: those of owners and references.
+	publicKinds = []string{"v1", "List", "ConfigMap", "Secret", "ServiceAccount", "CloneSet", "StrimziPodSet", "Cluster", "VirtualMachineInstance", "RayCluster", "Rollout", "Workflow",
 		"VolumeSnapshot"}
-	// plainKeys are label keys of Kubernetes without a domain. [rolesOf] are domains whose keys users make up.
+	// plainKeys are label keys of Kubernetes without a domain. [roleDomains] are domains whose keys users make up.
 	plainKeys = []string{"pod-template-hash", "controller-revision-hash", "pod-template-generation", "job-name", "controller-uid", "rollouts-pod-template-hash",
 		"metadata.name", "metadata.namespace", "cluster-name"}
-	rolesOf = []string{"node-role.kubernetes.io", "node-restriction.kubernetes.io"}
-	roles   = []string{"control-plane", "master", "worker", "infra"}
+	roleDomains = []string{"node-role.kubernetes.io", "node-restriction.kubernetes.io"}
+	publicRoles = []string{"control-plane", "master", "worker", "infra"}
 	// keptValues are keys and domains of labels whose values must stay, because their meaning decides.
 	keptValues = []string{v1.LabelArchStable, v1.LabelOSStable, "beta.kubernetes.io/arch", "beta.kubernetes.io/os", "pod-template-generation",
 		"apps.kubernetes.io/pod-index", "batch.kubernetes.io/job-completion-index", "pod-security.kubernetes.io"}
-	conditions = []string{"Ready", "ContainersReady", "PodScheduled", "Initialized", "PodReadyToStartContainers", "DisruptionTarget", "PodResizePending",
+	publicConditions = []string{"Ready", "ContainersReady", "PodScheduled", "Initialized", "PodReadyToStartContainers", "DisruptionTarget", "PodResizePending",
 		"PodResizeInProgress", "AllContainersRestarting", "MemoryPressure", "DiskPressure", "PIDPressure", "NetworkUnavailable", "Available", "Progressing", "ReplicaFailure",
 		"Complete", "Failed", "Suspended", "FailureTarget", "SuccessCriteriaMet", "DisruptionAllowed", "AbleToScale", "ScalingActive", "ScalingLimited",
 		"Resizing", "FileSystemResizePending", "PodGroupScheduled", "PodGroupInitiallyScheduled"}
@@ -123,8 +123,8 @@ var (
 
 var (
 	machineWord = regexp.MustCompile(`^[A-Z][A-Za-z]+$`)
-	// native matches the resources of Kubernetes, and the other things that a quota counts.
-	native = regexp.MustCompile(`^((requests|limits)\.)?(cpu|memory|storage|ephemeral-storage|hugepages-[0-9A-Za-z]+)$|^attachable-volumes-[a-z-]+$|` +
+	// nativeResource matches the resources of Kubernetes, and the other things that a quota counts.
+	nativeResource = regexp.MustCompile(`^((requests|limits)\.)?(cpu|memory|storage|ephemeral-storage|hugepages-[0-9A-Za-z]+)$|^attachable-volumes-[a-z-]+$|` +
 		`^(pods|services(\.[a-z]+)?|replicationcontrollers|resourcequotas|secrets|configmaps|persistentvolumeclaims)$`)
 	integer = regexp.MustCompile(`^-?[0-9]+$`)
 
@@ -135,29 +135,29 @@ var (
 
 // isPublic reports whether the domain is a public one, or below one.
 func isPublic(domain string) bool {
-	return slices.ContainsFunc(domains, func(public string) bool { return domain == public || strings.HasSuffix(domain, "."+public) })
+	return slices.ContainsFunc(publicDomains, func(public string) bool { return domain == public || strings.HasSuffix(domain, "."+public) })
 }
 
-func ruleFor(of reflect.Type, name string) rule {
-	if r, found := rules[of.Name()+"."+name]; found {
+func findRule(of reflect.Type, name string) rule {
+	if r, found := fieldRules[of.Name()+"."+name]; found {
 		return r
 	}
-	return rules[name]
+	return fieldRules[name]
 }
 
-var fieldsOf sync.Map // for a struct type, the types of its fields by their names in JSON
+var fieldTypeCache sync.Map // for a struct type, the types of its fields by their names in JSON
 
-// fieldOf returns the type of a field of a struct, by its name in JSON.
-func fieldOf(of reflect.Type, name string) (reflect.Type, bool) {
-	known, found := fieldsOf.Load(of)
+// fieldType returns the type of a field of a struct, by its name in JSON.
+func fieldType(of reflect.Type, name string) (reflect.Type, bool) {
+	known, found := fieldTypeCache.Load(of)
 	if !found {
-		known, _ = fieldsOf.LoadOrStore(of, fields(of))
+		known, _ = fieldTypeCache.LoadOrStore(of, collectFieldTypes(of))
 	}
 	field, found := known.(map[string]reflect.Type)[name]
 	return field, found
 }
 
-func fields(of reflect.Type) map[string]reflect.Type {
+func collectFieldTypes(of reflect.Type) map[string]reflect.Type {
 	all := map[string]reflect.Type{}
 	if of.Kind() != reflect.Struct {
 		return all
@@ -169,7 +169,7 @@ func fields(of reflect.Type) map[string]reflect.Type {
 			all[name] = field.Type
 			continue
 		}
-		for name, inner := range fields(field.Type) { // inlined
+		for name, inner := range collectFieldTypes(field.Type) { // inlined
 			all[name] = inner
 		}
 	}

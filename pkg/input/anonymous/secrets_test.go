@@ -19,8 +19,8 @@ import (
 	"github.com/faultline/faultline/pkg/input/admission"
 )
 
-// stay lists the only free texts that a dump keeps: users do not choose them, or expressions and clocks depend on them.
-var stay = []string{
+// keptTexts lists the only free texts that a dump keeps: users do not choose them, or expressions and clocks depend on them.
+var keptTexts = []string{
 	"CELDeviceSelector.expression", "CronJobSpec.schedule", "CronJobSpec.timeZone", "DeviceAttribute.string", "DeviceAttribute.strings", "DeviceAttribute.version", "DeviceAttribute.versions",
 	"JobStatus.completedIndexes", "JobStatus.failedIndexes",
 	"NodeStatus.declaredFeatures", "NodeSystemInfo.architecture", "NodeSystemInfo.containerRuntimeVersion", "NodeSystemInfo.kubeProxyVersion", "NodeSystemInfo.kubeletVersion",
@@ -46,7 +46,7 @@ func TestNothingElseStays(t *testing.T) {
 	if len(objects) < 30 || f.n < 1500 {
 		t.Fatalf("%d kinds with %d texts", len(objects), f.n)
 	}
-	dump, err := Of(context.Background(), objects)
+	dump, err := NewDump(context.Background(), objects)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +61,7 @@ func TestNothingElseStays(t *testing.T) {
 		}
 	}
 	slices.Sort(through)
-	if diff := cmp.Diff(stay, through); diff != "" {
+	if diff := cmp.Diff(keptTexts, through); diff != "" {
 		t.Errorf("fields that keep their text (-want +got):\n%s", diff)
 	}
 }

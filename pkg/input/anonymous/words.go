@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// public lists words that stay, also as a part of a name: words that every cluster has, and words of labels by which package blast
+// publicWords lists words that stay, also as a part of a name: words that every cluster has, and words of labels by which package blast
 // recognizes that the pods of a workload vote.
-var public = []string{
+var publicWords = []string{
 	"access", "api", "app", "aws", "cluster", "control", "controller", "critical", "default", "domain", "etcd", "failure", "false", "hdfs", "io",
 	"journalnode", "kafka", "kafscale", "kube", "kubernetes", "latest", "lease", "master", "metadata", "name", "node", "plane", "public", "scheduler",
 	"server", "system", "topology", "true", "vol", "worker", "zone", "zookeeper",
@@ -19,11 +19,11 @@ var public = []string{
 // maxLabel is the maximum length of a label's value, and of most names.
 const maxLabel = 63
 
-// run matches a part of a name between dashes, dots and the like. [numbered] matches a part with a number that stays: web2, 12, or 1a as in
+// wordPattern matches a part of a name between dashes, dots and the like. [numberedWord] matches a part with a number that stays: web2, 12, or 1a as in
 // a zone. Any other part, such as a hash, is a single word.
 var (
-	run      = regexp.MustCompile(`[0-9A-Za-z\x{80}-\x{10FFFF}]+`)
-	numbered = regexp.MustCompile(`^(?:([A-Za-z\x{80}-\x{10FFFF}]*)([0-9]{1,4})|([0-9]{1,2})([A-Za-z]))$`)
+	wordPattern  = regexp.MustCompile(`[0-9A-Za-z\x{80}-\x{10FFFF}]+`)
+	numberedWord = regexp.MustCompile(`^(?:([A-Za-z\x{80}-\x{10FFFF}]*)([0-9]{1,4})|([0-9]{1,2})([A-Za-z]))$`)
 )
 
 // vocabulary maps the words of a dump to new ones. The first walk fills it; then it is closed, and the second walk uses it.
@@ -31,17 +31,17 @@ type vocabulary struct {
 	words, texts, uids map[string]string // the new word, by the old one; "" until the vocabulary is closed
 	// numbers has the keys of labels whose values are compared as numbers, drivers the public names of drivers, and `private` the names of
 	// device drivers that are replaced, also in expressions.
-	numbers, drivers, private map[string]bool
-	closed                    bool
+	numbers, drivers, privateDrivers map[string]bool
+	closed                           bool
 }
 
 func newVocabulary() *vocabulary {
-	return &vocabulary{words: map[string]string{}, texts: map[string]string{}, uids: map[string]string{}, numbers: map[string]bool{}, drivers: map[string]bool{}, private: map[string]bool{}}
+	return &vocabulary{words: map[string]string{}, texts: map[string]string{}, uids: map[string]string{}, numbers: map[string]bool{}, drivers: map[string]bool{}, privateDrivers: map[string]bool{}}
 }
 
-// name replaces the words of a name, and keeps the separators. Separators and digits sort before all letters, so names sort as their words
+// replaceName replaces the words of a name, and keeps the separators. Separators and digits sort before all letters, so names sort as their words
 // do.
-func (v *vocabulary) name(name string) string {
+func (v *vocabulary) replaceName(name string) string {
 	if name == "" {
 		return ""
 	}
@@ -52,63 +52,63 @@ func (v *vocabulary) name(name string) string {
 		return new
 	}
 	if rest, found := strings.CutPrefix(name, tokenVolume); found {
-		return tokenVolume + v.name(rest) // cluster.WithoutToken recognizes the volume by this prefix
+		return tokenVolume + v.replaceName(rest) // cluster.WithoutToken recognizes the volume by this prefix
 	}
 	length := 0
-	replaced := run.ReplaceAllStringFunc(name, func(old string) string {
-		new := v.run(old)
-		length += max(len(new), longest+4)
+	replaced := wordPattern.ReplaceAllStringFunc(name, func(old string) string {
+		new := v.replaceNumberedWord(old)
+		length += max(len(new), maxWordLength+4)
 		return new
 	})
 	switch {
 	case v.closed && len(replaced) > maxLabel && len(name) <= maxLabel:
 		return v.words[name] // the whole name is one word
 	case !v.closed && len(name) <= maxLabel && length+len(name) > maxLabel:
-		v.add(v.words, name)
+		v.translate(v.words, name)
 	}
 	return replaced
 }
 
-// run replaces a word, and keeps the number before or after it.
-func (v *vocabulary) run(old string) string {
-	if parts := numbered.FindStringSubmatch(old); parts != nil {
-		return v.word(parts[1]) + parts[2] + parts[3] + v.word(parts[4])
+// replaceNumberedWord replaces a word, and keeps the number before or after it.
+func (v *vocabulary) replaceNumberedWord(old string) string {
+	if parts := numberedWord.FindStringSubmatch(old); parts != nil {
+		return v.replaceWord(parts[1]) + parts[2] + parts[3] + v.replaceWord(parts[4])
 	}
 	if old[0] <= '9' {
-		return old[:1] + v.word(old) // sorts among numbers as before, unless two begin with the same digit
+		return old[:1] + v.replaceWord(old) // sorts among numbers as before, unless two begin with the same digit
 	}
-	return v.word(old)
+	return v.replaceWord(old)
 }
 
-func (v *vocabulary) word(old string) string {
+func (v *vocabulary) replaceWord(old string) string {
 	if old == "" {
 		return ""
 	}
-	return v.add(v.words, old)
+	return v.translate(v.words, old)
 }
 
 const tokenVolume = "kube-api-access-"
 
-// shortest and [longest] bound the length of the new words.
-const shortest, longest = 5, 9
+// minWordLength and [maxWordLength] bound the length of the new words.
+const minWordLength, maxWordLength = 5, 9
 
-// text replaces a text as a whole, such as a command.
-func (v *vocabulary) text(text string) string {
+// replaceText replaces a text as a whole, such as a command.
+func (v *vocabulary) replaceText(text string) string {
 	if text == "" {
 		return ""
 	}
-	return v.add(v.texts, text)
+	return v.translate(v.texts, text)
 }
 
-func (v *vocabulary) uid(uid string) string {
+func (v *vocabulary) replaceUID(uid string) string {
 	if uid == "" {
 		return ""
 	}
-	return v.add(v.uids, uid)
+	return v.translate(v.uids, uid)
 }
 
-// add collects the word while the vocabulary is open, and returns its new word afterwards.
-func (v *vocabulary) add(to map[string]string, word string) string {
+// translate collects the word while the vocabulary is open, and returns its new word afterwards.
+func (v *vocabulary) translate(to map[string]string, word string) string {
 	if v.closed {
 		return to[word]
 	}
@@ -116,8 +116,8 @@ func (v *vocabulary) add(to map[string]string, word string) string {
 	return word
 }
 
-// close closes the vocabulary, and gives each word its new one.
-func (v *vocabulary) close() {
+// assignNewWords closes the vocabulary, and gives each word its new one.
+func (v *vocabulary) assignNewWords() {
 	for i, text := range slices.Sorted(maps.Keys(v.texts)) {
 		v.texts[text] = fmt.Sprintf("x%d", i+1)
 	}
@@ -125,51 +125,51 @@ func (v *vocabulary) close() {
 		v.uids[uid] = fmt.Sprintf("00000000-0000-4000-8000-%012x", i+1)
 	}
 	known := map[string]bool{}
-	for _, word := range public {
+	for _, word := range publicWords {
 		v.words[word], known[word] = word, true
 	}
 	sorted := slices.Sorted(maps.Keys(v.words)) // 26⁷ words between two public ones are enough for any dump
-	for length := shortest; !v.assign(sorted, known, length); length++ {
+	for length := minWordLength; !v.assignWordsOfLength(sorted, known, length); length++ {
 	}
 	v.closed = true
 }
 
-// assign gives the words new ones of this length, which sort between the public words before and after them. It returns false if there are
+// assignWordsOfLength gives the words new ones of this length, which sort between the public words before and after them. It returns false if there are
 // not enough.
-func (v *vocabulary) assign(sorted []string, known map[string]bool, length int) bool {
+func (v *vocabulary) assignWordsOfLength(sorted []string, known map[string]bool, length int) bool {
 	for from := 0; from <= len(sorted); {
 		to := from
 		for to < len(sorted) && !known[sorted[to]] {
 			to++
 		}
-		low, high := 0, number(strings.Repeat("z", length), length)+1
+		low, high := 0, countWordsBefore(strings.Repeat("z", length), length)+1
 		if from > 0 {
-			if low = number(sorted[from-1], length); len(sorted[from-1]) == length {
+			if low = countWordsBefore(sorted[from-1], length); len(sorted[from-1]) == length {
 				low++
 			}
 		}
 		if to < len(sorted) {
-			high = number(sorted[to], length)
+			high = countWordsBefore(sorted[to], length)
 		}
 		n := to - from
 		if high-low < n {
 			return false
 		}
 		for i := range n {
-			v.words[sorted[from+i]] = spell(low+(high-low)*(2*i+1)/(2*n), length)
+			v.words[sorted[from+i]] = wordAt(low+(high-low)*(2*i+1)/(2*n), length)
 		}
 		from = to + 1
 	}
 	return true
 }
 
-const letters = 'z' - 'a' + 1
+const alphabetSize = 'z' - 'a' + 1
 
-// number returns how many words of the length sort before the given word.
-func number(word string, length int) int {
+// countWordsBefore returns how many words of the length sort before the given word.
+func countWordsBefore(word string, length int) int {
 	n := 0
 	for i := range length {
-		n *= letters
+		n *= alphabetSize
 		if i < len(word) {
 			n += int(word[i] - 'a')
 		}
@@ -180,12 +180,12 @@ func number(word string, length int) int {
 	return n
 }
 
-// spell returns the word of the length before which n words of this length sort.
-func spell(n, length int) string {
+// wordAt returns the word of the length before which n words of this length sort.
+func wordAt(n, length int) string {
 	word := make([]byte, length)
 	for i := length - 1; i >= 0; i-- {
-		word[i] = byte('a' + n%letters)
-		n /= letters
+		word[i] = byte('a' + n%alphabetSize)
+		n /= alphabetSize
 	}
 	return string(word)
 }

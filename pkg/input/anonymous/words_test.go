@@ -23,14 +23,14 @@ func TestOrder(t *testing.T) {
 			name += []string{"-", "."}[random.IntN(2)] + parts[random.IntN(len(parts))]
 		}
 		names = append(names, name)
-		v.name(name)
+		v.replaceName(name)
 	}
-	v.close()
+	v.assignNewWords()
 	slices.Sort(names)
 	names = slices.Compact(names)
 	last := ""
 	for i, name := range names {
-		new := v.name(name)
+		new := v.replaceName(name)
 		if i > 0 && new <= last {
 			t.Errorf("%s sorts before %s, but %s is %s and %s is %s", names[i-1], name, names[i-1], last, name, new)
 		}
@@ -49,31 +49,33 @@ func TestNames(t *testing.T) {
 	v := newVocabulary()
 	for range 2 {
 		for _, name := range names {
-			v.name(name)
+			v.replaceName(name)
 		}
 	}
-	v.close()
-	shape := func(name string) string { return regexp.MustCompile(`[a-z]{5,}`).ReplaceAllString(v.name(name), "W") }
+	v.assignNewWords()
+	shape := func(name string) string {
+		return regexp.MustCompile(`[a-z]{5,}`).ReplaceAllString(v.replaceName(name), "W")
+	}
 	want := map[string]string{"web": "W", "web-0": "W-0", "web-7d4b9c5f6d-x2x9z": "W-7W-W", "rack12": "W12", "data-web-12": "W-W-12", "eu-central-1a": "W-W-1W",
 		"ip-10-0-3-17.acme.internal": "W-10-0-3-17.W.W", "123456789012": "1W", long: "W"}
 	for name, want := range want {
 		if got := shape(name); got != want {
-			t.Errorf("%s becomes %s (%s), want the form %s", name, v.name(name), got, want)
+			t.Errorf("%s becomes %s (%s), want the form %s", name, v.replaceName(name), got, want)
 		}
 	}
 	for _, name := range []string{"kube-system", "system-node-critical", "default", "true"} {
-		if got := v.name(name); got != name {
+		if got := v.replaceName(name); got != name {
 			t.Errorf("%s becomes %s", name, got)
 		}
 	}
-	if got := v.name("kube-api-access-x2x9z"); !strings.HasPrefix(got, tokenVolume) || strings.Contains(got, "x2x9z") {
+	if got := v.replaceName("kube-api-access-x2x9z"); !strings.HasPrefix(got, tokenVolume) || strings.Contains(got, "x2x9z") {
 		t.Errorf("the volume of a token becomes %s", got)
 	}
-	if web := v.name("web"); v.name("web-0") != web+"-0" || v.name("data-web-12") != v.name("data-web")+"-12" {
-		t.Errorf("web becomes %s, but web-0 becomes %s", web, v.name("web-0"))
+	if web := v.replaceName("web"); v.replaceName("web-0") != web+"-0" || v.replaceName("data-web-12") != v.replaceName("data-web")+"-12" {
+		t.Errorf("web becomes %s, but web-0 becomes %s", web, v.replaceName("web-0"))
 	}
-	if problems := validation.IsDNS1123Label(v.name(long)); len(problems) > 0 {
-		t.Errorf("%s: %s", v.name(long), problems)
+	if problems := validation.IsDNS1123Label(v.replaceName(long)); len(problems) > 0 {
+		t.Errorf("%s: %s", v.replaceName(long), problems)
 	}
 }
 
@@ -81,12 +83,12 @@ func TestNames(t *testing.T) {
 func TestManyWords(t *testing.T) {
 	v := newVocabulary()
 	for i := range 200_000 {
-		v.name("kube" + strings.Map(func(r rune) rune { return r - '0' + 'a' }, fmt.Sprint(i)))
+		v.replaceName("kube" + strings.Map(func(r rune) rune { return r - '0' + 'a' }, fmt.Sprint(i)))
 	}
-	v.close()
+	v.assignNewWords()
 	seen := map[string]bool{}
 	for old, new := range v.words {
-		if seen[new] || len(new) > longest && !slices.Contains(public, old) {
+		if seen[new] || len(new) > maxWordLength && !slices.Contains(publicWords, old) {
 			t.Fatalf("%s becomes %s", old, new)
 		}
 		seen[new] = true

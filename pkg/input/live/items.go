@@ -9,19 +9,19 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Items calls a function for each item of a List in JSON. It returns the first error of the function, or of reading the List.
-func Items(list io.Reader, each func(object []byte) error) error {
+// ForEachItem calls a function for each item of a List in JSON. It returns the first error of the function, or of reading the List.
+func ForEachItem(list io.Reader, each func(object []byte) error) error {
 	decoder := jsontext.NewDecoder(list)
 	for decoder.PeekKind() != jsontext.KindBeginArray {
 		if _, err := decoder.ReadToken(); err != nil {
 			return err
 		}
 	}
-	return elements(decoder, func(value jsontext.Value) error { return each(value.Clone()) })
+	return forEachElement(decoder, func(value jsontext.Value) error { return each(value.Clone()) })
 }
 
-// itemsOf is [Items] for a part of a [Dump], which stores objects compressed and without a list around them.
-func itemsOf(part []byte, each func(object []byte) error) error {
+// forEachStoredItem is [ForEachItem] for a part of a [Dump], which stores objects compressed and without a list around them.
+func forEachStoredItem(part []byte, each func(object []byte) error) error {
 	if len(part) == 0 {
 		return nil
 	}
@@ -29,11 +29,11 @@ func itemsOf(part []byte, each func(object []byte) error) error {
 	if err != nil {
 		return err
 	}
-	return Items(io.MultiReader(strings.NewReader("["), text, strings.NewReader("]")), each)
+	return ForEachItem(io.MultiReader(strings.NewReader("["), text, strings.NewReader("]")), each)
 }
 
-// elements reads an array, and calls a function for each of its values. A value is valid only during the call.
-func elements(decoder *jsontext.Decoder, each func(jsontext.Value) error) error {
+// forEachElement reads an array, and calls a function for each of its values. A value is valid only during the call.
+func forEachElement(decoder *jsontext.Decoder, each func(jsontext.Value) error) error {
 	if _, err := decoder.ReadToken(); err != nil {
 		return err
 	}

@@ -15,9 +15,9 @@ type kind struct {
 	schema.GroupResource
 	name  string // the name of the kind, such as Pod
 	stage stage
-	// without says, as the end of a sentence, what the absence of the objects means for an answer. If it is empty, no answer is possible
+	// absenceNote says, as the end of a sentence, what the absence of the objects means for an answer. If it is empty, no answer is possible
 	// without the objects.
-	without string
+	absenceNote string
 }
 
 // stage orders the kinds in time. The client reads a kind that creates objects after the kind that it creates. So a pod in the dump never
@@ -25,52 +25,52 @@ type kind struct {
 type stage int
 
 const (
-	pods stage = iota
-	makers
-	others
-	nodes
+	podStage stage = iota
+	makerStage
+	otherStage
+	nodeStage
 )
 
 // kinds lists the kinds that take part in scheduling, in the order in which kubectl get writes them into a dump. It has no Secrets and no
 // ConfigMaps; params.go reads the parameters of policies.
 var kinds = []kind{
-	{of("", "nodes"), "Node", nodes, ""},
-	{of("", "pods"), "Pod", pods, ""},
-	{of("apps", "deployments"), "Deployment", others, "no rollout goes on, and their ReplicaSets stand alone"},
-	{of("apps", "replicasets"), "ReplicaSet", makers, "those of Deployments are made up from their templates, and pods of others are assumed to come back"},
-	{of("apps", "statefulsets"), "StatefulSet", others, "their pods are assumed to come back"},
-	{of("apps", "daemonsets"), "DaemonSet", others, "new nodes get none of their pods"},
-	{of("", "replicationcontrollers"), "ReplicationController", makers, "their pods are assumed to come back"},
-	{of("apps", "controllerrevisions"), "ControllerRevision", makers, "the revisions of StatefulSets and DaemonSets are made up"},
-	{of("batch", "jobs"), "Job", makers, "what a failure takes of their pods counts as lost work"},
-	{of("batch", "cronjobs"), "CronJob", others, "no report says when they run"},
-	{of("autoscaling", "horizontalpodautoscalers"), "HorizontalPodAutoscaler", others, "no workload is known to be scaled by its load"},
-	{of("", "services"), "Service", others, "pods of a Service alone are not spread by default"},
-	{of("policy", "poddisruptionbudgets"), "PodDisruptionBudget", others, "nothing blocks a drain, and no failure breaks a budget"},
-	{of("", "persistentvolumes"), "PersistentVolume", others, "which nodes reach the volumes of running pods is assumed"},
-	{of("", "persistentvolumeclaims"), "PersistentVolumeClaim", others, "the claims of running pods are assumed to be there"},
-	{of("storage.k8s.io", "storageclasses"), "StorageClass", others, "nothing provisions volumes"},
-	{of("scheduling.k8s.io", "priorityclasses"), "PriorityClass", others, "one that a running pod has is known by it, and any other counts as 0"},
-	{of("storage.k8s.io", "csinodes"), "CSINode", others, "no node has a limit of volumes"},
-	{of("storage.k8s.io", "csidrivers"), "CSIDriver", others, "no driver is known to need free storage"},
-	{of("storage.k8s.io", "csistoragecapacities"), "CSIStorageCapacity", others, "drivers that publish their free storage have none"},
-	{of("", "namespaces"), "Namespace", others, "namespace selectors of rules match no namespace by its labels"},
-	{of("node.k8s.io", "runtimeclasses"), "RuntimeClass", others, "those that pods name are assumed to have no overhead, unless a running pod has it, and no node selector"},
-	{of("", "limitranges"), "LimitRange", others, "new pods get no default requests, and one could refuse them"},
-	{of("", "resourcequotas"), "ResourceQuota", others, "a quota could refuse new pods"},
-	{of("scheduling.k8s.io", "podgroups"), "PodGroup", others, "pods that name one wait, although it may be there"},
-	{of("scheduling.k8s.io", "workloads"), "Workload", others, "new pod groups are not made"},
-	{of("resource.k8s.io", "deviceclasses"), "DeviceClass", others, "no new claim on devices is allocated, although it may well be"},
-	{of("resource.k8s.io", "resourceslices"), "ResourceSlice", others, "no new claim on devices is allocated, although it may well be"},
-	{of("resource.k8s.io", "resourceclaims"), "ResourceClaim", others, "devices that pods use count as free, and pods that name a claim wait"},
-	{of("resource.k8s.io", "resourceclaimtemplates"), "ResourceClaimTemplate", others, "new pods that name one wait for their claims, although it may be there"},
-	{of("resource.k8s.io", "devicetaintrules"), "DeviceTaintRule", others, "no rule taints devices"},
-	{of(admissionv1.GroupName, "validatingadmissionpolicies"), validatingPolicy, others, "a policy could refuse new pods and workloads"},
-	{of(admissionv1.GroupName, "validatingadmissionpolicybindings"), validatingPolicy + "Binding", others, "a policy could refuse new pods and workloads"},
-	{of(admissionv1.GroupName, "mutatingadmissionpolicies"), mutatingPolicy, others, "a policy could change new pods and workloads"},
-	{of(admissionv1.GroupName, "mutatingadmissionpolicybindings"), mutatingPolicy + "Binding", others, "a policy could change new pods and workloads"},
-	{of(admissionv1.GroupName, "validatingwebhookconfigurations"), "ValidatingWebhookConfiguration", others, "a webhook could refuse new pods and workloads"},
-	{of(admissionv1.GroupName, "mutatingwebhookconfigurations"), "MutatingWebhookConfiguration", others, "a webhook could change new pods and workloads"},
+	{groupResource("", "nodes"), "Node", nodeStage, ""},
+	{groupResource("", "pods"), "Pod", podStage, ""},
+	{groupResource("apps", "deployments"), "Deployment", otherStage, "no rollout goes on, and their ReplicaSets stand alone"},
+	{groupResource("apps", "replicasets"), "ReplicaSet", makerStage, "those of Deployments are made up from their templates, and pods of others are assumed to come back"},
+	{groupResource("apps", "statefulsets"), "StatefulSet", otherStage, "their pods are assumed to come back"},
+	{groupResource("apps", "daemonsets"), "DaemonSet", otherStage, "new nodes get none of their pods"},
+	{groupResource("", "replicationcontrollers"), "ReplicationController", makerStage, "their pods are assumed to come back"},
+	{groupResource("apps", "controllerrevisions"), "ControllerRevision", makerStage, "the revisions of StatefulSets and DaemonSets are made up"},
+	{groupResource("batch", "jobs"), "Job", makerStage, "what a failure takes of their pods counts as lost work"},
+	{groupResource("batch", "cronjobs"), "CronJob", otherStage, "no report says when they run"},
+	{groupResource("autoscaling", "horizontalpodautoscalers"), "HorizontalPodAutoscaler", otherStage, "no workload is known to be scaled by its load"},
+	{groupResource("", "services"), "Service", otherStage, "pods of a Service alone are not spread by default"},
+	{groupResource("policy", "poddisruptionbudgets"), "PodDisruptionBudget", otherStage, "nothing blocks a drain, and no failure breaks a budget"},
+	{groupResource("", "persistentvolumes"), "PersistentVolume", otherStage, "which nodes reach the volumes of running pods is assumed"},
+	{groupResource("", "persistentvolumeclaims"), "PersistentVolumeClaim", otherStage, "the claims of running pods are assumed to be there"},
+	{groupResource("storage.k8s.io", "storageclasses"), "StorageClass", otherStage, "nothing provisions volumes"},
+	{groupResource("scheduling.k8s.io", "priorityclasses"), "PriorityClass", otherStage, "one that a running pod has is known by it, and any other counts as 0"},
+	{groupResource("storage.k8s.io", "csinodes"), "CSINode", otherStage, "no node has a limit of volumes"},
+	{groupResource("storage.k8s.io", "csidrivers"), "CSIDriver", otherStage, "no driver is known to need free storage"},
+	{groupResource("storage.k8s.io", "csistoragecapacities"), "CSIStorageCapacity", otherStage, "drivers that publish their free storage have none"},
+	{groupResource("", "namespaces"), "Namespace", otherStage, "namespace selectors of rules match no namespace by its labels"},
+	{groupResource("node.k8s.io", "runtimeclasses"), "RuntimeClass", otherStage, "those that pods name are assumed to have no overhead, unless a running pod has it, and no node selector"},
+	{groupResource("", "limitranges"), "LimitRange", otherStage, "new pods get no default requests, and one could refuse them"},
+	{groupResource("", "resourcequotas"), "ResourceQuota", otherStage, "a quota could refuse new pods"},
+	{groupResource("scheduling.k8s.io", "podgroups"), "PodGroup", otherStage, "pods that name one wait, although it may be there"},
+	{groupResource("scheduling.k8s.io", "workloads"), "Workload", otherStage, "new pod groups are not made"},
+	{groupResource("resource.k8s.io", "deviceclasses"), "DeviceClass", otherStage, "no new claim on devices is allocated, although it may well be"},
+	{groupResource("resource.k8s.io", "resourceslices"), "ResourceSlice", otherStage, "no new claim on devices is allocated, although it may well be"},
+	{groupResource("resource.k8s.io", "resourceclaims"), "ResourceClaim", otherStage, "devices that pods use count as free, and pods that name a claim wait"},
+	{groupResource("resource.k8s.io", "resourceclaimtemplates"), "ResourceClaimTemplate", otherStage, "new pods that name one wait for their claims, although it may be there"},
+	{groupResource("resource.k8s.io", "devicetaintrules"), "DeviceTaintRule", otherStage, "no rule taints devices"},
+	{groupResource(admissionv1.GroupName, "validatingadmissionpolicies"), validatingPolicy, otherStage, "a policy could refuse new pods and workloads"},
+	{groupResource(admissionv1.GroupName, "validatingadmissionpolicybindings"), validatingPolicy + "Binding", otherStage, "a policy could refuse new pods and workloads"},
+	{groupResource(admissionv1.GroupName, "mutatingadmissionpolicies"), mutatingPolicy, otherStage, "a policy could change new pods and workloads"},
+	{groupResource(admissionv1.GroupName, "mutatingadmissionpolicybindings"), mutatingPolicy + "Binding", otherStage, "a policy could change new pods and workloads"},
+	{groupResource(admissionv1.GroupName, "validatingwebhookconfigurations"), "ValidatingWebhookConfiguration", otherStage, "a webhook could refuse new pods and workloads"},
+	{groupResource(admissionv1.GroupName, "mutatingwebhookconfigurations"), "MutatingWebhookConfiguration", otherStage, "a webhook could change new pods and workloads"},
 }
 
 const (
@@ -86,12 +86,12 @@ func Kinds() (names []string) {
 	return names
 }
 
-func of(group, resource string) schema.GroupResource {
+func groupResource(group, resource string) schema.GroupResource {
 	return schema.GroupResource{Group: group, Resource: resource}
 }
 
-// reading returns the indexes of the kinds in the order in which the client reads them.
-func reading() []int {
+// readOrder returns the indexes of the kinds in the order in which the client reads them.
+func readOrder() []int {
 	order := make([]int, len(kinds))
 	for i := range kinds {
 		order[i] = i

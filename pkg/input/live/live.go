@@ -38,7 +38,7 @@ func New(name string, config *rest.Config) (*Client, error) {
 	config.UserAgent = "faultline"
 	config.AcceptContentTypes, config.ContentType = "application/json", "application/json"
 	config.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
-	config.Wrap(func(to http.RoundTripper) http.RoundTripper { return &patient{to, sleep} })
+	config.Wrap(func(to http.RoundTripper) http.RoundTripper { return &retryTransport{to, sleep} })
 	c := &Client{name: name, host: config.Host}
 	transport, err := rest.HTTPClientFor(config)
 	if err == nil {
@@ -48,7 +48,7 @@ func New(name string, config *rest.Config) (*Client, error) {
 		c.discovery, err = discovery.NewDiscoveryClientForConfigAndClient(config, transport)
 	}
 	if err != nil {
-		return nil, c.problem("", err)
+		return nil, c.wrapError("", err)
 	}
 	return c, nil
 }
@@ -77,9 +77,9 @@ type Dump struct {
 func (c *Client) Read(ctx context.Context, progress func(what string, done, total int)) (*Dump, error) {
 	version, err := c.discovery.ServerVersionWithContext(ctx)
 	if err != nil {
-		return nil, c.problem("", err)
+		return nil, c.wrapError("", err)
 	}
-	served, err := c.served(ctx)
+	served, err := c.discoverResources(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -87,10 +87,10 @@ func (c *Client) Read(ctx context.Context, progress func(what string, done, tota
 		Client: c, progress: progress, parts: make([][]byte, len(kinds)),
 		dump: &Dump{Name: c.name, Version: version.GitVersion, Unread: served.unknown, Notes: served.notes, ResourceVersions: map[string]string{}, Counts: map[string]int{}},
 	}
-	r.kinds = len(served.versions)
-	for _, i := range reading() {
+	r.kindCount = len(served.versions)
+	for _, i := range readOrder() {
 		if gv, found := served.versions[kinds[i].GroupResource]; found {
-			if r.parts[i], err = r.read(ctx, kinds[i], gv); err != nil {
+			if r.parts[i], err = r.readKind(ctx, kinds[i], gv); err != nil {
 				return nil, err
 			}
 			r.done++
@@ -99,11 +99,11 @@ func (c *Client) Read(ctx context.Context, progress func(what string, done, tota
 	if err := r.readParams(ctx, served.params); err != nil {
 		return nil, err
 	}
-	return r.finish()
+	return r.completeDump()
 }
 
-// resources lists the resources of a server.
-type resources struct {
+// servedResources lists the resources of a server.
+type servedResources struct {
 	// versions has the version in which to read each kind. unknown lists the kinds of which the server has only versions that are unknown
 	// here, with notes on them.
 	versions map[schema.GroupResource]schema.GroupVersion
@@ -113,21 +113,21 @@ type resources struct {
 	params map[schema.GroupVersionKind]metav1.APIResource
 }
 
-// served asks the server for its resources.
-func (c *Client) served(ctx context.Context) (*resources, error) {
+// discoverResources asks the server for its resources.
+func (c *Client) discoverResources(ctx context.Context) (*servedResources, error) {
 	_, lists, err := c.discovery.ServerGroupsAndResourcesWithContext(ctx)
 	if failed, partial := discovery.GroupDiscoveryFailedErrorGroups(err); partial {
 		err = nil // for example the group of metrics, which the client does not read
 		for gv, cause := range failed {
 			if slices.ContainsFunc(kinds, func(k kind) bool { return k.Group == gv.Group }) {
-				return nil, c.problem(gv.String(), cause)
+				return nil, c.wrapError(gv.String(), cause)
 			}
 		}
 	}
 	if err != nil {
-		return nil, c.problem("", err)
+		return nil, c.wrapError("", err)
 	}
-	found := &resources{versions: map[schema.GroupResource]schema.GroupVersion{}, params: map[schema.GroupVersionKind]metav1.APIResource{}}
+	found := &servedResources{versions: map[schema.GroupResource]schema.GroupVersion{}, params: map[schema.GroupVersionKind]metav1.APIResource{}}
 	all := map[schema.GroupResource][]schema.GroupVersion{}
 	for _, list := range lists {
 		gv, err := schema.ParseGroupVersion(list.GroupVersion)
@@ -136,7 +136,7 @@ func (c *Client) served(ctx context.Context) (*resources, error) {
 		}
 		for _, resource := range list.APIResources {
 			if slices.Contains(resource.Verbs, "list") {
-				name := of(gv.Group, resource.Name)
+				name := groupResource(gv.Group, resource.Name)
 				all[name] = append(all[name], gv)
 				found.params[gv.WithKind(resource.Kind)] = resource
 			}
@@ -150,8 +150,8 @@ func (c *Client) served(ctx context.Context) (*resources, error) {
 			found.versions[k.GroupResource] = version
 		case len(versions) > 0:
 			found.unknown = append(found.unknown, k.name)
-			found.notes = append(found.notes, fmt.Sprintf("%s are not read: the server has them as %s alone, which is not known here. So %s.", k.plural(), versions[0], k.without))
-		case k.without == "":
+			found.notes = append(found.notes, fmt.Sprintf("%s are not read: the server has them as %s alone, which is not known here. So %s.", k.plural(), versions[0], k.absenceNote))
+		case k.absenceNote == "":
 			return nil, c.errorf("the server has no %s; give the cluster that runs the pods", k.Resource)
 		}
 	}
@@ -160,28 +160,28 @@ func (c *Client) served(ctx context.Context) (*resources, error) {
 
 // Open returns the objects as a List in JSON.
 func (d *Dump) Open() io.Reader {
-	text, err := gzip.NewReader(d.Packed())
+	text, err := gzip.NewReader(d.OpenCompressed())
 	if err != nil {
 		panic(err) // the data comes from this process
 	}
 	return text
 }
 
-// Packed returns the objects as a List in JSON, compressed by gzip.
-func (d *Dump) Packed() io.Reader {
-	all := []io.Reader{bytes.NewReader(packed("{\"apiVersion\":\"v1\",\"kind\":\"List\",\"items\":["))}
-	between := packed(",")
+// OpenCompressed returns the objects as a List in JSON, compressed by gzip.
+func (d *Dump) OpenCompressed() io.Reader {
+	all := []io.Reader{bytes.NewReader(compress("{\"apiVersion\":\"v1\",\"kind\":\"List\",\"items\":["))}
+	between := compress(",")
 	for i, part := range d.parts {
 		if i > 0 {
 			all = append(all, bytes.NewReader(between))
 		}
 		all = append(all, bytes.NewReader(part))
 	}
-	return io.MultiReader(append(all, bytes.NewReader(packed("\n]}\n")))...)
+	return io.MultiReader(append(all, bytes.NewReader(compress("\n]}\n")))...)
 }
 
-// packed returns the text, compressed by gzip.
-func packed(text string) []byte {
+// compress returns the text, compressed by gzip.
+func compress(text string) []byte {
 	var data bytes.Buffer
 	to := gzip.NewWriter(&data)
 	_, _ = io.WriteString(to, text) // writes to memory cannot fail

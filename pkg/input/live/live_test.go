@@ -37,12 +37,12 @@ import (
 	"github.com/faultline/faultline/pkg/internal/dumptest"
 )
 
-// small returns a cluster of 24 nodes, whose pods may need more than one chunk.
-func small() *livetest.Cluster {
+// smallCluster returns a cluster of 24 nodes, whose pods may need more than one chunk.
+func smallCluster() *livetest.Cluster {
 	return livetest.New(dumptest.Dump(dumptest.Options{Seed: 1, Nodes: 24}))
 }
 
-func client(t *testing.T, config *rest.Config) *Client {
+func newClient(t *testing.T, config *rest.Config) *Client {
 	t.Helper()
 	c, err := New("prod", config)
 	if err != nil {
@@ -53,11 +53,11 @@ func client(t *testing.T, config *rest.Config) *Client {
 
 func readFrom(t *testing.T, c *livetest.Cluster) (*Dump, error) {
 	t.Helper()
-	return client(t, &rest.Config{Host: livetest.Serve(t, c).URL}).Read(context.Background(), nil)
+	return newClient(t, &rest.Config{Host: livetest.Serve(t, c).URL}).Read(context.Background(), nil)
 }
 
-// objects returns the objects of a List by kind and name, without managedFields.
-func objects(t *testing.T, list io.Reader) map[string]any {
+// decodeObjects returns the objects of a List by kind and name, without managedFields.
+func decodeObjects(t *testing.T, list io.Reader) map[string]any {
 	t.Helper()
 	var read struct{ Items []map[string]any }
 	if err := json.NewDecoder(list).Decode(&read); err != nil {
@@ -76,7 +76,7 @@ func TestRead(t *testing.T) {
 	dump := dumptest.Dump(dumptest.Options{Seed: 1})
 	c := livetest.New(dump)
 	var told []string
-	read, err := client(t, &rest.Config{Host: livetest.Serve(t, c).URL}).Read(context.Background(), func(what string, done, total int) {
+	read, err := newClient(t, &rest.Config{Host: livetest.Serve(t, c).URL}).Read(context.Background(), func(what string, done, total int) {
 		told = append(told, fmt.Sprintf("%s (%d/%d)", what, done, total))
 	})
 	if err != nil {
@@ -85,11 +85,11 @@ func TestRead(t *testing.T) {
 	if want := []string{"reading pods (0/17)", "reading pods, 500 of 1403 (0/17)", "reading pods, 1000 of 1403 (0/17)", "reading replicasets (1/17)"}; !slices.Equal(told[:4], want) {
 		t.Errorf("told %q, want %q", told[:4], want)
 	}
-	want := objects(t, bytes.NewReader(dump))
+	want := decodeObjects(t, bytes.NewReader(dump))
 	for _, obj := range want {
 		delete(obj.(map[string]any)["metadata"].(map[string]any), "managedFields")
 	}
-	if diff := gocmp.Diff(want, objects(t, read.Open())); diff != "" {
+	if diff := gocmp.Diff(want, decodeObjects(t, read.Open())); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if len(read.Notes) > 0 || read.Version != livetest.Version || read.ResourceVersions["Pod"] != "70000" {
@@ -109,7 +109,7 @@ func TestRead(t *testing.T) {
 	if want := []string{"pods 500", "pods 500", "pods 500", "replicasets 500"}; !slices.Equal(asked[:4], want) || asked[len(asked)-1] != "nodes 500" {
 		t.Errorf("asked for %q, want %q first and nodes last", asked, want)
 	}
-	set, err := manifest.Read(read.Packed(), manifest.Stdin) // compressed, as snapshot writes it
+	set, err := manifest.Read(read.OpenCompressed(), manifest.Stdin) // compressed, as snapshot writes it
 	if err != nil || len(set.Objects)+len(set.Ignored) < len(want)*9/10 {
 		t.Errorf("%d objects of %d can be read back: %v", len(set.Objects), len(want), err)
 	}
@@ -117,7 +117,7 @@ func TestRead(t *testing.T) {
 
 // If the user may not read a kind, a note says what its absence means. Without nodes or pods there is no answer.
 func TestForbidden(t *testing.T) {
-	c := small()
+	c := smallCluster()
 	c.Forbidden = []string{"poddisruptionbudgets", "replicasets"}
 	read, err := readFrom(t, c)
 	if err != nil {
@@ -152,7 +152,7 @@ func TestVersions(t *testing.T) {
 		if !strings.Contains(r.URL.Path, "metrics") { // the server of the metrics API is down
 			return false
 		}
-		livetest.Fail(w, http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable, "the server is currently unable to handle the request")
+		livetest.WriteError(w, http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable, "the server is currently unable to handle the request")
 		return true
 	}
 	read, err := readFrom(t, c)
@@ -180,7 +180,7 @@ func TestVersions(t *testing.T) {
 // user may not read stays.
 func TestGone(t *testing.T) {
 	for _, forbidden := range []string{"", "replicasets"} {
-		c := small()
+		c := smallCluster()
 		var sets struct {
 			Items []metav1.PartialObjectMetadata
 		}
@@ -191,7 +191,7 @@ func TestGone(t *testing.T) {
 			return false
 		}
 		c.Forbidden = []string{forbidden}
-		whole := objects(t, bytes.NewReader(dumptest.Dump(dumptest.Options{Seed: 1, Nodes: 24})))
+		whole := decodeObjects(t, bytes.NewReader(dumptest.Dump(dumptest.Options{Seed: 1, Nodes: 24})))
 		owned := map[string]int{} // by ReplicaSet
 		for _, obj := range whole {
 			owners, _ := obj.(map[string]any)["metadata"].(map[string]any)["ownerReferences"].([]any)
@@ -212,7 +212,7 @@ func TestGone(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		missing, note := len(whole)-len(objects(t, read.Open())), strings.Join(read.Notes, " ")
+		missing, note := len(whole)-len(decodeObjects(t, read.Open())), strings.Join(read.Notes, " ")
 		switch {
 		case forbidden == "" && (missing != 1+owned[removed] || !strings.HasPrefix(note, "set aside: Pod (shop/"+removed+"-") || !strings.HasSuffix(note, "controller was deleted while the cluster was read.")):
 			t.Errorf("%d objects are missing, want %s and its %d pods; notes %q", missing, removed, owned[removed], note)
@@ -226,7 +226,7 @@ func TestGone(t *testing.T) {
 func TestProblems(t *testing.T) {
 	last := func(r *http.Request) bool { return r.URL.Path == "/api/v1/pods" && r.URL.Query().Get("continue") != "" }
 	gone := func(w http.ResponseWriter) {
-		livetest.Fail(w, http.StatusGone, metav1.StatusReasonExpired, "The provided continue parameter is too old")
+		livetest.WriteError(w, http.StatusGone, metav1.StatusReasonExpired, "The provided continue parameter is too old")
 	}
 	for _, tt := range []struct {
 		name   string
@@ -247,12 +247,12 @@ func TestProblems(t *testing.T) {
 				return false
 			}
 			w.Header().Set("Retry-After", "0")
-			livetest.Fail(w, http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests, "too many requests")
+			livetest.WriteError(w, http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests, "too many requests")
 			return true
 		}, ""},
 		{"the server stays busy", func(w http.ResponseWriter, _ *http.Request, _ int32) bool {
 			w.Header().Set("Retry-After", "0")
-			livetest.Fail(w, http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests, "too many requests")
+			livetest.WriteError(w, http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests, "too many requests")
 			return true
 		}, "prod: pods: HOST has too many requests, and had them for each of 10 attempts; try again later (it says: too many requests)"},
 		{"the server is busy and does not say for how long", func(w http.ResponseWriter, _ *http.Request, times int32) bool {
@@ -264,18 +264,18 @@ func TestProblems(t *testing.T) {
 		}, ""},
 		{"the server is busy for longer than there is time", func(w http.ResponseWriter, _ *http.Request, _ int32) bool {
 			w.Header().Set("Retry-After", "3600")
-			livetest.Fail(w, http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests, "etcd is being compacted")
+			livetest.WriteError(w, http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests, "etcd is being compacted")
 			return true
 		}, "prod: pods: HOST answers 429 Too Many Requests and asks to wait 1h0m0s, which is longer than the request may take; give it more time with --request-timeout (it says: etcd is being compacted)"},
 		{"the server is gone for a moment", func(w http.ResponseWriter, _ *http.Request, times int32) bool {
 			if times > 0 {
 				return false
 			}
-			livetest.Fail(w, http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable, "apiserver is shutting down")
+			livetest.WriteError(w, http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable, "apiserver is shutting down")
 			return true
 		}, ""},
 		{"the server stays away", func(w http.ResponseWriter, _ *http.Request, _ int32) bool {
-			livetest.Fail(w, http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable, "apiserver is shutting down")
+			livetest.WriteError(w, http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable, "apiserver is shutting down")
 			return true
 		}, "prod: pods: apiserver is shutting down"},
 		{"the connection breaks", func(w http.ResponseWriter, _ *http.Request, _ int32) bool {
@@ -287,11 +287,11 @@ func TestProblems(t *testing.T) {
 		{"the server is slow", func(_ http.ResponseWriter, r *http.Request, _ int32) bool { <-r.Context().Done(); return true },
 			"prod: pods: HOST took too long to answer; give it more time with --request-timeout"},
 		{"credentials end", func(w http.ResponseWriter, _ *http.Request, _ int32) bool {
-			livetest.Fail(w, http.StatusUnauthorized, metav1.StatusReasonUnauthorized, "Unauthorized")
+			livetest.WriteError(w, http.StatusUnauthorized, metav1.StatusReasonUnauthorized, "Unauthorized")
 			return true
 		}, "prod: pods: HOST does not accept the credentials; log in anew, or give others"},
 		{"the server fails", func(w http.ResponseWriter, _ *http.Request, _ int32) bool {
-			livetest.Fail(w, http.StatusInternalServerError, metav1.StatusReasonInternalError, "etcdserver: no leader\nand more")
+			livetest.WriteError(w, http.StatusInternalServerError, metav1.StatusReasonInternalError, "etcdserver: no leader\nand more")
 			return true
 		}, "prod: pods: etcdserver: no leader and more"},
 		{"the answer ends in an item", func(w http.ResponseWriter, _ *http.Request, _ int32) bool {
@@ -336,12 +336,12 @@ func TestProblems(t *testing.T) {
 			case strings.Contains(tt.want, "longer than"):
 				config.Timeout = time.Minute
 			}
-			read, err := client(t, config).Read(context.Background(), nil)
+			read, err := newClient(t, config).Read(context.Background(), nil)
 			if tt.want == "" {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if got, want := len(objects(t, read.Open())), len(objects(t, bytes.NewReader(dump))); got != want || times.Load() == 0 {
+				if got, want := len(decodeObjects(t, read.Open())), len(decodeObjects(t, bytes.NewReader(dump))); got != want || times.Load() == 0 {
 					t.Errorf("%d objects, want %d; went wrong %d times", got, want, times.Load())
 				}
 				return
@@ -354,7 +354,7 @@ func TestProblems(t *testing.T) {
 }
 
 // client-go cancels requests through this interface.
-var _ utilnet.RoundTripperWrapper = &patient{}
+var _ utilnet.RoundTripperWrapper = &retryTransport{}
 
 // Each attempt waits twice as long as the one before, up to a bound, unless the server says how long.
 func TestWaits(t *testing.T) {
@@ -376,7 +376,7 @@ func TestWaits(t *testing.T) {
 			w.WriteHeader(tt.code)
 		}))
 		waits := []time.Duration{}
-		p := &patient{http.DefaultTransport, func(_ context.Context, d time.Duration) error { waits = append(waits, d); return nil }}
+		p := &retryTransport{http.DefaultTransport, func(_ context.Context, d time.Duration) error { waits = append(waits, d); return nil }}
 		response, err := (&http.Client{Transport: p}).Get(server.URL)
 		if response != nil {
 			if response.Header.Get("Retry-After") != "" {
@@ -400,9 +400,9 @@ func TestNoConnection(t *testing.T) {
 	nobody := "http://" + listener.Addr().String()
 	listener.Close()
 	expired, authority := expiredServer(t)
-	good := httptest.NewTLSServer(small())
+	good := httptest.NewTLSServer(smallCluster())
 	t.Cleanup(good.Close)
-	plain := livetest.Serve(t, small())
+	plain := livetest.Serve(t, smallCluster())
 	page := httptest.NewServer(http.NotFoundHandler())
 	t.Cleanup(page.Close)
 	for _, tt := range []struct {
@@ -419,7 +419,7 @@ func TestNoConnection(t *testing.T) {
 		{"it is no API server", &rest.Config{Host: page.URL}, "prod: the server could not find the requested resource"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			read, err := client(t, tt.config).Read(context.Background(), nil)
+			read, err := newClient(t, tt.config).Read(context.Background(), nil)
 			if want := strings.ReplaceAll(tt.want, "HOST", tt.config.Host); err == nil || read != nil || !strings.HasPrefix(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 				t.Errorf("%v\nwant %s", err, want)
 			}
@@ -442,7 +442,7 @@ func expiredServer(t *testing.T) (string, []byte) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := httptest.NewUnstartedServer(small())
+	server := httptest.NewUnstartedServer(smallCluster())
 	server.TLS = &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{certificate}, PrivateKey: key}}}
 	server.StartTLS()
 	t.Cleanup(server.Close)

@@ -33,7 +33,7 @@ func (b binding) String() string { return kinds[b.part].name + " " + b.name }
 
 // readParams reads the parameters that the bindings of policies name.
 func (r *reader) readParams(ctx context.Context, served map[schema.GroupVersionKind]metav1.APIResource) error {
-	bindings, err := r.bindings()
+	bindings, err := r.bindingsWithParams()
 	if err != nil {
 		return err
 	}
@@ -48,11 +48,11 @@ func (r *reader) readParams(ctx context.Context, served map[schema.GroupVersionK
 		}
 		if !defined[b.kind] {
 			defined[b.kind] = true
-			r.define(b.kind, resource)
+			r.writeDefinition(b.kind, resource)
 		}
-		p, err := paramsOf(b, resource)
+		p, err := newParamsRequest(b, resource)
 		if err != nil {
-			return r.problem(b.String(), &unreadable{err})
+			return r.wrapError(b.String(), &unreadableError{err})
 		}
 		readable, asked := known[p.String()]
 		if !asked {
@@ -66,12 +66,12 @@ func (r *reader) readParams(ctx context.Context, served map[schema.GroupVersionK
 		}
 		if left[p.String()] == nil {
 			order = append(order, p.String())
-			if allowed := p.allowed(); !p.secret() && !slices.Contains(r.allow, allowed) {
-				r.allow = append(r.allow, allowed)
+			if allowed := p.rbacArgument(); !p.isSecret() && !slices.Contains(r.unreadableParams, allowed) {
+				r.unreadableParams = append(r.unreadableParams, allowed)
 			}
 		}
 		left[p.String()] = append(left[p.String()], b.String())
-		if err := r.without(b.part, func(m metav1.ObjectMeta) bool { return m.Name == b.name }); err != nil {
+		if err := r.dropObjects(b.part, func(m metav1.ObjectMeta) bool { return m.Name == b.name }); err != nil {
 			return err
 		}
 	}
@@ -85,11 +85,11 @@ func (r *reader) readParams(ctx context.Context, served map[schema.GroupVersionK
 	return nil
 }
 
-// bindings returns the bindings that name parameters, if their policies have a parameter kind.
-func (r *reader) bindings() (found []binding, err error) {
+// bindingsWithParams returns the bindings that name parameters, if their policies have a parameter kind.
+func (r *reader) bindingsWithParams() (found []binding, err error) {
 	for _, of := range []string{validatingPolicy, mutatingPolicy} {
 		paramKinds := map[string]schema.GroupVersionKind{}
-		err = r.each(of, func(_ int, object []byte) error {
+		err = r.forEachObject(of, func(_ int, object []byte) error {
 			var policy admissionv1.ValidatingAdmissionPolicy // a mutating policy has the same field
 			if err := json.Unmarshal(object, &policy); err != nil || policy.Spec.ParamKind == nil {
 				return err
@@ -100,7 +100,7 @@ func (r *reader) bindings() (found []binding, err error) {
 		if err != nil {
 			return nil, err
 		}
-		err = r.each(of+"Binding", func(part int, object []byte) error {
+		err = r.forEachObject(of+"Binding", func(part int, object []byte) error {
 			var b admissionv1.ValidatingAdmissionPolicyBinding // the binding of a mutating policy has the same field
 			if err := json.Unmarshal(object, &b); err != nil {
 				return err
@@ -117,26 +117,26 @@ func (r *reader) bindings() (found []binding, err error) {
 	return found, nil
 }
 
-// each calls a function for each object of a kind that was read.
-func (r *reader) each(kindName string, do func(part int, object []byte) error) error {
+// forEachObject calls a function for each object of a kind that was read.
+func (r *reader) forEachObject(kindName string, do func(part int, object []byte) error) error {
 	part := slices.IndexFunc(kinds, func(k kind) bool { return k.name == kindName })
-	err := itemsOf(r.parts[part], func(object []byte) error { return do(part, object) })
+	err := forEachStoredItem(r.parts[part], func(object []byte) error { return do(part, object) })
 	if err != nil {
-		return r.problem(kinds[part].Resource, &unreadable{err})
+		return r.wrapError(kinds[part].Resource, &unreadableError{err})
 	}
 	return nil
 }
 
-// params is a request to list parameters.
-type params struct {
+// paramsRequest is a request to list parameters.
+type paramsRequest struct {
 	kind
 	namespace, name, selector string
 }
 
-// paramsOf returns the request for the parameters of a binding. Without a namespace in the binding, it asks for all namespaces, since each
+// newParamsRequest returns the request for the parameters of a binding. Without a namespace in the binding, it asks for all namespaces, since each
 // namespace has its own parameters for its objects.
-func paramsOf(b binding, resource metav1.APIResource) (params, error) {
-	p := params{kind: kind{of(b.kind.Group, resource.Name), b.kind.Kind, others, ""}, name: b.ref.Name}
+func newParamsRequest(b binding, resource metav1.APIResource) (paramsRequest, error) {
+	p := paramsRequest{kind: kind{groupResource(b.kind.Group, resource.Name), b.kind.Kind, otherStage, ""}, name: b.ref.Name}
 	if resource.Namespaced {
 		p.namespace = b.ref.Namespace
 	}
@@ -151,7 +151,7 @@ func paramsOf(b binding, resource metav1.APIResource) (params, error) {
 }
 
 // String describes the parameters, such as "ConfigMap policies/limit".
-func (p params) String() string {
+func (p paramsRequest) String() string {
 	if p.name != "" {
 		return p.kind.name + " " + strings.TrimPrefix(p.namespace+"/"+p.name, "/")
 	}
@@ -165,17 +165,17 @@ func (p params) String() string {
 	return "any " + text
 }
 
-// allowed returns the argument with which simulate rbac allows reading the parameters, such as configmaps/limit.
-func (p params) allowed() string {
+// rbacArgument returns the argument with which simulate rbac allows reading the parameters, such as configmaps/limit.
+func (p paramsRequest) rbacArgument() string {
 	return strings.TrimSuffix(p.GroupResource.String()+"/"+p.name, "/")
 }
 
-// secret reports whether the parameters are Secrets. The client never reads Secrets.
-func (p params) secret() bool { return p.GroupResource == of("", "secrets") }
+// isSecret reports whether the parameters are Secrets. The client never reads Secrets.
+func (p paramsRequest) isSecret() bool { return p.GroupResource == groupResource("", "secrets") }
 
 // readParam reads parameters, and reports whether the user may read them.
-func (r *reader) readParam(ctx context.Context, p params, gv schema.GroupVersion) (bool, error) {
-	if p.secret() {
+func (r *reader) readParam(ctx context.Context, p paramsRequest, gv schema.GroupVersion) (bool, error) {
+	if p.isSecret() {
 		return false, nil
 	}
 	only := url.Values{}
@@ -185,23 +185,23 @@ func (r *reader) readParam(ctx context.Context, p params, gv schema.GroupVersion
 	if p.selector != "" {
 		only.Set("labelSelector", p.selector)
 	}
-	l := &list{reader: r, kind: p.kind, version: gv.String(), namespace: p.namespace, only: only}
-	switch err := l.all(ctx, gv); {
+	l := &list{reader: r, kind: p.kind, version: gv.String(), namespace: p.namespace, selectors: only}
+	switch err := l.readAll(ctx, gv); {
 	case apierrors.IsForbidden(err):
 		return false, nil
 	case err != nil && !apierrors.IsNotFound(err): // the resource may be gone
-		return false, r.problem(p.Resource, err)
+		return false, r.wrapError(p.Resource, err)
 	}
 	if l.count > 0 {
-		r.parts = append(r.parts, l.text())
+		r.parts = append(r.parts, l.compressedData())
 		r.dump.Counts[p.kind.name] += l.count
 	}
 	return true, nil
 }
 
-// define adds a CustomResourceDefinition of the parameter kind to the dump, as far as discovery shows it, since a policy fails if the
+// writeDefinition adds a CustomResourceDefinition of the parameter kind to the dump, as far as discovery shows it, since a policy fails if the
 // server lacks the kind. It adds none for Kubernetes' own kinds.
-func (r *reader) define(gvk schema.GroupVersionKind, resource metav1.APIResource) {
+func (r *reader) writeDefinition(gvk schema.GroupVersionKind, resource metav1.APIResource) {
 	if scheme.Scheme.Recognizes(gvk) {
 		return
 	}
@@ -210,15 +210,15 @@ func (r *reader) define(gvk schema.GroupVersionKind, resource metav1.APIResource
 		scope = "Namespaced"
 	}
 	l := &list{reader: &reader{}}
-	l.write(fmt.Appendf(nil, `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":%q},"spec":{"group":%q,"names":{"kind":%q,"plural":%q},"scope":%q}}`,
+	l.appendObject(fmt.Appendf(nil, `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":%q},"spec":{"group":%q,"names":{"kind":%q,"plural":%q},"scope":%q}}`,
 		resource.Name+"."+gvk.Group, gvk.Group, gvk.Kind, resource.Name, scope))
-	r.parts = append(r.parts, l.text())
+	r.parts = append(r.parts, l.compressedData())
 }
 
-// allowing returns the arguments with which simulate rbac allows reading the parameters.
-func (r *reader) allowing() string {
+// rbacFlags returns the arguments with which simulate rbac allows reading the parameters.
+func (r *reader) rbacFlags() string {
 	text := ""
-	for _, p := range r.allow {
+	for _, p := range r.unreadableParams {
 		text += " --parameters " + p
 	}
 	return text

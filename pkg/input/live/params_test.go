@@ -15,9 +15,9 @@ import (
 	"github.com/faultline/faultline/pkg/input/live/livetest"
 )
 
-// policed returns a cluster with policies. The policy limit has ConfigMaps of any namespace by name as parameters, floor has objects of its
+// clusterWithPolicies returns a cluster with policies. The policy limit has ConfigMaps of any namespace by name as parameters, floor has objects of its
 // own resource by labels, and vault a Secret. No binding names the ConfigMap other.
-func policed() *livetest.Cluster {
+func clusterWithPolicies() *livetest.Cluster {
 	object := func(apiVersion, kind, namespace, name, rest string) string {
 		return fmt.Sprintf(`{"apiVersion":%q,"kind":%q,"metadata":{"namespace":%q,"name":%q,"labels":{"tier":%q},"uid":"%[4]s"}%[6]s}`, apiVersion, kind, namespace, name, name, rest)
 	}
@@ -40,12 +40,12 @@ func policed() *livetest.Cluster {
 // The client reads only the parameters that bindings name, with requests that a role can allow by name. The dump has the definition of a
 // resource as far as discovery shows it.
 func TestParameters(t *testing.T) {
-	c := policed()
+	c := clusterWithPolicies()
 	read, err := readFrom(t, c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := objects(t, read.Open())
+	all := decodeObjects(t, read.Open())
 	var got []string
 	for name := range maps.Keys(all) {
 		if !strings.Contains(name, "Admission") {
@@ -84,13 +84,13 @@ func TestParameters(t *testing.T) {
 
 // A binding is left out if the user may not read its parameters. The note names the role that would allow it.
 func TestParametersForbidden(t *testing.T) {
-	c := policed()
+	c := clusterWithPolicies()
 	c.Forbidden = []string{"configmaps", "floors"}
 	read, err := readFrom(t, c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := objects(t, read.Open())
+	all := decodeObjects(t, read.Open())
 	for _, binding := range []string{"ValidatingAdmissionPolicyBindingany", "ValidatingAdmissionPolicyBindingshop", "MutatingAdmissionPolicyBindinggold"} {
 		if all[binding] != nil {
 			t.Errorf("%s is still there", binding)
@@ -114,13 +114,13 @@ func TestParametersForbidden(t *testing.T) {
 // A resource that is deleted before the client lists its objects has none. Any other failure is an error.
 func TestParametersGone(t *testing.T) {
 	for code, want := range map[int]string{http.StatusNotFound: "", http.StatusInternalServerError: "prod: floors: etcd is down"} {
-		c := policed()
+		c := clusterWithPolicies()
 		c.Before = func(w http.ResponseWriter, r *http.Request) bool {
 			if !strings.HasSuffix(r.URL.Path, "/floors") {
 				return false
 			}
 			reason := map[int]metav1.StatusReason{http.StatusNotFound: metav1.StatusReasonNotFound, http.StatusInternalServerError: metav1.StatusReasonInternalError}[code]
-			livetest.Fail(w, code, reason, "etcd is down")
+			livetest.WriteError(w, code, reason, "etcd is down")
 			return true
 		}
 		if _, err := readFrom(t, c); (err == nil) != (want == "") || err != nil && err.Error() != want {
@@ -131,7 +131,7 @@ func TestParametersGone(t *testing.T) {
 
 func TestParseParameters(t *testing.T) {
 	for text, want := range map[string]Parameters{
-		"configmaps": {of("", "configmaps"), ""}, "configmaps/limit": {of("", "configmaps"), "limit"},
+		"configmaps": {groupResource("", "configmaps"), ""}, "configmaps/limit": {groupResource("", "configmaps"), "limit"},
 		"floors.rules.example.com/a.b": {schema.GroupResource{Group: "rules.example.com", Resource: "floors"}, "a.b"},
 	} {
 		if got, err := ParseParameters(text); err != nil || got != want {

@@ -24,7 +24,7 @@ func ParseParameters(text string) (Parameters, error) {
 	switch {
 	case p.Resource == "" || named && name == "" || strings.Contains(name, "/") || strings.ToLower(resource) != resource:
 		return p, fmt.Errorf("%q is no resource; give one as kubectl api-resources prints it, and perhaps a name: configmaps/limit, limits.rules.example.com", text)
-	case p.GroupResource == of("", "secrets"):
+	case p.GroupResource == groupResource("", "secrets"):
 		return p, fmt.Errorf("%q: Secrets are never read; leave them out", text)
 	}
 	return p, nil

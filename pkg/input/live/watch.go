@@ -24,12 +24,12 @@ type Change struct {
 	Err error
 }
 
-// maxAttempts is how often to restart a watch while no server answers: for two minutes.
-const maxAttempts = 15
+// maxWatchAttempts is how often to restart a watch while no server answers: for two minutes.
+const maxWatchAttempts = 15
 
 // Watch sends the objects of the dump, and then the events after it, until the context ends. The order is that in which they arrive.
 func (c *Client) Watch(ctx context.Context, d *Dump) (<-chan Change, error) {
-	served, err := c.served(ctx)
+	served, err := c.discoverResources(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -38,27 +38,27 @@ func (c *Client) Watch(ctx context.Context, d *Dump) (<-chan Change, error) {
 	for _, k := range kinds {
 		version, read := d.ResourceVersions[k.name]
 		if gv, found := served.versions[k.GroupResource]; found && read {
-			watched[k.name] = &watch{Client: c, kind: k, version: gv, since: version, known: map[string]string{}, changes: changes}
+			watched[k.name] = &watch{Client: c, kind: k, version: gv, lastVersion: version, knownVersions: map[string]string{}, changes: changes}
 		}
 	}
 	go func() {
-		err := Items(d.Open(), func(object []byte) error {
-			meta, err := metadata(object)
+		err := ForEachItem(d.Open(), func(object []byte) error {
+			meta, err := decodeMetadata(object)
 			if err != nil {
 				return err
 			}
 			w := watched[meta.Kind]
 			if w == nil { // a parameter of policies; its changes are not watched
-				w = &watch{Client: c, known: map[string]string{}, changes: changes}
+				w = &watch{Client: c, knownVersions: map[string]string{}, changes: changes}
 			}
-			return w.send(ctx, recording.Add, object, meta)
+			return w.sendEvent(ctx, recording.Add, object, meta)
 		})
 		if err != nil {
-			_ = send(ctx, changes, Change{Err: err}) // the watch ends either way
+			_ = sendChange(ctx, changes, Change{Err: err}) // the watch ends either way
 			return
 		}
 		for _, w := range watched {
-			go w.run(ctx)
+			go w.keepWatching(ctx)
 		}
 	}()
 	return changes, nil
@@ -68,19 +68,19 @@ func (c *Client) Watch(ctx context.Context, d *Dump) (<-chan Change, error) {
 type watch struct {
 	*Client
 	kind
-	version schema.GroupVersion
-	since   string            // the resource version up to which events are known
-	known   map[string]string // the resource version of each object, by namespace/name
-	changes chan<- Change
+	version       schema.GroupVersion
+	lastVersion   string            // the resource version up to which events are known
+	knownVersions map[string]string // the resource version of each object, by namespace/name
+	changes       chan<- Change
 }
 
 // errExpired means that the server has forgotten the events since the version that the watch asks for.
 var errExpired = errors.New("expired")
 
-// run watches the kind until the context ends, and restarts the watch when the connection ends.
-func (w *watch) run(ctx context.Context) {
+// keepWatching watches the kind until the context ends, and restarts the watch when the connection ends.
+func (w *watch) keepWatching(ctx context.Context) {
 	for failed := 0; ctx.Err() == nil; {
-		before, begun := w.since, time.Now()
+		before, begun := w.lastVersion, time.Now()
 		err := w.follow(ctx)
 		if errors.Is(err, errExpired) || apierrors.IsResourceExpired(err) || apierrors.IsGone(err) {
 			err = w.relist(ctx)
@@ -88,10 +88,10 @@ func (w *watch) run(ctx context.Context) {
 		switch {
 		case ctx.Err() != nil:
 			return
-		case err == nil, w.since != before:
+		case err == nil, w.lastVersion != before:
 			failed = 0
-		case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err), failed == maxAttempts:
-			_ = send(ctx, w.changes, Change{Err: w.problem(watching+w.Resource, err)}) // the watch ends either way
+		case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err), failed == maxWatchAttempts:
+			_ = sendChange(ctx, w.changes, Change{Err: w.wrapError(watchPrefix+w.Resource, err)}) // the watch ends either way
 			return
 		default:
 			failed++
@@ -112,7 +112,7 @@ func (w *watch) path() string {
 
 // follow sends the events of one connection, until the connection ends.
 func (w *watch) follow(ctx context.Context) error {
-	stream, err := w.rest.Get().AbsPath(w.path()).Param("watch", "true").Param("allowWatchBookmarks", "true").Param("resourceVersion", w.since).Stream(ctx)
+	stream, err := w.rest.Get().AbsPath(w.path()).Param("watch", "true").Param("allowWatchBookmarks", "true").Param("resourceVersion", w.lastVersion).Stream(ctx)
 	if err != nil {
 		return err
 	}
@@ -133,80 +133,80 @@ func (w *watch) follow(ctx context.Context) error {
 			}
 			return errors.New(cmp.Or(status.Message, "the server ended the watch"))
 		}
-		meta, err := metadata(event.Object)
+		meta, err := decodeMetadata(event.Object)
 		if err != nil {
-			return &unreadable{err}
+			return &unreadableError{err}
 		}
 		what := map[string]string{"ADDED": recording.Add, "MODIFIED": recording.Update, "DELETED": recording.Delete}[event.Type]
 		if what != "" {
-			if err := w.send(ctx, what, event.Object, meta); err != nil {
+			if err := w.sendEvent(ctx, what, event.Object, meta); err != nil {
 				return err
 			}
 		}
-		w.since = meta.ResourceVersion // also for a bookmark
+		w.lastVersion = meta.ResourceVersion // also for a bookmark
 	}
 }
 
 // relist reads all objects of the kind again, and sends the differences as events.
 func (w *watch) relist(ctx context.Context) error {
 	r := &reader{Client: w.Client, dump: &Dump{ResourceVersions: map[string]string{}, Counts: map[string]int{}}}
-	packed, err := r.read(ctx, w.kind, w.version)
+	packed, err := r.readKind(ctx, w.kind, w.version)
 	if err != nil {
 		return err
 	}
 	there := map[string]bool{}
 	take := func(object []byte) error {
-		meta, err := metadata(object)
+		meta, err := decodeMetadata(object)
 		if err != nil {
 			return err
 		}
 		name := meta.Namespace + "/" + meta.Name
 		there[name] = true
-		version, known := w.known[name]
+		version, known := w.knownVersions[name]
 		switch {
 		case !known:
-			return w.send(ctx, recording.Add, object, meta)
+			return w.sendEvent(ctx, recording.Add, object, meta)
 		case version != meta.ResourceVersion:
-			return w.send(ctx, recording.Update, object, meta)
+			return w.sendEvent(ctx, recording.Update, object, meta)
 		}
 		return nil
 	}
-	if err := itemsOf(packed, take); err != nil {
+	if err := forEachStoredItem(packed, take); err != nil {
 		return err
 	}
-	for name := range w.known {
+	for name := range w.knownVersions {
 		if there[name] {
 			continue
 		}
 		namespace, name, _ := strings.Cut(name, "/")
-		meta := object{TypeMeta: metav1.TypeMeta{APIVersion: w.version.String(), Kind: w.kind.name}}
+		meta := watchedObject{TypeMeta: metav1.TypeMeta{APIVersion: w.version.String(), Kind: w.kind.name}}
 		meta.Namespace, meta.Name = namespace, name
 		gone := fmt.Appendf(nil, `{"apiVersion":%s,"kind":%s,"metadata":{"namespace":%s,"name":%s}}`, strconv.Quote(meta.APIVersion), strconv.Quote(meta.Kind), strconv.Quote(namespace), strconv.Quote(name))
-		if err := w.send(ctx, recording.Delete, gone, meta); err != nil {
+		if err := w.sendEvent(ctx, recording.Delete, gone, meta); err != nil {
 			return err
 		}
 	}
-	w.since = r.dump.ResourceVersions[w.kind.name]
+	w.lastVersion = r.dump.ResourceVersions[w.kind.name]
 	return nil
 }
 
-// send sends an event about an object, and records the version of the object.
-func (w *watch) send(ctx context.Context, what string, resource []byte, meta object) error {
+// sendEvent sends an event about an object, and records the version of the object.
+func (w *watch) sendEvent(ctx context.Context, what string, resource []byte, meta watchedObject) error {
 	name := meta.Namespace + "/" + meta.Name
 	if what == recording.Delete {
-		delete(w.known, name)
+		delete(w.knownVersions, name)
 	} else {
-		w.known[name] = meta.ResourceVersion
+		w.knownVersions[name] = meta.ResourceVersion
 	}
 	event, err := recording.New(time.Now(), what, resource)
 	if err != nil {
-		return &unreadable{err}
+		return &unreadableError{err}
 	}
-	return send(ctx, w.changes, Change{Event: event})
+	return sendChange(ctx, w.changes, Change{Event: event})
 }
 
-// send sends a change, unless the context ends first.
-func send(ctx context.Context, changes chan<- Change, change Change) error {
+// sendChange sends a change, unless the context ends first.
+func sendChange(ctx context.Context, changes chan<- Change, change Change) error {
 	select {
 	case changes <- change:
 		return nil
@@ -215,16 +215,16 @@ func send(ctx context.Context, changes chan<- Change, change Change) error {
 	}
 }
 
-// object has the fields of an object that a watch needs.
-type object struct {
+// watchedObject has the fields of an object that a watch needs.
+type watchedObject struct {
 	metav1.TypeMeta `json:",inline"`
 	metadataOf      `json:"metadata"`
 }
 
 type metadataOf struct{ Namespace, Name, ResourceVersion string }
 
-func metadata(value []byte) (object, error) {
-	var o object
+func decodeMetadata(value []byte) (watchedObject, error) {
+	var o watchedObject
 	err := json.Unmarshal(value, &o)
 	return o, err
 }

@@ -25,14 +25,14 @@ const tarHeader = 512
 // itself.
 const endOfTar = 1024
 
-// ending is a reader that counts the zero bytes at the end of the text so far.
-type ending struct {
+// trailingZeros is a reader that counts the zero bytes at the end of the text so far.
+type trailingZeros struct {
 	in    io.Reader
 	zeros int
 }
 
 // Read reads from the archive.
-func (e *ending) Read(p []byte) (int, error) {
+func (e *trailingZeros) Read(p []byte) (int, error) {
 	n, err := e.in.Read(p)
 	rest := len(bytes.TrimRight(p[:n], "\x00"))
 	if rest > 0 {
@@ -49,7 +49,7 @@ func isTar(beginning []byte) bool {
 
 // IsArchive reports whether a file is a tar archive, with or without gzip compression.
 func IsArchive(file string) bool {
-	in, _, err := tree{}.start(nil, file)
+	in, _, err := fileTree{}.openText(nil, file)
 	if err != nil {
 		return false
 	}
@@ -69,9 +69,9 @@ func packedEntry(name, file string) entry {
 }
 
 // decodeArchive decodes those files of a tar archive that [Read] would read from a folder, sorted by name. It follows no links.
-func (c *collection) decodeArchive(file string, in *content) (documents int) {
-	text := &ending{in: &limited{in: in, left: maxArchive}}
-	entries, err := c.entries(file, tar.NewReader(text))
+func (c *collection) decodeArchive(file string, in *fileReader) (documents int) {
+	text := &trailingZeros{in: &limitedReader{in: in, left: maxArchive}}
+	entries, err := c.decodeEntries(file, tar.NewReader(text))
 	if c.ended() {
 		return 0
 	}
@@ -83,13 +83,13 @@ func (c *collection) decodeArchive(file string, in *content) (documents int) {
 	}
 	slices.SortStableFunc(entries, func(a, b entry) int { return cmp.Compare(a.name, b.name) })
 	for _, e := range entries {
-		documents += c.take(e.decoded, true)
+		documents += c.addFile(e.decoded, true)
 	}
 	return documents
 }
 
-// entries decodes the files of the archive, in their order there. The error is about the archive as a whole.
-func (c *collection) entries(file string, archive *tar.Reader) (entries []entry, err error) {
+// decodeEntries decodes the files of the archive, in their order there. The error is about the archive as a whole.
+func (c *collection) decodeEntries(file string, archive *tar.Reader) (entries []entry, err error) {
 	source := Source{File: file}
 	for n := 1; ; n++ {
 		header, err := archive.Next()
@@ -110,10 +110,10 @@ func (c *collection) entries(file string, archive *tar.Reader) (entries []entry,
 			return entries, source.errorf("%q is a file outside of the archive; pack it anew, with paths below one folder", header.Name)
 		case strings.Count(name, "/") > maxFolders:
 			return entries, source.errorf("more than %d folders inside each other; unpack the archive, and give the folders with objects", maxFolders)
-		case hidden(name):
+		case isHidden(name):
 		case isPacked(name):
 			entries = append(entries, packedEntry(name, label))
-		case !isRead(name):
+		case !hasReadableExtension(name):
 		case header.Typeflag == tar.TypeSymlink || header.Typeflag == tar.TypeLink:
 			entries = append(entries, entry{name, decoded{file: label, foreign: true, errs: []error{Source{File: label}.errorf("is a link, which is not followed")}}})
 		case header.Typeflag == tar.TypeReg:
@@ -128,8 +128,8 @@ func (c *collection) entries(file string, archive *tar.Reader) (entries []entry,
 
 // decodeEntry decodes the present file of an archive, which can be read only once. The error is about the archive as a whole.
 func (c *collection) decodeEntry(file string, archive io.Reader) (decoded, error) {
-	whole := &content{in: archive} // keeps the first error of the archive
-	in, err := open(io.NopCloser(whole))
+	whole := &fileReader{in: archive} // keeps the first error of the archive
+	in, err := openReader(io.NopCloser(whole))
 	if err == nil && in.archive {
 		return packedEntry(file, file).decoded, nil
 	}
@@ -137,7 +137,7 @@ func (c *collection) decodeEntry(file string, archive io.Reader) (decoded, error
 	if err == nil {
 		read = c.decodeText(file, in)
 	} else {
-		read = decoded{file: file, errs: []error{unread(file, err)}}
+		read = decoded{file: file, errs: []error{readError(file, err)}}
 	}
 	return read, whole.err
 }
@@ -149,7 +149,7 @@ func unreadArchive(file string, err error) error {
 	return Source{File: file}.errorf("is a tar archive, and damaged: %v; write or copy it anew", err)
 }
 
-// hidden reports whether a file, or a folder above it, has a name that begins with a dot.
-func hidden(name string) bool {
+// isHidden reports whether a file, or a folder above it, has a name that begins with a dot.
+func isHidden(name string) bool {
 	return strings.HasPrefix(name, ".") || strings.Contains(name, "/.")
 }

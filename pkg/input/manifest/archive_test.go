@@ -11,8 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// archived returns a tar archive of files, each a name and its text. A name that ends in > is a link to the text.
-func archived(t *testing.T, files ...[2]string) string {
+// tarArchive returns a tar archive of files, each a name and its text. A name that ends in > is a link to the text.
+func tarArchive(t *testing.T, files ...[2]string) string {
 	t.Helper()
 	var data bytes.Buffer
 	w := tar.NewWriter(&data)
@@ -39,13 +39,13 @@ func archived(t *testing.T, files ...[2]string) string {
 // An archive gives the same objects as a folder with the same files, sorted by name.
 func TestArchive(t *testing.T) {
 	const list = `{"apiVersion": "v1", "kind": "List", "items": [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "b"}}]}`
-	packed := archived(t,
-		[2]string{"./top/z.yaml", namespace("z")}, [2]string{"top/b.json.gz", string(compressed(t, list))}, [2]string{"top/errors.json", `["timeout"]`},
+	packed := tarArchive(t,
+		[2]string{"./top/z.yaml", namespace("z")}, [2]string{"top/b.json.gz", string(gzipText(t, list))}, [2]string{"top/errors.json", `["timeout"]`},
 		[2]string{"top/.hidden/a.yaml", "not: read"}, [2]string{"top/a.txt", "not read"}, [2]string{"top/a.json>", "/etc/passwd"})
 	want := "dump/top/b.json.gz: items[0] (line 1): Namespace b\ndump/top/z.yaml (line 1): Namespace z\n"
-	files(t, map[string]string{"dump": packed, "dump.gz": string(compressed(t, packed))})
+	writeFiles(t, map[string]string{"dump": packed, "dump.gz": string(gzipText(t, packed))})
 	for file, label := range map[string]string{"dump": "dump", "dump.gz": "dump.gz", Stdin: "-"} {
-		set, err := Read(bytes.NewReader(compressed(t, packed)), file)
+		set, err := Read(bytes.NewReader(gzipText(t, packed)), file)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -62,23 +62,23 @@ func TestArchive(t *testing.T) {
 }
 
 func TestArchiveRefuses(t *testing.T) {
-	whole := archived(t, [2]string{"a.yaml", namespace("a")}, [2]string{"b.yaml", namespace("b")})
+	whole := tarArchive(t, [2]string{"a.yaml", namespace("a")}, [2]string{"b.yaml", namespace("b")})
 	for _, test := range []struct{ name, data, want string }{
 		{"cut off", whole[:530], "dump.tar: is a tar archive, and damaged: unexpected EOF; write or copy it anew"},
 		{"cut off between files", whole[:1024], "dump.tar: is a tar archive, and damaged: unexpected EOF; write or copy it anew"},
 		{"cut off in a header", whole[:1100], "dump.tar: is a tar archive, and damaged: unexpected EOF; write or copy it anew"},
-		{"compression cut off", string(compressed(t, whole)[:100]), "dump.tar: is a tar archive, and damaged: unexpected EOF; write or copy it anew"},
-		{"up", archived(t, [2]string{"a/../../b.yaml", namespace("b")}), `dump.tar: "a/../../b.yaml" is a file outside of the archive; pack it anew, with paths below one folder`},
-		{"root", archived(t, [2]string{"/b.yaml", namespace("b")}), `dump.tar: "/b.yaml" is a file outside of the archive; pack it anew, with paths below one folder`},
-		{"deep", archived(t, [2]string{strings.Repeat("a/", maxFolders+1) + "b.yaml", namespace("b")}), "dump.tar: more than 50 folders inside each other; unpack the archive, and give the folders with objects"},
-		{"nothing", archived(t, [2]string{"a.txt", "x"}), "dump.tar: no Kubernetes object in it; give a file that has at least one"},
-		{"an archive in it", archived(t, [2]string{"a.json", whole}), "dump.tar: no Kubernetes object in it, but dump.tar/a.json, which is packed; unpack it, or name it by itself"},
-		{"another archive in it", archived(t, [2]string{"x/inner.tar.gz", whole}), "dump.tar: no Kubernetes object in it, but dump.tar/x/inner.tar.gz, which is packed; unpack it, or name it by itself"},
-		{"an invalid file", archived(t, [2]string{"x/a.json", `{"kind": "Pod"`}), "dump.tar/x/a.json: line 1: not valid JSON: unexpected EOF"},
-		{"a large object", archived(t, [2]string{"x/a.json.gz", string(compressed(t, `{"a": "`+strings.Repeat("x", maxObject)+`x"}`))}), "dump.tar/x/a.json.gz: " + errObjectTooLarge.Error()},
+		{"compression cut off", string(gzipText(t, whole)[:100]), "dump.tar: is a tar archive, and damaged: unexpected EOF; write or copy it anew"},
+		{"up", tarArchive(t, [2]string{"a/../../b.yaml", namespace("b")}), `dump.tar: "a/../../b.yaml" is a file outside of the archive; pack it anew, with paths below one folder`},
+		{"root", tarArchive(t, [2]string{"/b.yaml", namespace("b")}), `dump.tar: "/b.yaml" is a file outside of the archive; pack it anew, with paths below one folder`},
+		{"deep", tarArchive(t, [2]string{strings.Repeat("a/", maxFolders+1) + "b.yaml", namespace("b")}), "dump.tar: more than 50 folders inside each other; unpack the archive, and give the folders with objects"},
+		{"nothing", tarArchive(t, [2]string{"a.txt", "x"}), "dump.tar: no Kubernetes object in it; give a file that has at least one"},
+		{"an archive in it", tarArchive(t, [2]string{"a.json", whole}), "dump.tar: no Kubernetes object in it, but dump.tar/a.json, which is packed; unpack it, or name it by itself"},
+		{"another archive in it", tarArchive(t, [2]string{"x/inner.tar.gz", whole}), "dump.tar: no Kubernetes object in it, but dump.tar/x/inner.tar.gz, which is packed; unpack it, or name it by itself"},
+		{"an invalid file", tarArchive(t, [2]string{"x/a.json", `{"kind": "Pod"`}), "dump.tar/x/a.json: line 1: not valid JSON: unexpected EOF"},
+		{"a large object", tarArchive(t, [2]string{"x/a.json.gz", string(gzipText(t, `{"a": "`+strings.Repeat("x", maxObject)+`x"}`))}), "dump.tar/x/a.json.gz: " + errObjectTooLarge.Error()},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			files(t, map[string]string{"dump.tar": test.data})
+			writeFiles(t, map[string]string{"dump.tar": test.data})
 			if _, err := Read(nil, "dump.tar"); fmt.Sprint(err) != test.want {
 				t.Errorf("got  %v\nwant %s", err, test.want)
 			}
@@ -91,10 +91,10 @@ func TestArchiveRefuses(t *testing.T) {
 
 // What is packed inside of a folder or an archive is not read, and not forgotten.
 func TestPacked(t *testing.T) {
-	whole := archived(t, [2]string{"b.yaml", namespace("b")})
-	inner := archived(t, [2]string{"a.yaml", namespace("a")}, [2]string{"b.tgz", whole}, [2]string{"c.json", string(compressed(t, whole))}, [2]string{"d.json.xz", "x"}, [2]string{".e.tar", whole})
-	files(t, map[string]string{
-		"dir/a.yaml": namespace("a"), "dir/b.tar.gz": string(compressed(t, whole)), "dir/sub/C.ZIP": "PK", "dir/d.log.gz": "x", "dir/.e.tar": whole,
+	whole := tarArchive(t, [2]string{"b.yaml", namespace("b")})
+	inner := tarArchive(t, [2]string{"a.yaml", namespace("a")}, [2]string{"b.tgz", whole}, [2]string{"c.json", string(gzipText(t, whole))}, [2]string{"d.json.xz", "x"}, [2]string{".e.tar", whole})
+	writeFiles(t, map[string]string{
+		"dir/a.yaml": namespace("a"), "dir/b.tar.gz": string(gzipText(t, whole)), "dir/sub/C.ZIP": "PK", "dir/d.log.gz": "x", "dir/.e.tar": whole,
 		"only/b.tar": whole, "log/d.log": "x", "inner.tar": inner,
 	})
 	for path, want := range map[string][]string{
@@ -127,7 +127,7 @@ func TestPacked(t *testing.T) {
 
 // A link to nothing, as a bundle that was copied without what it names has, does not keep the rest of a folder from being read.
 func TestLinkToNothing(t *testing.T) {
-	files(t, map[string]string{"dir/a.yaml": namespace("a"), "lone/a.txt": "x"})
+	writeFiles(t, map[string]string{"dir/a.yaml": namespace("a"), "lone/a.txt": "x"})
 	for _, dir := range []string{"dir", "lone"} {
 		if err := os.Symlink("nowhere.json", dir+"/gone.json"); err != nil {
 			t.Fatal(err)

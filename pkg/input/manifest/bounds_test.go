@@ -105,7 +105,7 @@ func TestAstronomicAtEveryPlace(t *testing.T) {
 			`{"a":` + pad + `"1e99"}`: false, `{"a":` + pad + `"e999a"}`: false, `{"a":` + pad + `12345}`: false,
 			`{"a":` + pad + `"` + strings.Repeat("9", maxQuantity/2-1) + `"}`: false,
 		} {
-			if got := mayBeAstronomic([]byte(text)); got != want {
+			if got := mayHaveHugeQuantity([]byte(text)); got != want {
 				t.Errorf("%s: %t; want %t", text, got, want)
 			}
 		}
@@ -133,7 +133,7 @@ func TestByteOrderMarksAndCarriageReturns(t *testing.T) {
 	}
 }
 
-func pods(n int) []byte {
+func podList(n int) []byte {
 	var b strings.Builder
 	b.WriteString(`{"apiVersion":"v1","kind":"List","items":[`)
 	for i := range n {
@@ -152,7 +152,7 @@ func pods(n int) []byte {
 }
 
 func BenchmarkDecode1000Pods(b *testing.B) {
-	data := pods(1000)
+	data := podList(1000)
 	b.SetBytes(int64(len(data)))
 	b.ReportAllocs()
 	for b.Loop() {
@@ -172,7 +172,7 @@ func TestMutilatedObjects(t *testing.T) {
 		}
 		text += "---\n" + string(data)
 	}
-	documents, errs := split("all.yaml", []byte(text))
+	documents, errs := splitDocuments("all.yaml", []byte(text))
 	if len(errs) > 0 {
 		t.Fatal(errs)
 	}

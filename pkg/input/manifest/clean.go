@@ -14,12 +14,12 @@ import (
 // unescape reverts the escapes that JSON encoders write for <, > and &. It leaves escaped backslashes of the text alone.
 var unescape = strings.NewReplacer(`\\`, `\\`, `\u003c`, "<", `\u003e`, ">", `\u0026`, "&")
 
-// goTypes matches the error of JSON decoders for a value of the wrong type.
-var goTypes = regexp.MustCompile(`(?:error unmarshaling JSON: )?(?:while decoding JSON: )?json: cannot unmarshal (\w+)(?: \S+)? into Go (?:struct field (\S+)|value) of type [^;]*`)
+// jsonTypeErrorPattern matches the error of JSON decoders for a value of the wrong type.
+var jsonTypeErrorPattern = regexp.MustCompile(`(?:error unmarshaling JSON: )?(?:while decoding JSON: )?json: cannot unmarshal (\w+)(?: \S+)? into Go (?:struct field (\S+)|value) of type [^;]*`)
 
-// inWords rewords an error that [goTypes] matches. The result names only the field and the type of the value.
-func inWords(found string) string {
-	parts := goTypes.FindStringSubmatch(found)
+// rewordJSONError rewords an error that [jsonTypeErrorPattern] matches. The result names only the field and the type of the value.
+func rewordJSONError(found string) string {
+	parts := jsonTypeErrorPattern.FindStringSubmatch(found)
 	is := map[string]string{"array": "a list", "object": "an object", "bool": "true or false"}[parts[1]]
 	field := ""
 	if _, path, nested := strings.Cut(parts[2], "."); nested { // after the name of the type
@@ -28,26 +28,26 @@ func inWords(found string) string {
 	return field + cmp.Or(is, "a "+parts[1]) + " where something else is wanted"
 }
 
-// yamlTypes matches the error of YAML decoders for a value of the wrong type. The error has the value if it is short.
-var yamlTypes = regexp.MustCompile("cannot unmarshal !!(\\w+)(?: `[^`]*`)? into [^;]*")
+// yamlTypeErrorPattern matches the error of YAML decoders for a value of the wrong type. The error has the value if it is short.
+var yamlTypeErrorPattern = regexp.MustCompile("cannot unmarshal !!(\\w+)(?: `[^`]*`)? into [^;]*")
 
-// yamlInWords rewords an error that [yamlTypes] matches. The result names the type of the value.
-func yamlInWords(found string) string {
+// rewordYAMLError rewords an error that [yamlTypeErrorPattern] matches. The result names the type of the value.
+func rewordYAMLError(found string) string {
 	is := map[string]string{"seq": "a list", "map": "an object", "str": "a string", "int": "a number", "float": "a number", "bool": "true or false"}
-	tag := yamlTypes.FindStringSubmatch(found)[1]
+	tag := yamlTypeErrorPattern.FindStringSubmatch(found)[1]
 	return cmp.Or(is[tag], tag) + " where something else is wanted"
 }
 
-// Problem returns an error as one clean line without Go types. It shows values as they are in the file, and cuts out the middle of long
+// RewordProblem returns an error as one clean line without Go types. It shows values as they are in the file, and cuts out the middle of long
 // ones.
-func Problem(text string) string {
+func RewordProblem(text string) string {
 	if strings.Contains(text, "json: cannot unmarshal ") {
-		text = goTypes.ReplaceAllStringFunc(text, inWords)
+		text = jsonTypeErrorPattern.ReplaceAllStringFunc(text, rewordJSONError)
 	}
 	if strings.Contains(text, "cannot unmarshal !!") {
-		text = yamlTypes.ReplaceAllStringFunc(text, yamlInWords)
+		text = yamlTypeErrorPattern.ReplaceAllStringFunc(text, rewordYAMLError)
 	}
-	return words.ShortValues(Clean(unescape.Replace(text)))
+	return words.ShortenValues(Clean(unescape.Replace(text)))
 }
 
 // Clean escapes all characters that could control a terminal, break a line or change the direction of writing. Names and messages come from

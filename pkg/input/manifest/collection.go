@@ -22,7 +22,7 @@ type collection struct {
 	// The places of objects and of ignored objects in the set, and the flaws so far, without their sources.
 	at        map[cluster.Ref]int
 	ignoredAt map[ignoredID]int
-	said      map[Flaw]bool
+	seenFlaws map[Flaw]bool
 	// documents is the number of documents so far. lists means that a folder was read, or a document with several objects, as in dumps.
 	documents int
 	lists     bool
@@ -41,8 +41,8 @@ func newCollection(ctx context.Context, most map[string]int) *collection {
 // ended reports whether the reading must end: its context ended, or there are too many objects of a kind.
 func (c *collection) ended() bool { return c.ctx != nil && c.ctx.Err() != nil }
 
-// count counts decoded objects, and ends the reading if there are too many of a kind. Several goroutines call it.
-func (c *collection) count(made outcome) {
+// countObjects counts decoded objects, and ends the reading if there are too many of a kind. Several goroutines call it.
+func (c *collection) countObjects(made outcome) {
 	for _, obj := range made.Objects {
 		kind := cluster.KindOf(obj.Object)
 		if left := c.left[kind]; left != nil && left.Add(-1) < 0 {
@@ -51,55 +51,55 @@ func (c *collection) count(made outcome) {
 	}
 }
 
-// decode adds the content of one file and returns the number of its documents.
-func (c *collection) decode(file string, data []byte) int {
-	text, err := plain(data)
+// decodeBytes adds the content of one file and returns the number of its documents.
+func (c *collection) decodeBytes(file string, data []byte) int {
+	text, err := plainText(data)
 	if err != nil {
-		c.errs = append(c.errs, unread(file, err))
+		c.errs = append(c.errs, readError(file, err))
 		return 0
 	}
 	read, ok := c.decodeList(file, bytes.NewReader(text))
 	if !ok {
 		read = c.decodeWhole(file, text)
 	}
-	return c.take(read, false)
+	return c.addFile(read, false)
 }
 
 // decodeWhole decodes a file that is not a List.
 func (c *collection) decodeWhole(file string, data []byte) decoded {
-	documents, errs := documentsOf(file, data)
+	documents, errs := readDocuments(file, data)
 	read := decoded{file: file, documents: len(documents), errs: errs}
 	read.foreign = len(errs) > 0 && !objectFields.Match(data)
 	var items []item
 	for _, d := range documents {
-		items = append(items, expand(d)...)
+		items = append(items, expandDocument(d)...)
 	}
 	// Objects do not depend on each other, and a dump can have tens of thousands.
 	read.outcomes = make([]outcome, len(items))
 	workqueue.ParallelizeUntil(c.ctx, runtime.GOMAXPROCS(0), len(items), func(i int) {
 		read.outcomes[i] = items[i].decode()
-		c.count(read.outcomes[i])
+		c.countObjects(read.outcomes[i])
 	})
 	return read
 }
 
-// take adds the content of a file, and returns the number of its documents. It skips a file of a folder that has no Kubernetes object.
-func (c *collection) take(read decoded, inFolder bool) (documents int) {
+// addFile adds the content of a file, and returns the number of its documents. It skips a file of a folder that has no Kubernetes object.
+func (c *collection) addFile(read decoded, inFolder bool) (documents int) {
 	if inFolder && read.isForeign() {
-		c.set.Skipped = append(c.set.Skipped, read.skipped())
+		c.set.Skipped = append(c.set.Skipped, read.asSkipped())
 		return 0
 	}
 	c.errs = append(c.errs, read.errs...)
 	for _, o := range read.outcomes {
-		c.add(o)
+		c.addOutcome(o)
 	}
 	c.documents += read.documents
 	c.lists = c.lists || inFolder || len(read.outcomes) > read.documents
 	return read.documents
 }
 
-// add adds the outcome of one item to the set.
-func (c *collection) add(o outcome) {
+// addOutcome adds the outcome of one item to the set.
+func (c *collection) addOutcome(o outcome) {
 	c.errs = append(c.errs, o.errs...)
 	c.set.Kind = c.set.Kind || o.Kind
 	c.set.SchedulerConfigs = append(c.set.SchedulerConfigs, o.SchedulerConfigs...)
@@ -109,11 +109,11 @@ func (c *collection) add(o outcome) {
 	for _, flaw := range o.Flaws {
 		said := flaw
 		said.Source = Source{}
-		if !c.said[said] { // a dump can have an object in several files
-			if c.said == nil {
-				c.said = map[Flaw]bool{}
+		if !c.seenFlaws[said] { // a dump can have an object in several files
+			if c.seenFlaws == nil {
+				c.seenFlaws = map[Flaw]bool{}
 			}
-			c.said[said] = true
+			c.seenFlaws[said] = true
 			c.set.Flaws = append(c.set.Flaws, flaw)
 		}
 	}
@@ -128,7 +128,7 @@ func (c *collection) result() (*Set, error) {
 		return nil, context.Cause(c.ctx)
 	}
 	if len(c.errs) > 0 {
-		return nil, join(c.errs)
+		return nil, joinErrors(c.errs)
 	}
 	c.orderDump()
 	return &c.set, nil

@@ -32,15 +32,15 @@ type outcome struct {
 func (it item) decode() outcome {
 	fail := func(format string, args ...any) outcome { return it.refuse("", fmt.Sprintf(format, args...)) }
 	foreign := func(o outcome) outcome {
-		o.foreign = len(o.errs) > 0 && it.nameless()
+		o.foreign = len(o.errs) > 0 && it.isNameless()
 		return o
 	}
 	if len(it.errs) > 0 {
 		return outcome{errs: it.errs, foreign: it.noObject}
 	}
 	if it.header.APIVersion == "" || it.header.Kind == "" {
-		if !it.dumped() || !it.giveKind() {
-			return foreign(fail("%s", missing(it.header, it.dumped())))
+		if !it.dumped() || !it.inferKind() {
+			return foreign(fail("%s", describeMissingType(it.header, it.dumped())))
 		}
 	}
 	h := it.header
@@ -50,7 +50,7 @@ func (it item) decode() outcome {
 	}
 	known := admission.KindNamed(h.Kind)
 	if it.dumped() {
-		if o, decoded := it.decodeFormer(gv.WithKind(h.Kind)); decoded {
+		if o, decoded := it.decodeFormerVersion(gv.WithKind(h.Kind)); decoded {
 			return o
 		}
 	}
@@ -74,7 +74,7 @@ func (it item) decode() outcome {
 		return it.refuse(h.describe(),
 			fmt.Sprintf("apiVersion %s has no %s in Kubernetes 1.37; use %s", h.APIVersion, h.Kind, known.GroupVersion()))
 	case legacyscheme.Scheme.IsVersionRegistered(gv) && admission.IsGroup(gv.Group) && !legacyscheme.Scheme.Recognizes(gv.WithKind(h.Kind)):
-		return foreign(fail("no kind %q in apiVersion %s%s", h.Kind, h.APIVersion, DidYouMean(h.Kind, kindsOf(gv))))
+		return foreign(fail("no kind %q in apiVersion %s%s", h.Kind, h.APIVersion, DidYouMean(h.Kind, listKinds(gv))))
 	}
 	ignored := Ignored{APIVersion: h.APIVersion, Ref: h.ref(), ResourceVersion: h.Metadata.ResourceVersion, Source: it.source}
 	if !admission.IsGroup(gv.Group) || h.Kind == "ConfigMap" || h.Kind == "Event" && bytes.Contains(it.json, []byte("FailedScheduling")) || gv.Group == "admissionregistration.k8s.io" {
@@ -109,8 +109,8 @@ func (it item) flaw(problem string, aside bool) Flaw {
 	return Flaw{Ref: h.ref(), Problem: oneLine(problem), Aside: aside, Source: it.source}
 }
 
-// missing returns the problem of an object without an apiVersion or a kind.
-func missing(h header, dumped bool) string {
+// describeMissingType returns the problem of an object without an apiVersion or a kind.
+func describeMissingType(h header, dumped bool) string {
 	switch {
 	case dumped:
 		return "its apiVersion or kind is missing, and its fields do not show what it is"
@@ -132,7 +132,7 @@ func (it item) decodeObject(gvk schema.GroupVersionKind) outcome {
 			o.Flaws = append(flaws, o.Flaws...)
 			return o
 		}
-		without, more, left := it.withoutUnplacing(problems)
+		without, more, left := it.dropIrrelevantFields(problems)
 		if !left {
 			return it.refuse(it.header.describe(), problems...)
 		}
@@ -153,7 +153,7 @@ func (it item) decodeTyped(gvk schema.GroupVersionKind) (o outcome, refused []st
 	// https://github.com/kubernetes/kubernetes/blob/v1.37.1/staging/src/k8s.io/apimachinery/pkg/runtime/serializer/json/json.go
 	strict, err := kjson.UnmarshalStrict(it.json, obj)
 	if err != nil {
-		return outcome{}, problems(reflect.TypeOf(obj), it.json, err)
+		return outcome{}, describeDecodeError(reflect.TypeOf(obj), it.json, err)
 	}
 	return it.create(obj.(cluster.Object), gvk.GroupVersion(), strict)
 }
@@ -166,7 +166,7 @@ func (it item) decodeUnread() (outcome, bool) {
 	h := &it.header
 	h.APIVersion, h.Kind = cmp.Or(apiVersion, h.APIVersion), cmp.Or(kind, h.Kind)
 	gv, err := schema.ParseGroupVersion(h.APIVersion)
-	if known := admission.KindNamed(h.Kind); err != nil || known == nil || !known.Serves(gv) || mayBeAstronomic(it.json) || it.longSelector() != "" {
+	if known := admission.KindNamed(h.Kind); err != nil || known == nil || !known.Serves(gv) || mayHaveHugeQuantity(it.json) || it.longSelector() != "" {
 		return outcome{}, false
 	}
 	typed, err := legacyscheme.Scheme.New(gv.WithKind(h.Kind))
@@ -248,9 +248,9 @@ func strictProblems(t reflect.Type, errs []error) []string {
 	return problems
 }
 
-// problems describes each part of a value that does not fit the type. err is the error of the decoder, for values without such a part.
-func problems(t reflect.Type, value []byte, err error) []string {
-	if found := locate(t, value); len(found) > 0 {
+// describeDecodeError describes each part of a value that does not fit the type. err is the error of the decoder, for values without such a part.
+func describeDecodeError(t reflect.Type, value []byte, err error) []string {
+	if found := findMisfits(t, value); len(found) > 0 {
 		return found
 	}
 	return []string{err.Error()}
@@ -260,8 +260,8 @@ func oneLine(text string) string {
 	return strings.Join(strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' }), " ")
 }
 
-// kindsOf lists the kinds of an API version.
-func kindsOf(gv schema.GroupVersion) []string {
+// listKinds lists the kinds of an API version.
+func listKinds(gv schema.GroupVersion) []string {
 	var names []string
 	for name := range legacyscheme.Scheme.KnownTypes(gv) {
 		names = append(names, name)

@@ -11,8 +11,8 @@ import (
 	"github.com/faultline/faultline/pkg/internal/golden"
 )
 
-// inputs lists the input files of a folder of testdata.
-func inputs(t *testing.T, folder string) []string {
+// inputFiles lists the input files of a folder of testdata.
+func inputFiles(t *testing.T, folder string) []string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join("testdata", folder, "*"))
 	if err != nil {
@@ -40,7 +40,7 @@ func decodeFile(t *testing.T, file string) (*Set, error) {
 }
 
 func TestDecodeRefuses(t *testing.T) {
-	for _, file := range inputs(t, "err") {
+	for _, file := range inputFiles(t, "err") {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			set, err := decodeFile(t, file)
 			if err == nil {
@@ -52,7 +52,7 @@ func TestDecodeRefuses(t *testing.T) {
 }
 
 func TestDecode(t *testing.T) {
-	for _, file := range inputs(t, "ok") {
+	for _, file := range inputFiles(t, "ok") {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			set, err := decodeFile(t, file)
 			if err != nil {

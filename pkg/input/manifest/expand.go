@@ -65,13 +65,13 @@ func (h header) describe() string {
 	return ref.Describe()
 }
 
-// expand returns the objects of a document: the document itself, or the items if it is a List, a list or a snapshot.
-func expand(d document) []item {
+// expandDocument returns the objects of a document: the document itself, or the items if it is a List, a list or a snapshot.
+func expandDocument(d document) []item {
 	it := item{text: d.text, json: d.json, source: d.source}
-	if values, is := elements(d.json); is {
+	if values, is := splitArray(d.json); is {
 		var items []item
 		for i, value := range values {
-			element := item{text: value, json: value, source: it.source.child("", i)}
+			element := item{text: value, json: value, source: it.source.childSource("", i)}
 			items = append(items, element.expandMember(1)...)
 		}
 		return items
@@ -80,7 +80,7 @@ func expand(d document) []item {
 		if items, ok := expandSnapshot(it); ok {
 			return items
 		}
-		if items := it.unlistedItems(); items != nil {
+		if items := it.kindlessItems(); items != nil {
 			return items
 		}
 	}
@@ -90,13 +90,13 @@ func expand(d document) []item {
 // readHeader reports whether the item is an object with a header.
 func (it *item) readHeader() bool {
 	if it.json[0] != '{' {
-		it.fail("%s where an object with apiVersion and kind is wanted", jsonType(it.json))
+		it.addError("%s where an object with apiVersion and kind is wanted", jsonType(it.json))
 		it.noObject = true
 		return false
 	}
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(it.json, &it.header); err != nil {
-		for _, problem := range problems(reflect.TypeFor[header](), it.json, err) {
-			it.fail("%s", problem)
+		for _, problem := range describeDecodeError(reflect.TypeFor[header](), it.json, err) {
+			it.addError("%s", problem)
 		}
 	}
 	return len(it.errs) == 0
@@ -131,7 +131,7 @@ func leadingType(object []byte) (apiVersion, kind string) {
 	}
 }
 
-func (it *item) fail(format string, args ...any) {
+func (it *item) addError(format string, args ...any) {
 	it.errs = append(it.errs, it.source.errorf(format, args...))
 }
 
@@ -141,14 +141,14 @@ func (it item) expandList(depth int) []item {
 		return []item{it}
 	}
 	if !strings.HasSuffix(it.header.Kind, "List") {
-		it.bound()
+		it.checkSize()
 		return []item{it}
 	}
 	var list struct {
 		Items json.RawMessage `json:"items"`
 	}
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(it.json, &list); err != nil {
-		it.fail("cannot be read: %v", err)
+		it.addError("cannot be read: %v", err)
 		return []item{it}
 	}
 	var values []json.RawMessage
@@ -156,25 +156,25 @@ func (it item) expandList(depth int) []item {
 	case list.Items == nil && it.header.Kind != "List":
 		return []item{it} // a kind that is not a list, although its name ends in List
 	case list.Items == nil:
-		it.fail("List: no items; a List has its objects under items")
+		it.addError("List: no items; a List has its objects under items")
 	case depth == maxLists:
-		it.fail("more than %d Lists inside each other", maxLists)
+		it.addError("more than %d Lists inside each other", maxLists)
 	case json.Unmarshal(list.Items, &values) != nil:
-		it.fail("items: %s where a list is wanted", jsonType(list.Items))
+		it.addError("items: %s where a list is wanted", jsonType(list.Items))
 	}
 	if len(it.errs) > 0 {
 		return []item{it}
 	}
 	items := make([]item, 0, len(values))
 	for i, value := range values {
-		items = append(items, it.member(i, value).expandMember(depth+1)...)
+		items = append(items, it.memberAt(i, value).expandMember(depth+1)...)
 	}
 	return items
 }
 
-// member returns item i of the List.
-func (it item) member(i int, value []byte) item {
-	m := item{text: value, json: value, source: it.source.child("items", i)}
+// memberAt returns item i of the List.
+func (it item) memberAt(i int, value []byte) item {
+	m := item{text: value, json: value, source: it.source.childSource("items", i)}
 	// The items of an API server's PodList and similar lists have no apiVersion and kind.
 	if kind := strings.TrimSuffix(it.header.Kind, "List"); kind != "" {
 		m.header = header{APIVersion: it.header.APIVersion, Kind: kind}
@@ -184,29 +184,29 @@ func (it item) member(i int, value []byte) item {
 
 // expandMember returns the objects of an item of a List.
 func (it item) expandMember(depth int) []item {
-	if it.bound() {
+	if it.checkSize() {
 		it.readHeader()
 	}
 	return it.expandList(depth)
 }
 
-// bound reports whether the item is not too large.
-func (it *item) bound() bool {
+// checkSize reports whether the item is not too large.
+func (it *item) checkSize() bool {
 	if len(it.json) > maxObject {
-		it.fail("%v", errObjectTooLarge)
+		it.addError("%v", errObjectTooLarge)
 	}
 	return len(it.errs) == 0
 }
 
-// elements returns the elements of a list.
-func elements(value []byte) (values []json.RawMessage, is bool) {
+// splitArray returns the elements of a list.
+func splitArray(value []byte) (values []json.RawMessage, is bool) {
 	if value[0] != '[' {
 		return nil, false
 	}
 	return values, json.Unmarshal(value, &values) == nil
 }
 
-func (s Source) child(list string, i int) Source {
+func (s Source) childSource(list string, i int) Source {
 	path := fmt.Sprintf("%s[%d]", list, i)
 	if s.Path != "" {
 		path = s.Path + "." + path
@@ -260,24 +260,24 @@ func expandSnapshot(it item) (items []item, ok bool) {
 	}
 	for _, key := range slices.Sorted(maps.Keys(parts)) {
 		if !slices.Contains(keys, key) {
-			it.fail("snapshot: unknown field %q%s", key, DidYouMean(key, keys))
+			it.addError("snapshot: unknown field %q%s", key, DidYouMean(key, keys))
 		}
 	}
 	for _, s := range snapshotKinds {
 		var values []json.RawMessage
 		if part := parts[s.key]; part != nil && json.Unmarshal(part, &values) != nil {
-			it.fail("snapshot: %s: %s where a list is wanted", s.key, jsonType(part))
+			it.addError("snapshot: %s: %s where a list is wanted", s.key, jsonType(part))
 		}
 		for i, value := range values {
-			element := item{header: header{APIVersion: s.apiVersion, Kind: s.kind}, text: value, json: value, source: it.source.child(s.key, i)}
-			if element.bound() {
+			element := item{header: header{APIVersion: s.apiVersion, Kind: s.kind}, text: value, json: value, source: it.source.childSource(s.key, i)}
+			if element.checkSize() {
 				element.readHeader()
 			}
 			items = append(items, element)
 		}
 	}
 	if config := parts["schedulerConfig"]; config != nil && string(config) != "null" {
-		config = withType(config, "kubescheduler.config.k8s.io/v1", "KubeSchedulerConfiguration")
+		config = addType(config, "kubescheduler.config.k8s.io/v1", "KubeSchedulerConfiguration")
 		element := item{text: config, json: config, source: it.source}
 		element.source.Path = "schedulerConfig"
 		element.readHeader()
@@ -289,8 +289,8 @@ func expandSnapshot(it item) (items []item, ok bool) {
 	return items, true
 }
 
-// withType adds the apiVersion and kind that an object lacks.
-func withType(value json.RawMessage, apiVersion, kind string) json.RawMessage {
+// addType adds the apiVersion and kind that an object lacks.
+func addType(value json.RawMessage, apiVersion, kind string) json.RawMessage {
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(value, &fields); err != nil || fields["kind"] != nil {
 		return value

@@ -39,7 +39,7 @@ func fieldsOf(t reflect.Type) []jsonField {
 		switch {
 		case name == "-" || !f.IsExported():
 		case name == "" && f.Anonymous:
-			fields = append(fields, fieldsOf(element(f.Type))...)
+			fields = append(fields, fieldsOf(elementType(f.Type))...)
 		default:
 			fields = append(fields, jsonField{name, f.Type})
 		}
@@ -47,8 +47,8 @@ func fieldsOf(t reflect.Type) []jsonField {
 	return fields
 }
 
-// element returns the type inside pointers, lists and maps.
-func element(t reflect.Type) reflect.Type {
+// elementType returns the type inside pointers, lists and maps.
+func elementType(t reflect.Type) reflect.Type {
 	for !decodesItself(t) && (t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice || t.Kind() == reflect.Map) {
 		t = t.Elem()
 	}
@@ -60,11 +60,11 @@ func decodesItself(t reflect.Type) bool {
 	return reflect.PointerTo(t).Implements(reflect.TypeFor[json.Unmarshaler]()) && t.Kind() != reflect.Pointer
 }
 
-// locate returns a problem, with its path, for each value that does not fit the type. The decoder itself stops at the first such value, and
+// findMisfits returns a problem, with its path, for each value that does not fit the type. The decoder itself stops at the first such value, and
 // gives no path for an invalid quantity or time.
-func locate(t reflect.Type, value []byte) []string { return locateAt(t, value, "") }
+func findMisfits(t reflect.Type, value []byte) []string { return findMisfitsAt(t, value, "") }
 
-func locateAt(t reflect.Type, value []byte, path string) (problems []string) {
+func findMisfitsAt(t reflect.Type, value []byte, path string) (problems []string) {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
@@ -82,7 +82,7 @@ func locateAt(t reflect.Type, value []byte, path string) (problems []string) {
 		if err = json.Unmarshal(value, &values); err == nil {
 			for _, f := range fieldsOf(t) {
 				if v, found := values[f.name]; found {
-					problems = append(problems, locateAt(f.typ, v, strings.TrimPrefix(path+"."+f.name, "."))...)
+					problems = append(problems, findMisfitsAt(f.typ, v, strings.TrimPrefix(path+"."+f.name, "."))...)
 				}
 			}
 		}
@@ -90,21 +90,21 @@ func locateAt(t reflect.Type, value []byte, path string) (problems []string) {
 		var values map[string]json.RawMessage
 		if err = json.Unmarshal(value, &values); err == nil {
 			for _, key := range slices.Sorted(maps.Keys(values)) {
-				problems = append(problems, locateAt(t.Elem(), values[key], fmt.Sprintf("%s[%s]", path, key))...)
+				problems = append(problems, findMisfitsAt(t.Elem(), values[key], fmt.Sprintf("%s[%s]", path, key))...)
 			}
 		}
 	case t.Kind() == reflect.Slice && value[0] == '[':
 		var values []json.RawMessage
 		if err = json.Unmarshal(value, &values); err == nil {
 			for i, v := range values {
-				problems = append(problems, locateAt(t.Elem(), v, fmt.Sprintf("%s[%d]", path, i))...)
+				problems = append(problems, findMisfitsAt(t.Elem(), v, fmt.Sprintf("%s[%d]", path, i))...)
 			}
 		}
 	default:
 		err = kjson.UnmarshalCaseSensitivePreserveInts(value, reflect.New(t).Interface())
 	}
 	if err != nil {
-		problems = append(problems, strings.TrimPrefix(misfit(t, value, path, err), ": ")) // a problem of the whole object has no path
+		problems = append(problems, strings.TrimPrefix(describeMisfit(t, value, path, err), ": ")) // a problem of the whole object has no path
 	}
 	return problems
 }
@@ -112,8 +112,8 @@ func locateAt(t reflect.Type, value []byte, path string) (problems []string) {
 // selfDescribing is a type that decodes itself and describes the values that it accepts.
 type selfDescribing interface{ Wanted() string }
 
-// wanted describes the values that a type accepts.
-func wanted(t reflect.Type) string {
+// describeWanted describes the values that a type accepts.
+func describeWanted(t reflect.Type) string {
 	switch t {
 	case quantityType:
 		return topology.Quantity("").Wanted()
@@ -132,7 +132,7 @@ func wanted(t reflect.Type) string {
 	switch {
 	case decodesItself(t):
 		return ""
-	case isWhole(t):
+	case isInteger(t):
 		return "a whole number"
 	}
 	return map[reflect.Kind]string{
@@ -141,18 +141,18 @@ func wanted(t reflect.Type) string {
 	}[t.Kind()]
 }
 
-func isWhole(t reflect.Type) bool { return t.Kind() >= reflect.Int && t.Kind() <= reflect.Uint64 }
+func isInteger(t reflect.Type) bool { return t.Kind() >= reflect.Int && t.Kind() <= reflect.Uint64 }
 
-// misfit returns the problem of a value of the wrong type, without the decoder's words.
-func misfit(t reflect.Type, value []byte, path string, err error) string {
-	problem := fmt.Sprintf("%s: Invalid value: %s: ", path, shown(value))
+// describeMisfit returns the problem of a value of the wrong type, without the decoder's words.
+func describeMisfit(t reflect.Type, value []byte, path string, err error) string {
+	problem := fmt.Sprintf("%s: Invalid value: %s: ", path, shortenValue(value))
 	whole := t
 	if t == reflect.TypeFor[intstr.IntOrString]() {
 		whole = reflect.TypeFor[int32]()
 	}
 	// YAML decoders write whole numbers from 1e21 with an exponent.
-	if number, ok := new(big.Float).SetString(string(value)); ok && isWhole(whole) {
-		least, most := limits(whole)
+	if number, ok := new(big.Float).SetString(string(value)); ok && isInteger(whole) {
+		least, most := integerRange(whole)
 		switch {
 		case number.Cmp(new(big.Float).SetInt(least)) < 0:
 			return fmt.Sprintf("%sis too small; the least is %s", problem, least)
@@ -160,7 +160,7 @@ func misfit(t reflect.Type, value []byte, path string, err error) string {
 			return fmt.Sprintf("%sis too large; the most is %s", problem, most)
 		}
 	}
-	is, wanted := jsonType(value), wanted(t)
+	is, wanted := jsonType(value), describeWanted(t)
 	if isText := is == "a string" || is == "a number"; wanted == "" || decodesItself(t) && isText && explainsErrors(t, err) {
 		return problem + err.Error()
 	}
@@ -180,16 +180,16 @@ func explainsErrors(t reflect.Type, err error) bool {
 	return t == quantityType || t.PkgPath() != reflect.TypeFor[metav1.Time]().PkgPath() && !errors.As(err, new(*json.UnmarshalTypeError))
 }
 
-// shown returns a JSON value as an error shows it.
-func shown(value []byte) string {
+// shortenValue returns a JSON value as an error shows it.
+func shortenValue(value []byte) string {
 	if value[0] == '"' {
-		return words.ShortValues(string(value))
+		return words.ShortenValues(string(value))
 	}
-	return words.Short(string(value), 100)
+	return words.Shorten(string(value), 100)
 }
 
-// limits returns the minimum and the maximum of an integer type.
-func limits(t reflect.Type) (least, most *big.Int) {
+// integerRange returns the minimum and the maximum of an integer type.
+func integerRange(t reflect.Type) (least, most *big.Int) {
 	beyond := func(bits int) *big.Int { return new(big.Int).Lsh(big.NewInt(1), uint(bits)) }
 	least, most = new(big.Int), beyond(t.Bits())
 	if t.Kind() < reflect.Uint {
@@ -199,7 +199,7 @@ func limits(t reflect.Type) (least, most *big.Int) {
 	return least, most.Sub(most, big.NewInt(1))
 }
 
-var indices = regexp.MustCompile(`\[[^\]]*\]`)
+var pathIndex = regexp.MustCompile(`\[[^\]]*\]`)
 
 // suggestions caches the results of suggestField by type and path: the objects of a dump repeat the same unknown fields.
 var suggestions sync.Map
@@ -211,48 +211,48 @@ func suggestField(root reflect.Type, path string) string {
 		root reflect.Type
 		path string
 	}
-	unknown := field{root, indices.ReplaceAllString(path, "")}
+	unknown := field{root, pathIndex.ReplaceAllString(path, "")}
 	if known, found := suggestions.Load(unknown); found {
 		return known.(string)
 	}
-	suggestion := didYouMean(meant(element(root), strings.Split(unknown.path, ".")))
+	suggestion := formatSuggestion(findMeantField(elementType(root), strings.Split(unknown.path, ".")))
 	suggestions.Store(unknown, suggestion)
 	return suggestion
 }
 
-// place is a field of a type, with the path that leads to it.
-type place struct {
+// fieldPlace is a field of a type, with the path that leads to it.
+type fieldPlace struct {
 	path string
 	typ  reflect.Type // the type of the field, or of the elements of a list
 }
 
-// of returns the place of a field of the place's type.
-func (p place) of(f jsonField) place {
-	return place{strings.TrimPrefix(p.path+"."+f.name, "."), element(f.typ)}
+// placeOf returns the place of a field of the place's type.
+func (p fieldPlace) placeOf(f jsonField) fieldPlace {
+	return fieldPlace{strings.TrimPrefix(p.path+"."+f.name, "."), elementType(f.typ)}
 }
 
-// find returns the place of the field with that name.
-func (p place) find(name string) (place, bool) {
+// findField returns the place of the field with that name.
+func (p fieldPlace) findField(name string) (fieldPlace, bool) {
 	for _, f := range fieldsOf(p.typ) {
 		if f.name == name {
-			return p.of(f), true
+			return p.placeOf(f), true
 		}
 	}
-	return place{}, false
+	return fieldPlace{}, false
 }
 
 // inside returns the place from which the fields inside a field start. The path of a list gets "[]".
-func (p place) inside(f jsonField) place {
-	in := p.of(f)
+func (p fieldPlace) inside(f jsonField) fieldPlace {
+	in := p.placeOf(f)
 	if f.typ.Kind() == reflect.Slice {
 		in.path += "[]"
 	}
 	return in
 }
 
-// meant computes the result of suggestField.
-func meant(root reflect.Type, path []string) string {
-	above := []place{{"", root}}
+// findMeantField computes the result of suggestField.
+func findMeantField(root reflect.Type, path []string) string {
+	above := []fieldPlace{{"", root}}
 	for _, name := range path[:len(path)-1] {
 		here := above[len(above)-1]
 		for _, f := range fieldsOf(here.typ) {
@@ -267,12 +267,12 @@ func meant(root reflect.Type, path []string) string {
 	for _, f := range fieldsOf(here.typ) {
 		neighbours = append(neighbours, f.name)
 	}
-	if name := nearest(unknown, neighbours); name != "" {
+	if name := nearestName(unknown, neighbours); name != "" {
 		return name
 	}
 	var found []string
-	for _, near := range slices.Concat(upFrom(above), downFrom(here)) {
-		if field, is := near.find(unknown); is {
+	for _, near := range slices.Concat(placesAbove(above), placesBelow(here)) {
+		if field, is := near.findField(unknown); is {
 			found = append(found, field.path)
 		}
 	}
@@ -284,10 +284,10 @@ func meant(root reflect.Type, path []string) string {
 
 // isTemplate reports whether the place is a pod template. A template and its spec count as one level, so that a field of a Deployment's
 // spec is one level from the spec of its pods.
-func isTemplate(p place) bool { return strings.HasSuffix(p.path, "emplate") }
+func isTemplate(p fieldPlace) bool { return strings.HasSuffix(p.path, "emplate") }
 
-// upFrom returns the level above the last place. Each place is inside the one before it.
-func upFrom(above []place) []place {
+// placesAbove returns the level above the last place. Each place is inside the one before it.
+func placesAbove(above []fieldPlace) []fieldPlace {
 	if len(above) < 2 {
 		return nil
 	}
@@ -301,16 +301,16 @@ func upFrom(above []place) []place {
 // rarelyMeant lists fields that suggestField does not search: users rarely mean a field inside them.
 var rarelyMeant = map[string]bool{"status": true, "initContainers": true, "ephemeralContainers": true}
 
-// downFrom returns the places one level below a place.
-func downFrom(here place) []place {
-	var down []place
+// placesBelow returns the places one level below a place.
+func placesBelow(here fieldPlace) []fieldPlace {
+	var down []fieldPlace
 	for _, f := range fieldsOf(here.typ) {
 		if rarelyMeant[f.name] {
 			continue
 		}
 		in := here.inside(f)
 		down = append(down, in)
-		if spec, is := in.find("spec"); is && isTemplate(in) {
+		if spec, is := in.findField("spec"); is && isTemplate(in) {
 			down = append(down, spec)
 		}
 	}
@@ -319,10 +319,12 @@ func downFrom(here place) []place {
 
 // DidYouMean returns the end of an error that suggests the known name most similar to the word: `; did you mean "name"?`. It returns "" if
 // no name is similar; the first of several wins.
-func DidYouMean(word string, names []string) string { return didYouMean(nearest(word, names)) }
+func DidYouMean(word string, names []string) string {
+	return formatSuggestion(nearestName(word, names))
+}
 
-// nearest returns the name most similar to the word, or "" if no name is similar. The first of several wins.
-func nearest(word string, names []string) string {
+// nearestName returns the name most similar to the word, or "" if no name is similar. The first of several wins.
+func nearestName(word string, names []string) string {
 	best, distance := "", 3
 	for _, name := range names {
 		if d := levenshtein.Distance(strings.ToLower(word), strings.ToLower(name), nil); d < min(distance, len(word)) {
@@ -332,7 +334,7 @@ func nearest(word string, names []string) string {
 	return best
 }
 
-func didYouMean(name string) string {
+func formatSuggestion(name string) string {
 	if name == "" {
 		return ""
 	}

@@ -42,7 +42,7 @@ func (d *decoded) isForeign() bool {
 
 // IsForeign reports whether the content of a file cannot be a Kubernetes object. [Read] skips such a file of a folder.
 func IsForeign(file string, data []byte) bool {
-	text, err := plain(data)
+	text, err := plainText(data)
 	if err != nil {
 		return false
 	}
@@ -50,8 +50,8 @@ func IsForeign(file string, data []byte) bool {
 	return read.isForeign()
 }
 
-// skipped returns the file as [Skipped], with its first problem.
-func (d *decoded) skipped() Skipped {
+// asSkipped returns the file as [Skipped], with its first problem.
+func (d *decoded) asSkipped() Skipped {
 	errs := d.errs
 	for _, o := range d.outcomes {
 		errs = append(errs, o.errs...)
@@ -68,9 +68,9 @@ func (c *collection) noObjects(path string) error {
 	return Source{File: path}.errorf("no Kubernetes object in it, but %s, which is packed; unpack it, or name it by itself", c.set.Skipped[i].File)
 }
 
-// nameless reports whether the item has no name. An object whose kind somebody forgot has a name; an item without a name and a kind is no
+// isNameless reports whether the item has no name. An object whose kind somebody forgot has a name; an item without a name and a kind is no
 // Kubernetes object.
-func (it item) nameless() bool {
+func (it item) isNameless() bool {
 	h := it.header
 	return h.Metadata.Name == "" && h.Metadata.GenerateName == ""
 }

@@ -28,7 +28,7 @@ func TestFilesThatHoldNoObject(t *testing.T) {
 			"dir/x.json: [0]: no apiVersion and no kind, so this is no Kubernetes object; leave the file out, or add both", "as in the folder"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			files(t, map[string]string{"dir/a.yaml": namespace("a"), "dir/x.json": test.text})
+			writeFiles(t, map[string]string{"dir/a.yaml": namespace("a"), "dir/x.json": test.text})
 			set, err := Read(nil, "dir")
 			got := fmt.Sprint(err)
 			if err == nil {
@@ -57,7 +57,7 @@ func TestFilesThatHoldNoObject(t *testing.T) {
 
 // Files of a folder that gzip has compressed are read, too.
 func TestCompressedFilesInAFolder(t *testing.T) {
-	files(t, map[string]string{"dir/a.yaml": namespace("a"), "dir/b.yaml.gz": string(compressed(t, namespace("b"))), "dir/c.JSON.GZ": string(compressed(t, namespaceJSON)), "dir/d.log.gz": "not read"})
+	writeFiles(t, map[string]string{"dir/a.yaml": namespace("a"), "dir/b.yaml.gz": string(gzipText(t, namespace("b"))), "dir/c.JSON.GZ": string(gzipText(t, namespaceJSON)), "dir/d.log.gz": "not read"})
 	set, err := Read(nil, "dir")
 	if err != nil {
 		t.Fatal(err)

@@ -46,8 +46,8 @@ func FuzzDecode(f *testing.F) {
 			t.Fatalf("two decodings differ:\n%s", diff)
 		}
 		var whole collection
-		text, errText := plain(data)
-		if errText == nil && (whole.take(whole.decodeWhole("fuzz", text), false) > 0 || len(whole.errs) > 0) {
+		text, errText := plainText(data)
+		if errText == nil && (whole.addFile(whole.decodeWhole("fuzz", text), false) > 0 || len(whole.errs) > 0) {
 			asWhole, errWhole := whole.result()
 			if diff := cmp.Diff(asWhole, set, cmpopts.EquateNaNs()); diff != "" || fmt.Sprint(errWhole) != fmt.Sprint(err) {
 				t.Fatalf("read as a whole: %v, otherwise %v\n%s", errWhole, err, diff)

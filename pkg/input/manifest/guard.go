@@ -13,11 +13,11 @@ const maxObject = 16 << 20
 
 var errObjectTooLarge = errors.New("too large; of one object at most 16 MiB are read, and an API server takes at most 3 MiB, so leave it out")
 
-// notText is the error of a text with a zero byte.
-type notText struct{ at int }
+// notTextError is the error of a text with a zero byte.
+type notTextError struct{ at int }
 
 // Error names the position of the byte, from 1.
-func (e notText) Error() string {
+func (e notTextError) Error() string {
 	return fmt.Sprintf("byte %d is 0, so this is no text; give YAML or JSON in UTF-8", e.at)
 }
 
@@ -25,13 +25,13 @@ func (e notText) Error() string {
 // few kilobytes that gzip has compressed could become a gigabyte, which a decoder stores before it looks at it. guard passes other text
 // unchanged.
 type guard struct {
-	in       io.Reader
-	at       int  // bytes read
-	began    bool // the first byte that is not white space was read
-	isJSON   bool
-	inString bool
-	escaped  bool // the last byte was a backslash that escapes the next one
-	since    int  // bytes since the string began, or since it ended
+	in           io.Reader
+	offset       int  // bytes read
+	began        bool // the first byte that is not white space was read
+	isJSON       bool
+	inString     bool
+	escaped      bool // the last byte was a backslash that escapes the next one
+	segmentBytes int  // bytes since the string began, or since it ended
 }
 
 // Read reads from the text, and checks the bytes.
@@ -54,23 +54,23 @@ func (g *guard) check(text []byte) error {
 		zero = bytes.IndexByte(text, 0)
 	}
 	if zero >= 0 {
-		return notText{g.at + zero + 1}
+		return notTextError{g.offset + zero + 1}
 	}
-	g.at += len(text)
+	g.offset += len(text)
 	for g.isJSON && len(text) > 0 {
-		next := g.next(text)
-		if g.since += next; g.since > maxObject {
+		next := g.nextQuote(text)
+		if g.segmentBytes += next; g.segmentBytes > maxObject {
 			return errObjectTooLarge
 		}
 		if text = text[next:]; len(text) > 0 { // a quote
-			text, g.inString, g.since = text[1:], !g.inString, 0
+			text, g.inString, g.segmentBytes = text[1:], !g.inString, 0
 		}
 	}
 	return nil
 }
 
-// next returns the position of the quote that begins or ends a string, or the length of the text.
-func (g *guard) next(text []byte) int {
+// nextQuote returns the position of the quote that begins or ends a string, or the length of the text.
+func (g *guard) nextQuote(text []byte) int {
 	for at := 0; ; {
 		if g.escaped && at < len(text) {
 			at, g.escaped = at+1, false

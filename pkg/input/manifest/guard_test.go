@@ -13,8 +13,8 @@ import (
 	"testing/iotest"
 )
 
-// bomb writes a gzip file with a beginning, a filling that is repeated many times, and an end.
-func bomb(t *testing.T, file, beginning, filling string, times int, end string) {
+// writeGzipBomb writes a gzip file with a beginning, a filling that is repeated many times, and an end.
+func writeGzipBomb(t *testing.T, file, beginning, filling string, times int, end string) {
 	t.Helper()
 	f, err := os.Create(file)
 	if err != nil {
@@ -55,7 +55,7 @@ func TestCompressedBombs(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Chdir(t.TempDir())
-			bomb(t, "b.json.gz", test.beginning, test.filling, (64<<20)/len(test.filling), test.end)
+			writeGzipBomb(t, "b.json.gz", test.beginning, test.filling, (64<<20)/len(test.filling), test.end)
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
 			_, err := Read(nil, "b.json.gz")
@@ -83,7 +83,7 @@ func TestGuardFindsStrings(t *testing.T) {
 		{"an escaped backslash", `{"a": "` + long[2:] + `\\", "b": "` + long + `"}`, nil},
 		{"white space", `{"a":` + strings.Repeat(" ", maxObject) + `"b"}`, errObjectTooLarge},
 		{"YAML", "a: " + long + long, nil},
-		{"no text", "{\x00", notText{2}},
+		{"no text", "{\x00", notTextError{2}},
 		{"a byte order mark", "\ufeff\n[\"" + long + `x"]`, errObjectTooLarge},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -9,20 +9,20 @@ import (
 	"unicode"
 )
 
-// Invisible reports whether the character must not appear in text: some invisible characters control terminals, or change the direction of
+// IsInvisible reports whether the character must not appear in text: some invisible characters control terminals, or change the direction of
 // writing.
-func Invisible(r rune) bool { return r != '\n' && r != '\t' && !unicode.IsGraphic(r) }
+func IsInvisible(r rune) bool { return r != '\n' && r != '\t' && !unicode.IsGraphic(r) }
 
 // escape writes invisible characters as \uXXXX, which JSON and JavaScript read as the characters themselves. A YAML reader refuses some
 // invisible characters, and reads U+0085 as a line break. Line feeds and tabs stay, since they are layout: those in strings are already
 // escaped.
 func escape(data []byte) []byte {
-	if !bytes.ContainsFunc(data, Invisible) {
+	if !bytes.ContainsFunc(data, IsInvisible) {
 		return data
 	}
 	var out bytes.Buffer
 	for _, r := range string(data) {
-		if r <= 0xffff && Invisible(r) {
+		if r <= 0xffff && IsInvisible(r) {
 			fmt.Fprintf(&out, `\u%04x`, r)
 		} else {
 			out.WriteRune(r)
@@ -31,8 +31,8 @@ func escape(data []byte) []byte {
 	return out.Bytes()
 }
 
-// Escaper returns a writer that escapes what is written to w. Each write must consist of whole characters.
-func Escaper(w io.Writer) io.Writer { return escaper{w} }
+// NewEscaper returns a writer that escapes what is written to w. Each write must consist of whole characters.
+func NewEscaper(w io.Writer) io.Writer { return escaper{w} }
 
 type escaper struct{ w io.Writer }
 
@@ -66,7 +66,7 @@ func MarkInvisible(json []byte) []byte {
 			return []byte(markBegins + "005c" + markEnds + "x01")
 		}
 		code := found[len(`\u`):]
-		if r, _ := strconv.ParseUint(string(code), 16, 16); r != 1 && (r < 0xa0 || !Invisible(rune(r))) {
+		if r, _ := strconv.ParseUint(string(code), 16, 16); r != 1 && (r < 0xa0 || !IsInvisible(rune(r))) {
 			return found
 		}
 		return []byte(markBegins + string(code) + markEnds)

@@ -55,7 +55,7 @@ func FuzzEscapeMarked(f *testing.F) {
 			t.Fatal(err)
 		}
 		written = EscapeMarked(written)
-		if bytes.ContainsFunc(written, func(r rune) bool { return r <= 0xffff && Invisible(r) }) {
+		if bytes.ContainsFunc(written, func(r rune) bool { return r <= 0xffff && IsInvisible(r) }) {
 			t.Errorf("%q: %q", text, written)
 		}
 		var got map[string]any

@@ -15,9 +15,9 @@ import (
 // Go programs that write objects as client-go returns them, such as OpenShift's Insights operator, leave out apiVersion and kind. If an API
 // server has stored an object, its fields show its kind.
 
-// signs lists, for each kind, fields that an API server gives every object of this kind and no object of another kind. An object of the
+// kindSigns lists, for each kind, fields that an API server gives every object of this kind and no object of another kind. An object of the
 // kind has all fields of at least one alternative; a field with "!", such as spec.strategy!, must be missing.
-var signs = []struct {
+var kindSigns = []struct {
 	kind         string
 	alternatives []string
 }{
@@ -52,14 +52,14 @@ var signs = []struct {
 	{"ResourceClaimTemplate", []string{"spec.spec.devices.requests"}},
 }
 
-// giveKind gives an object of a dump the apiVersion and kind that it lacks, and reports whether its fields show them.
-func (it *item) giveKind() bool {
-	object, err := fieldsOfJSON(it.json)
+// inferKind gives an object of a dump the apiVersion and kind that it lacks, and reports whether its fields show them.
+func (it *item) inferKind() bool {
+	object, err := decodeFields(it.json)
 	if err != nil {
 		return false
 	}
 	var found []schema.GroupVersionKind
-	for _, sign := range signs {
+	for _, sign := range kindSigns {
 		known := admission.KindNamed(sign.kind)
 		gvk := known.GroupVersion().WithKind(sign.kind)
 		spec, _ := object["spec"].(map[string]any)
@@ -70,8 +70,8 @@ func (it *item) giveKind() bool {
 			gvk.Version = "v1" // v1 has a single metric, which is not in a list
 		}
 		of := it.header
-		if (of.Kind == "" || of.Kind == sign.kind) && (of.APIVersion == "" || of.APIVersion == gvk.GroupVersion().String()) && hasOneOf(object, sign.alternatives) &&
-			(!strings.Contains(sign.alternatives[0], "spec.template.") || fits(it.json, gvk)) {
+		if (of.Kind == "" || of.Kind == sign.kind) && (of.APIVersion == "" || of.APIVersion == gvk.GroupVersion().String()) && hasAlternative(object, sign.alternatives) &&
+			(!strings.Contains(sign.alternatives[0], "spec.template.") || hasOnlySpecFields(it.json, gvk)) {
 			found = append(found, gvk)
 		}
 	}
@@ -82,8 +82,8 @@ func (it *item) giveKind() bool {
 	return true
 }
 
-// hasOneOf reports whether the object satisfies one of the alternatives.
-func hasOneOf(object map[string]any, alternatives []string) bool {
+// hasAlternative reports whether the object satisfies one of the alternatives.
+func hasAlternative(object map[string]any, alternatives []string) bool {
 	return slices.ContainsFunc(alternatives, func(fields string) bool {
 		for _, field := range strings.Fields(fields) {
 			name, without := strings.CutSuffix(field, "!")
@@ -103,9 +103,9 @@ func hasField(value any, path []string) bool {
 	return hasField(fields[path[0]], path[1:])
 }
 
-// fits reports whether the kind's spec has all fields of the object's spec. It is false for a custom resource with a pod template, which
+// hasOnlySpecFields reports whether the kind's spec has all fields of the object's spec. It is false for a custom resource with a pod template, which
 // has other fields: a DeploymentConfig of OpenShift has triggers.
-func fits(object []byte, gvk schema.GroupVersionKind) bool {
+func hasOnlySpecFields(object []byte, gvk schema.GroupVersionKind) bool {
 	var parts map[string]json.RawMessage
 	if json.Unmarshal(object, &parts) != nil {
 		return false
@@ -114,21 +114,21 @@ func fits(object []byte, gvk schema.GroupVersionKind) bool {
 	if err != nil {
 		return false
 	}
-	of, found := place{typ: element(reflect.TypeOf(typed))}.find("spec")
+	of, found := fieldPlace{typ: elementType(reflect.TypeOf(typed))}.findField("spec")
 	var fields map[string]json.RawMessage
 	if !found || json.Unmarshal(parts["spec"], &fields) != nil {
 		return false
 	}
 	for name := range fields {
-		if _, known := of.find(name); !known {
+		if _, known := of.findField(name); !known {
 			return false
 		}
 	}
 	return true
 }
 
-// unlistedItems returns the items of a list if the list and its items lack apiVersion and kind, and nil otherwise.
-func (it item) unlistedItems() []item {
+// kindlessItems returns the items of a list if the list and its items lack apiVersion and kind, and nil otherwise.
+func (it item) kindlessItems() []item {
 	var list struct {
 		Items []json.RawMessage `json:"items"`
 	}
@@ -137,7 +137,7 @@ func (it item) unlistedItems() []item {
 	}
 	items := make([]item, 0, len(list.Items))
 	for i, value := range list.Items {
-		member := it.member(i, value)
+		member := it.memberAt(i, value)
 		if !member.readHeader() || !member.dumped() {
 			return nil // not from an API server
 		}

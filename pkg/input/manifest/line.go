@@ -37,15 +37,15 @@ func DocumentLines(data []byte) (all []*Lines) {
 	}
 }
 
-// Of returns the line, from 1, of a place in the document. The path consists of names of fields and positions in lists. If the place does
+// LineOf returns the line, from 1, of a place in the document. The path consists of names of fields and positions in lists. If the place does
 // not exist, the line is that of the nearest place above it.
-func (l *Lines) Of(path ...any) int {
-	_, line := l.find(path)
+func (l *Lines) LineOf(path ...any) int {
+	_, line := l.findNode(path)
 	return line
 }
 
-// Below returns the lines of a place in the document and of everything inside it. The keys are the [LinePath] relative to the place.
-func (l *Lines) Below(path ...any) map[string]int {
+// LinesBelow returns the lines of a place in the document and of everything inside it. The keys are the [LinePath] relative to the place.
+func (l *Lines) LinesBelow(path ...any) map[string]int {
 	lines := map[string]int{}
 	var add func(node *yamlv3.Node, line int, path []any)
 	add = func(node *yamlv3.Node, line int, path []any) {
@@ -65,7 +65,7 @@ func (l *Lines) Below(path ...any) map[string]int {
 			}
 		}
 	}
-	node, line := l.find(path)
+	node, line := l.findNode(path)
 	add(node, line, nil)
 	return lines
 }
@@ -73,11 +73,11 @@ func (l *Lines) Below(path ...any) map[string]int {
 // LinePath returns the key of a path, which consists of names of fields and positions in lists.
 func LinePath(path ...any) string { return fmt.Sprintf("%q", path) }
 
-var step = regexp.MustCompile(`\w+|\[[^\]]*\]`)
+var pathStep = regexp.MustCompile(`\w+|\[[^\]]*\]`)
 
-// PathOf splits a path as errors show it, such as steps[0].expect, into names of fields and positions in lists.
-func PathOf(place string) (path []any) {
-	for _, of := range step.FindAllString(place, -1) {
+// SplitPath splits a path as errors show it, such as steps[0].expect, into names of fields and positions in lists.
+func SplitPath(place string) (path []any) {
+	for _, of := range pathStep.FindAllString(place, -1) {
 		key := strings.Trim(of, "[]")
 		if i, err := strconv.Atoi(key); err == nil && key != of {
 			path = append(path, i)
@@ -88,8 +88,8 @@ func PathOf(place string) (path []any) {
 	return path
 }
 
-// find returns the node at a place and its line. The node is nil if the place does not exist.
-func (l *Lines) find(path []any) (*yamlv3.Node, int) {
+// findNode returns the node at a place and its line. The node is nil if the place does not exist.
+func (l *Lines) findNode(path []any) (*yamlv3.Node, int) {
 	if len(l.root.Content) == 0 {
 		return nil, 1
 	}

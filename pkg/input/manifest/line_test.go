@@ -30,12 +30,12 @@ steps:
 		{[]any{"steps", 7}, 3},
 		{[]any{"name", "first"}, 2},
 	} {
-		if got := lines.Of(c.path...); got != c.want {
+		if got := lines.LineOf(c.path...); got != c.want {
 			t.Errorf("%v is on line %d, want %d", c.path, got, c.want)
 		}
 	}
 	for _, text := range []string{"", "a: [", "\x00"} {
-		if got := NewLines([]byte(text)).Of("a"); got != 1 {
+		if got := NewLines([]byte(text)).LineOf("a"); got != 1 {
 			t.Errorf("%q: line %d, want 1", text, got)
 		}
 	}

@@ -22,32 +22,32 @@ var (
 	endOfDump   = regexp.MustCompile(`^` + dumpedTo + `(standard output|\S+)\r?\n?$`)
 )
 
-// logless is a reader that leaves out the logs of containers. Each line of a log becomes an empty line, so that the lines after it keep
+// logFilter is a reader that leaves out the logs of containers. Each line of a log becomes an empty line, so that the lines after it keep
 // their numbers.
-type logless struct {
-	in       *bufio.Reader
-	line     int    // the number of complete lines so far
-	within   bool   // the last piece did not end its line
-	end      []byte // the text that ends the present logs; nil outside of logs
-	began    int    // the line on which the present logs began
-	skipped  []byte // the end of the last piece, which may be the beginning of the marker that ends the logs
-	ready    []byte // the text to return next
-	err      error
-	lineFeed [1]byte
+type logFilter struct {
+	in        *bufio.Reader
+	line      int    // the number of complete lines so far
+	midLine   bool   // the last piece did not end its line
+	endMarker []byte // the text that ends the present logs; nil outside of logs
+	logsLine  int    // the line on which the present logs began
+	skipped   []byte // the end of the last piece, which may be the beginning of the marker that ends the logs
+	ready     []byte // the text to return next
+	err       error
+	lineFeed  [1]byte
 }
 
-func withoutLogs(in io.Reader) *logless {
-	return &logless{in: bufio.NewReaderSize(in, 64<<10), lineFeed: [1]byte{'\n'}}
+func newLogFilter(in io.Reader) *logFilter {
+	return &logFilter{in: bufio.NewReaderSize(in, 64<<10), lineFeed: [1]byte{'\n'}}
 }
 
 // Read reads as much as there is.
-func (l *logless) Read(p []byte) (n int, err error) {
+func (l *logFilter) Read(p []byte) (n int, err error) {
 	for n < len(p) {
 		if len(l.ready) == 0 {
 			if l.err != nil || n > 0 && l.in.Buffered() == 0 {
 				break
 			}
-			l.next()
+			l.readPiece()
 		}
 		copied := copy(p[n:], l.ready)
 		n, l.ready = n+copied, l.ready[copied:]
@@ -58,72 +58,72 @@ func (l *logless) Read(p []byte) (n int, err error) {
 	return 0, l.err
 }
 
-// next reads a line, or a piece of a long one.
-func (l *logless) next() {
+// readPiece reads a line, or a piece of a long one.
+func (l *logFilter) readPiece() {
 	piece, err := l.in.ReadSlice('\n')
 	if errors.Is(err, bufio.ErrBufferFull) {
 		err = nil
 	}
-	first := !l.within
-	l.within, l.err = !bytes.HasSuffix(piece, []byte("\n")), err
-	if !l.within {
+	first := !l.midLine
+	l.midLine, l.err = !bytes.HasSuffix(piece, []byte("\n")), err
+	if !l.midLine {
 		l.line++
 	}
 	switch {
-	case l.end != nil:
-		l.skip(piece)
+	case l.endMarker != nil:
+		l.skipLogs(piece)
 	case first && bytes.HasPrefix(piece, []byte(logsStart)) && startOfLogs.Match(piece):
-		l.end, l.began = append([]byte("==== END "), startOfLogs.FindSubmatch(piece)[1]...), max(1, l.line)
-		l.empty()
+		l.endMarker, l.logsLine = append([]byte("==== END "), startOfLogs.FindSubmatch(piece)[1]...), max(1, l.line)
+		l.emitEmptyLine()
 	case first && bytes.HasPrefix(piece, []byte(dumpedTo)) && endOfDump.Match(piece):
-		if l.ready = bytes.Clone(piece); l.last() {
+		if l.ready = bytes.Clone(piece); l.atEnd() {
 			l.ready = nil
-			l.empty()
+			l.emitEmptyLine()
 		}
 	default:
 		l.ready = piece
 	}
-	if l.end != nil && errors.Is(l.err, io.EOF) {
-		l.err = &cutLogs{line: l.began, logs: string(bytes.TrimSuffix(l.end, []byte(" ====")))}
+	if l.endMarker != nil && errors.Is(l.err, io.EOF) {
+		l.err = &cutLogsError{line: l.logsLine, logs: string(bytes.TrimSuffix(l.endMarker, []byte(" ====")))}
 	}
 }
 
-// skip skips a piece of the logs. The marker that ends the logs may be in the middle of a line, since the last line of a container need not
+// skipLogs skips a piece of the logs. The marker that ends the logs may be in the middle of a line, since the last line of a container need not
 // end.
-func (l *logless) skip(piece []byte) {
+func (l *logFilter) skipLogs(piece []byte) {
 	if len(l.skipped) > 0 {
 		piece = append(l.skipped, piece...)
 	}
 	l.skipped = nil
 	switch {
-	case bytes.HasSuffix(bytes.TrimRight(piece, "\r\n"), l.end):
-		l.end = nil
-	case l.within:
-		l.skipped = bytes.Clone(piece[max(0, len(piece)-len(l.end)):])
+	case bytes.HasSuffix(bytes.TrimRight(piece, "\r\n"), l.endMarker):
+		l.endMarker = nil
+	case l.midLine:
+		l.skipped = bytes.Clone(piece[max(0, len(piece)-len(l.endMarker)):])
 	}
-	l.empty()
+	l.emitEmptyLine()
 }
 
-// empty returns an empty line in place of a skipped line that has ended.
-func (l *logless) empty() {
-	if !l.within {
+// emitEmptyLine returns an empty line in place of a skipped line that has ended.
+func (l *logFilter) emitEmptyLine() {
+	if !l.midLine {
 		l.ready = l.lineFeed[:]
 	}
 }
 
-// last reports whether the text ends here.
-func (l *logless) last() bool {
+// atEnd reports whether the text ends here.
+func (l *logFilter) atEnd() bool {
 	_, err := l.in.Peek(1)
 	return errors.Is(err, io.EOF)
 }
 
-// cutLogs is the error of container logs without an end.
-type cutLogs struct {
+// cutLogsError is the error of container logs without an end.
+type cutLogsError struct {
 	line int
 	logs string
 }
 
 // Error names the line on which the logs begin.
-func (e *cutLogs) Error() string {
+func (e *cutLogsError) Error() string {
 	return fmt.Sprintf("line %d: the logs that begin here do not end with %q: the dump is cut off; write or copy it anew", e.line, e.logs+" ====")
 }

@@ -70,7 +70,7 @@ type Place struct {
 }
 
 func (s Source) errorf(format string, args ...any) error {
-	return errors.New(Problem(fmt.Sprintf("%s: %s", s, fmt.Sprintf(format, args...))))
+	return errors.New(RewordProblem(fmt.Sprintf("%s: %s", s, fmt.Sprintf(format, args...))))
 }
 
 // Ignored is an object of a kind that takes no part in scheduling, such as a ConfigMap or a custom resource.
@@ -141,7 +141,7 @@ type Set struct {
 // object is a problem.
 func Decode(file string, data []byte) (*Set, error) {
 	var c collection
-	if c.decode(file, data) == 0 && len(c.errs) == 0 {
+	if c.decodeBytes(file, data) == 0 && len(c.errs) == 0 {
 		c.errs = append(c.errs, noObjects(file))
 	}
 	return c.result()
@@ -175,7 +175,7 @@ func (s *Set) Strict() error {
 	for _, skipped := range s.Skipped {
 		errs = append(errs, errors.New(skipped.Problem))
 	}
-	return join(errs)
+	return joinErrors(errs)
 }
 
 func noObjects(file string) error {
@@ -185,8 +185,8 @@ func noObjects(file string) error {
 // maxErrors bounds the number of problems in an error. A dump of a newer cluster can have the same problem in each pod.
 const maxErrors = 100
 
-// join returns an error with one line for each of the errors, or nil if there are none.
-func join(errs []error) error {
+// joinErrors returns an error with one line for each of the errors, or nil if there are none.
+func joinErrors(errs []error) error {
 	if more := len(errs) - maxErrors; more > 0 {
 		errs = append(errs[:maxErrors:maxErrors], fmt.Errorf("%d more problems of this kind; only the first %d are listed", more, maxErrors))
 	}

@@ -77,7 +77,7 @@ func TestProblemShowsValues(t *testing.T) {
 		"json: cannot unmarshal bool into Go value of type map[string]string; leave it out":                                                            "true or false where something else is wanted; leave it out",
 		"line 9: cannot unmarshal !!seq into v1alpha4.NodeRole; line 10: cannot unmarshal !!int `5` into map[string]string":                            "line 9: a list where something else is wanted; line 10: a number where something else is wanted",
 	} {
-		if got := Problem(text); got != want {
+		if got := RewordProblem(text); got != want {
 			t.Errorf("%s: %s, want %s", text, got, want)
 		}
 	}

@@ -14,21 +14,21 @@ import (
 // maxQuantity is the maximum number of characters of a quantity.
 const maxQuantity = 50
 
-// astronomic matches exponents for which resource.ParseQuantity would compute powers of ten for minutes or years. If it can compute them,
+// hugeExponent matches exponents for which resource.ParseQuantity would compute powers of ten for minutes or years. If it can compute them,
 // it cuts the quantity to 2⁶³-1, which overflows in the scheduler's thousandths.
-var astronomic = regexp.MustCompile(`[eE][+-]?[0-9]{3,}$`)
+var hugeExponent = regexp.MustCompile(`[eE][+-]?[0-9]{3,}$`)
 
-var errAstronomic = errors.New("is more, or less, than can be counted; give a quantity such as 500m, 2 or 4Gi")
+var errHugeQuantity = errors.New("is more, or less, than can be counted; give a quantity such as 500m, 2 or 4Gi")
 
 // checkQuantities returns the problems of an object with quantities that would take forever to parse.
 func checkQuantities(t reflect.Type, object []byte) []string {
-	if !mayBeAstronomic(object) {
+	if !mayHaveHugeQuantity(object) {
 		return nil
 	}
-	if found := locate(t, object); len(found) > 0 {
+	if found := findMisfits(t, object); len(found) > 0 {
 		return found
 	}
-	// The decoder parses both values of a duplicate field, but [locate] has seen only the second.
+	// The decoder parses both values of a duplicate field, but [findMisfits] has seen only the second.
 	strict, err := kjson.UnmarshalStrict(object, new(any))
 	if err != nil {
 		return []string{err.Error()}
@@ -42,18 +42,18 @@ func checkQuantity(value []byte) error {
 	if json.Unmarshal(value, &text) == nil { // removes quotes and escape sequences
 		value = []byte(text)
 	}
-	if len(value) > maxQuantity || astronomic.Match(value) {
-		return errAstronomic
+	if len(value) > maxQuantity || hugeExponent.Match(value) {
+		return errHugeQuantity
 	}
 	return nil
 }
 
 var quantityType = reflect.TypeFor[resource.Quantity]()
 
-// mayBeAstronomic reports whether a string or number in the JSON ends in a large exponent or has very many digits, or may do so after an
+// mayHaveHugeQuantity reports whether a string or number in the JSON ends in a large exponent or has very many digits, or may do so after an
 // escape sequence. It takes a hundredth of the time of decoding, because it looks at every third character only: of three digits in a row,
 // one is there.
-func mayBeAstronomic(object []byte) bool {
+func mayHaveHugeQuantity(object []byte) bool {
 	for i := 2; i < len(object); i += 3 {
 		if !isDigit(object[i]) {
 			continue
@@ -69,7 +69,7 @@ func mayBeAstronomic(object []byte) bool {
 			break
 		}
 		digits := i - begin
-		if digits >= 3 && bytes.IndexByte([]byte("\",}] \t\r\n"), object[i]) >= 0 && astronomic.Match(object[max(0, begin-2):i]) {
+		if digits >= 3 && bytes.IndexByte([]byte("\",}] \t\r\n"), object[i]) >= 0 && hugeExponent.Match(object[max(0, begin-2):i]) {
 			return true
 		}
 		if digits >= maxQuantity/2 {

@@ -22,8 +22,8 @@ const Stdin = "-"
 // extensions lists the extensions of the files that are read from a folder.
 var extensions = []string{".yaml", ".yml", ".json"}
 
-// isRead reports whether a file with this name is read from a folder or an archive. The name may end in .gz.
-func isRead(name string) bool {
+// hasReadableExtension reports whether a file with this name is read from a folder or an archive. The name may end in .gz.
+func hasReadableExtension(name string) bool {
 	return slices.Contains(extensions, filepath.Ext(strings.TrimSuffix(strings.ToLower(name), ".gz")))
 }
 
@@ -55,7 +55,7 @@ func Read(stdin io.Reader, paths ...string) (*Set, error) {
 
 // ReadFS is [Read] on another file system than the machine's; nil is the machine's.
 func ReadFS(fsys fs.FS, stdin io.Reader, paths ...string) (*Set, error) {
-	return ReadWithin(context.Background(), nil, fsys, stdin, paths...)
+	return ReadLimited(context.Background(), nil, fsys, stdin, paths...)
 }
 
 // TooManyError is the error for more objects of a kind than a limit allows.
@@ -69,10 +69,10 @@ func (e *TooManyError) Error() string {
 	return fmt.Sprintf("more than %d objects of kind %s", e.Most, e.Kind)
 }
 
-// ReadWithin is [ReadFS] with limits. If the context ends, the error is the context's cause. If there are more objects of a kind than its
+// ReadLimited is [ReadFS] with limits. If the context ends, the error is the context's cause. If there are more objects of a kind than its
 // entry in most, the error is a [TooManyError].
-func ReadWithin(ctx context.Context, most map[string]int, fsys fs.FS, stdin io.Reader, paths ...string) (*Set, error) {
-	tree := tree{fsys}
+func ReadLimited(ctx context.Context, most map[string]int, fsys fs.FS, stdin io.Reader, paths ...string) (*Set, error) {
+	tree := fileTree{fsys}
 	c := newCollection(ctx, most)
 	defer c.stop(nil)
 	seen := map[string]bool{}
@@ -85,7 +85,7 @@ func ReadWithin(ctx context.Context, most map[string]int, fsys fs.FS, stdin io.R
 		return c.decodeFile(tree, stdin, file, inFolder) + len(c.errs) - problems
 	}
 	for _, path := range paths {
-		files, skipped, err := tree.filesAt(path)
+		files, skipped, err := tree.listFiles(path)
 		if err != nil {
 			c.errs = append(c.errs, err)
 			continue
@@ -109,10 +109,10 @@ func ReadWithin(ctx context.Context, most map[string]int, fsys fs.FS, stdin io.R
 }
 
 // decodeFile adds the content of one file and returns the number of its documents.
-func (c *collection) decodeFile(t tree, stdin io.Reader, file string, inFolder bool) int {
-	in, size, err := t.start(stdin, file)
+func (c *collection) decodeFile(t fileTree, stdin io.Reader, file string, inFolder bool) int {
+	in, size, err := t.openText(stdin, file)
 	if err != nil {
-		c.errs = append(c.errs, unread(file, err))
+		c.errs = append(c.errs, readError(file, err))
 		return 0
 	}
 	defer in.Close()
@@ -120,51 +120,51 @@ func (c *collection) decodeFile(t tree, stdin io.Reader, file string, inFolder b
 	case in.archive:
 		return c.decodeArchive(file, in)
 	case size > maxJSON:
-		return c.take(decoded{file: file, errs: []error{tooLarge(file)}}, inFolder)
-	case !in.again:
-		return c.take(c.decodeText(file, in), inFolder)
+		return c.addFile(decoded{file: file, errs: []error{tooLargeError(file)}}, inFolder)
+	case !in.reopenable:
+		return c.addFile(c.decodeText(file, in), inFolder)
 	}
 	read, ok := c.decodeList(file, in)
 	switch {
 	case !ok && in.err != nil:
-		read = decoded{file: file, errs: []error{unread(file, in.err)}}
+		read = decoded{file: file, errs: []error{readError(file, in.err)}}
 	case !ok && !c.ended():
-		again, _, err := t.start(stdin, file)
+		again, _, err := t.openText(stdin, file)
 		if err != nil {
-			c.errs = append(c.errs, unread(file, err))
+			c.errs = append(c.errs, readError(file, err))
 			return 0
 		}
 		defer again.Close()
 		read = c.decodeRest(file, again, size)
 	}
-	return c.take(read, inFolder)
+	return c.addFile(read, inFolder)
 }
 
 // decodeText decodes a text that can be read only once.
-func (c *collection) decodeText(file string, in *content) decoded {
-	kept := keep(in)
+func (c *collection) decodeText(file string, in *fileReader) decoded {
+	kept := newRereadablePipe(in)
 	read, ok := c.decodeList(file, kept)
 	switch {
 	case ok:
 		return read
 	case in.err != nil:
-		return decoded{file: file, errs: []error{unread(file, in.err)}}
+		return decoded{file: file, errs: []error{readError(file, in.err)}}
 	}
-	return c.decodeRest(file, kept.again(), 0)
+	return c.decodeRest(file, kept.rewind(), 0)
 }
 
 // decodeRest decodes a text that is not a List, of about this size; 0 is unknown.
 func (c *collection) decodeRest(file string, text io.Reader, size int) decoded {
-	data, err := readAll(text, size)
+	data, err := readLimitedText(text, size)
 	if err != nil {
-		return decoded{file: file, errs: []error{unread(file, err)}}
+		return decoded{file: file, errs: []error{readError(file, err)}}
 	}
 	return c.decodeWhole(file, data)
 }
 
 // IsRecording reports whether a file is a recording of what happened in a cluster. It reads only the first line.
 func IsRecording(fsys fs.FS, file string) bool {
-	f := tree{fsys}.startAgain(file)
+	f := fileTree{fsys}.reopenText(file)
 	if f == nil {
 		return false
 	}
@@ -177,14 +177,14 @@ func IsRecording(fsys fs.FS, file string) bool {
 	}
 }
 
-// Files returns the files that [Read] would read for a file, a folder or a pattern, in order, regardless of their content.
-func Files(fsys fs.FS, path string) ([]string, error) {
-	files, _, err := tree{fsys}.filesAt(path)
+// ListFiles returns the files that [Read] would read for a file, a folder or a pattern, in order, regardless of their content.
+func ListFiles(fsys fs.FS, path string) ([]string, error) {
+	files, _, err := fileTree{fsys}.listFiles(path)
 	return files, err
 }
 
-// filesAt returns the files of a path, and those of a folder that may have objects and cannot be read.
-func (t tree) filesAt(path string) (files []string, skipped []Skipped, err error) {
+// listFiles returns the files of a path, and those of a folder that may have objects and cannot be read.
+func (t fileTree) listFiles(path string) (files []string, skipped []Skipped, err error) {
 	if path == Stdin {
 		return []string{path}, nil, nil
 	}
@@ -192,11 +192,11 @@ func (t tree) filesAt(path string) (files []string, skipped []Skipped, err error
 	info, err := t.stat(path)
 	switch {
 	case err == nil && info.IsDir():
-		return t.filesIn(path)
+		return t.listFolder(path)
 	case err == nil:
 		return []string{path}, nil, nil
 	case !strings.ContainsAny(path, "*?["):
-		return nil, nil, source.errorf("%v; give a file, a folder, a pattern, or - for the standard input", reason(err))
+		return nil, nil, source.errorf("%v; give a file, a folder, a pattern, or - for the standard input", trimPathError(err))
 	}
 	matches, err := t.glob(path)
 	if err != nil {
@@ -207,7 +207,7 @@ func (t tree) filesAt(path string) (files []string, skipped []Skipped, err error
 		if err != nil || info.IsDir() {
 			continue
 		}
-		if err := Regular(match, info); err != nil {
+		if err := CheckRegular(match, info); err != nil {
 			return nil, nil, err
 		}
 		files = append(files, match)
@@ -218,15 +218,15 @@ func (t tree) filesAt(path string) (files []string, skipped []Skipped, err error
 	return files, nil, nil
 }
 
-func (t tree) filesIn(folder string) (files []string, skipped []Skipped, err error) {
+func (t fileTree) listFolder(folder string) (files []string, skipped []Skipped, err error) {
 	err = t.walk(folder, func(path string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
-			return Source{File: path}.errorf("%v", reason(err))
+			return Source{File: path}.errorf("%v", trimPathError(err))
 		case path == folder:
 		case strings.HasPrefix(entry.Name(), ".") && entry.IsDir():
 			return fs.SkipDir
-		case !entry.IsDir() && !strings.HasPrefix(entry.Name(), ".") && isRead(path):
+		case !entry.IsDir() && !strings.HasPrefix(entry.Name(), ".") && hasReadableExtension(path):
 			info, err := t.stat(path) // which follows a link
 			if errors.Is(err, fs.ErrNotExist) && entry.Type()&fs.ModeSymlink != 0 {
 				problem := Source{File: path}.errorf("is a link to a file that is not there; copy the file, or remove the link")
@@ -234,7 +234,7 @@ func (t tree) filesIn(folder string) (files []string, skipped []Skipped, err err
 				return nil
 			}
 			if err == nil && !info.IsDir() {
-				if err := Regular(path, info); err != nil {
+				if err := CheckRegular(path, info); err != nil {
 					return err
 				}
 			}
@@ -255,36 +255,36 @@ func (t tree) filesIn(folder string) (files []string, skipped []Skipped, err err
 	return files, skipped, nil
 }
 
-// Regular returns an error for a file of a folder or a pattern that is not a regular file: reading a pipe without a writer would block, and
+// CheckRegular returns an error for a file of a folder or a pattern that is not a regular file: reading a pipe without a writer would block, and
 // a device need not end.
-func Regular(path string, info fs.FileInfo) error {
+func CheckRegular(path string, info fs.FileInfo) error {
 	if info.Mode().IsRegular() {
 		return nil
 	}
 	return Source{File: path}.errorf("is a pipe or a device; name it by itself if it is to be read, or move it out of the folder")
 }
 
-// read returns the content of a file.
-func (t tree) read(stdin io.Reader, file string) ([]byte, error) {
-	in, size, err := t.start(stdin, file)
+// readFile returns the content of a file.
+func (t fileTree) readFile(stdin io.Reader, file string) ([]byte, error) {
+	in, size, err := t.openText(stdin, file)
 	if err != nil {
-		return nil, unread(file, err)
+		return nil, readError(file, err)
 	}
 	defer in.Close()
 	if in.archive {
 		return nil, Source{File: file}.errorf("is a tar archive, and one file is wanted; unpack it, and name the file")
 	}
-	data, err := readAll(in, size)
+	data, err := readLimitedText(in, size)
 	if err != nil {
-		return nil, unread(file, err)
+		return nil, readError(file, err)
 	}
 	return data, nil
 }
 
-// start opens a file, and returns the size of its text, which is 0 if the size is unknown.
-func (t tree) start(stdin io.Reader, file string) (in *content, size int, err error) {
+// openText opens a file, and returns the size of its text, which is 0 if the size is unknown.
+func (t fileTree) openText(stdin io.Reader, file string) (in *fileReader, size int, err error) {
 	if file == Stdin {
-		in, err := open(io.NopCloser(stdin))
+		in, err := openReader(io.NopCloser(stdin))
 		return in, 0, err
 	}
 	f, err := t.open(file)
@@ -293,27 +293,27 @@ func (t tree) start(stdin io.Reader, file string) (in *content, size int, err er
 	}
 	info, err := f.Stat()
 	if err == nil {
-		in, err = open(f)
+		in, err = openReader(f)
 	}
 	if err != nil {
 		f.Close()
 		return nil, 0, err
 	}
-	if in.again = info.Mode().IsRegular(); in.again && in.sized {
+	if in.reopenable = info.Mode().IsRegular(); in.reopenable && in.sized {
 		size = int(min(info.Size(), maxJSON+1))
 	}
 	return in, size, nil
 }
 
-// startAgain opens the text of a file that can be opened a second time, and is not too large. Otherwise it returns nil.
-func (t tree) startAgain(file string) *content {
+// reopenText opens the text of a file that can be opened a second time, and is not too large. Otherwise it returns nil.
+func (t fileTree) reopenText(file string) *fileReader {
 	if file == Stdin {
 		return nil
 	}
 	if info, err := t.stat(file); err != nil || !info.Mode().IsRegular() {
 		return nil // opening a pipe would wait for its writer
 	}
-	in, size, err := t.start(nil, file)
+	in, size, err := t.openText(nil, file)
 	if err != nil {
 		return nil
 	}
@@ -324,25 +324,25 @@ func (t tree) startAgain(file string) *content {
 	return in
 }
 
-// unread returns the error for a file that could not be read.
-func unread(file string, err error) error {
-	var cut *cutLogs
+// readError returns the error for a file that could not be read.
+func readError(file string, err error) error {
+	var cut *cutLogsError
 	switch {
 	case errors.Is(err, errTooLarge):
-		return tooLarge(file)
-	case errors.As(err, new(notText)), errors.As(err, &cut), errors.Is(err, errObjectTooLarge):
+		return tooLargeError(file)
+	case errors.As(err, new(notTextError)), errors.As(err, &cut), errors.Is(err, errObjectTooLarge):
 		return Source{File: file}.errorf("%v", err)
-	case damaged(err):
+	case isDamaged(err):
 		return Source{File: file}.errorf("is compressed by gzip, and damaged: %v; write or copy it anew", err)
 	}
-	return Source{File: file}.errorf("%v", reason(err))
+	return Source{File: file}.errorf("%v", trimPathError(err))
 }
 
 var errTooLarge = errors.New("too large")
 
-// readAll reads the whole input; size is its approximate size, or 0. The beginning of the input decides the maximum size. A larger input is
+// readLimitedText reads the whole input; size is its approximate size, or 0. The beginning of the input decides the maximum size. A larger input is
 // an error, before more than the maximum is read.
-func readAll(in io.Reader, size int) ([]byte, error) {
+func readLimitedText(in io.Reader, size int) ([]byte, error) {
 	beginning := bufio.NewReader(in)
 	first, err := beginning.Peek(beginning.Size())
 	if err != nil && !errors.Is(err, io.EOF) {
@@ -352,7 +352,7 @@ func readAll(in io.Reader, size int) ([]byte, error) {
 	if size > limit {
 		return nil, errTooLarge
 	}
-	if size == 0 && !parses(first) { // a pipe or a device may never end
+	if size == 0 && !mayBeginJSON(first) { // a pipe or a device may never end
 		limit = min(limit, maxYAML)
 	}
 	var data bytes.Buffer
@@ -366,8 +366,8 @@ func readAll(in io.Reader, size int) ([]byte, error) {
 	return data.Bytes(), nil
 }
 
-// reason returns the operating system's error without the path, since the caller's error begins with the path.
-func reason(err error) error {
+// trimPathError returns the operating system's error without the path, since the caller's error begins with the path.
+func trimPathError(err error) error {
 	var pathErr *fs.PathError
 	if errors.As(err, &pathErr) {
 		return pathErr.Err
@@ -381,39 +381,39 @@ func ReadFile(fsys fs.FS, stdin io.Reader, file string) ([]byte, error) {
 	if stdin == nil && file == Stdin {
 		return nil, errors.New("- is the standard input, which is not read here; name a file")
 	}
-	return tree{fsys}.read(stdin, file)
+	return fileTree{fsys}.readFile(stdin, file)
 }
 
-// tree is a file system. If fsys is nil, it is the machine's, where paths may be absolute or contain "..".
-type tree struct{ fsys fs.FS }
+// fileTree is a file system. If fsys is nil, it is the machine's, where paths may be absolute or contain "..".
+type fileTree struct{ fsys fs.FS }
 
-func (t tree) stat(path string) (fs.FileInfo, error) {
+func (t fileTree) stat(path string) (fs.FileInfo, error) {
 	if t.fsys == nil {
 		return os.Stat(path)
 	}
 	return fs.Stat(t.fsys, path)
 }
 
-func (t tree) isFolder(path string) bool {
+func (t fileTree) isFolder(path string) bool {
 	info, err := t.stat(path)
 	return err == nil && info.IsDir()
 }
 
-func (t tree) open(path string) (fs.File, error) {
+func (t fileTree) open(path string) (fs.File, error) {
 	if t.fsys == nil {
 		return os.Open(path)
 	}
 	return t.fsys.Open(path)
 }
 
-func (t tree) glob(pattern string) ([]string, error) {
+func (t fileTree) glob(pattern string) ([]string, error) {
 	if t.fsys == nil {
 		return filepath.Glob(pattern)
 	}
 	return fs.Glob(t.fsys, pattern)
 }
 
-func (t tree) walk(root string, f fs.WalkDirFunc) error {
+func (t fileTree) walk(root string, f fs.WalkDirFunc) error {
 	if t.fsys == nil {
 		return filepath.WalkDir(root, f)
 	}

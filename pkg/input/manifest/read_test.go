@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// files writes files into an empty folder and makes it the working folder.
-func files(t *testing.T, contents map[string]string) {
+// writeFiles writes files into an empty folder and makes it the working folder.
+func writeFiles(t *testing.T, contents map[string]string) {
 	t.Helper()
 	t.Chdir(t.TempDir())
 	for name, text := range contents {
@@ -31,7 +31,7 @@ func namespace(name string) string {
 }
 
 func TestRead(t *testing.T) {
-	files(t, map[string]string{
+	writeFiles(t, map[string]string{
 		"z.yaml":              namespace("from-z"),
 		"dir/b.yml":           namespace("from-b"),
 		"dir/a/c.JSON":        `{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "from-c"}}`,
@@ -52,7 +52,7 @@ func TestRead(t *testing.T) {
 }
 
 func TestReadRefuses(t *testing.T) {
-	files(t, map[string]string{
+	writeFiles(t, map[string]string{
 		"a.yaml":          namespace("a"),
 		"again.yaml":      namespace("a") + "spec: {finalizers: [x.io/y]}\n",
 		"empty.yaml":      "",
@@ -102,7 +102,7 @@ func TestLargeFilesAreNotRead(t *testing.T) {
 		{"dump.json", "\ufeff\n{", maxYAML + 1, ": byte 6 is 0, so this is no text; give YAML or JSON in UTF-8"},
 	} {
 		t.Run(test.file, func(t *testing.T) {
-			files(t, map[string]string{test.file: test.beginning})
+			writeFiles(t, map[string]string{test.file: test.beginning})
 			if err := os.Truncate(test.file, test.size); err != nil {
 				t.Fatal(err)
 			}

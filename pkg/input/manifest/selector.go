@@ -18,7 +18,7 @@ func (it item) longSelector() string {
 	if bytes.Count(it.json, []byte(`"operator"`)) <= maxExpressions {
 		return ""
 	}
-	fields, err := fieldsOfJSON(it.json)
+	fields, err := decodeFields(it.json)
 	if err != nil {
 		return "" // decoding says so
 	}

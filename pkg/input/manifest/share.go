@@ -10,21 +10,21 @@ import (
 
 // siblings makes the pods of one owner share their equal parts in memory, since a dump repeats these in each pod. It is safe for concurrent
 // use, because objects never change after they are read.
-type siblings struct{ eldest sync.Map } // the first pod seen, by the UID of its owner
+type siblings struct{ first sync.Map } // the first pod seen, by the UID of its owner
 
-// share makes the pod share its parts with the first pod of the same owner.
-func (s *siblings) share(pod *v1.Pod) {
+// sharePod makes the pod share its parts with the first pod of the same owner.
+func (s *siblings) sharePod(pod *v1.Pod) {
 	owner := metav1.GetControllerOfNoCopy(pod)
 	if owner == nil {
 		return
 	}
-	if eldest, found := s.eldest.LoadOrStore(owner.UID, pod); found {
-		share(reflect.ValueOf(eldest).Elem(), reflect.ValueOf(pod).Elem())
+	if eldest, found := s.first.LoadOrStore(owner.UID, pod); found {
+		shareEqualParts(reflect.ValueOf(eldest).Elem(), reflect.ValueOf(pod).Elem())
 	}
 }
 
-// share replaces each part of to that is equal to the same part of from by that part.
-func share(from, to reflect.Value) {
+// shareEqualParts replaces each part of to that is equal to the same part of from by that part.
+func shareEqualParts(from, to reflect.Value) {
 	if !to.CanSet() {
 		return
 	}
@@ -40,7 +40,7 @@ func share(from, to reflect.Value) {
 		if reflect.DeepEqual(from.Interface(), to.Interface()) {
 			to.Set(from)
 		} else {
-			share(from.Elem(), to.Elem())
+			shareEqualParts(from.Elem(), to.Elem())
 		}
 	case reflect.Slice:
 		if to.Len() > 0 && reflect.DeepEqual(from.Interface(), to.Interface()) {
@@ -48,11 +48,11 @@ func share(from, to reflect.Value) {
 			return
 		}
 		for i := range min(from.Len(), to.Len()) {
-			share(from.Index(i), to.Index(i))
+			shareEqualParts(from.Index(i), to.Index(i))
 		}
 	case reflect.Struct:
 		for i := range to.NumField() {
-			share(from.Field(i), to.Field(i))
+			shareEqualParts(from.Field(i), to.Field(i))
 		}
 	}
 }

@@ -28,7 +28,7 @@ type snapshot struct {
 
 // IsSnapshot reports whether the first document of a file is a snapshot: it has no type, and a field that only snapshots have.
 func IsSnapshot(data []byte) bool {
-	documents, _ := split("", data)
+	documents, _ := splitDocuments("", data)
 	if len(documents) == 0 {
 		return false
 	}
@@ -46,14 +46,14 @@ func IsSnapshot(data []byte) bool {
 // delete a pod with a missing owner.
 func WriteSnapshot(w io.Writer, state *cluster.State, schedulerConfig []byte) error {
 	s := snapshot{
-		Pods:            portable(state.Pods),
-		Nodes:           portable(state.Nodes),
-		PVs:             portable(state.PersistentVolumes),
-		PVCs:            portable(state.PersistentVolumeClaims),
-		StorageClasses:  portable(state.StorageClasses),
-		PriorityClasses: portable(state.PriorityClasses),
+		Pods:            withoutServerFields(state.Pods),
+		Nodes:           withoutServerFields(state.Nodes),
+		PVs:             withoutServerFields(state.PersistentVolumes),
+		PVCs:            withoutServerFields(state.PersistentVolumeClaims),
+		StorageClasses:  withoutServerFields(state.StorageClasses),
+		PriorityClasses: withoutServerFields(state.PriorityClasses),
 		SchedulerConfig: json.RawMessage("null"),
-		Namespaces:      portable(state.Namespaces),
+		Namespaces:      withoutServerFields(state.Namespaces),
 	}
 	for _, pv := range s.PVs {
 		if pv.Spec.ClaimRef != nil {
@@ -61,23 +61,23 @@ func WriteSnapshot(w io.Writer, state *cluster.State, schedulerConfig []byte) er
 		}
 	}
 	if schedulerConfig != nil {
-		documents, errs := split("scheduler configuration", schedulerConfig)
+		documents, errs := splitDocuments("scheduler configuration", schedulerConfig)
 		if len(errs) == 0 && len(documents) != 1 {
 			errs = append(errs, Source{File: "scheduler configuration"}.errorf("%d documents where one is wanted", len(documents)))
 		}
 		if len(errs) > 0 {
-			return join(errs)
+			return joinErrors(errs)
 		}
 		s.SchedulerConfig = documents[0].json
 	}
-	encoder := json.NewEncoder(Escaper(w))
+	encoder := json.NewEncoder(NewEscaper(w))
 	encoder.SetIndent("", "  ")
 	return encoder.Encode(s)
 }
 
 // WritePods writes each pod of the state as a YAML document. It leaves out UIDs, resource versions and owners, as [WriteSnapshot] does.
 func WritePods(w io.Writer, state *cluster.State) error {
-	for _, pod := range portable(state.Pods) {
+	for _, pod := range withoutServerFields(state.Pods) {
 		pod.APIVersion, pod.Kind = "v1", "Pod"
 		data, err := json.Marshal(pod)
 		if err != nil {
@@ -93,8 +93,8 @@ func WritePods(w io.Writer, state *cluster.State) error {
 	return nil
 }
 
-// portable returns copies of the objects without the fields that have a meaning only in one API server.
-func portable[T cluster.Object](objs []T) []T {
+// withoutServerFields returns copies of the objects without the fields that have a meaning only in one API server.
+func withoutServerFields[T cluster.Object](objs []T) []T {
 	list := make([]T, 0, len(objs))
 	for _, obj := range objs {
 		o := obj.DeepCopyObject().(T)

@@ -34,14 +34,14 @@ type document struct {
 	source Source
 }
 
-// split returns the documents of a file that are not empty, each as JSON.
-func split(file string, data []byte) ([]document, []error) {
+// splitDocuments returns the documents of a file that are not empty, each as JSON.
+func splitDocuments(file string, data []byte) ([]document, []error) {
 	if err := checkBytes(file, data); err != nil {
 		return nil, []error{err}
 	}
 	var documents []document
 	var errs []error
-	for _, c := range chunks(withoutMarks(data)) {
+	for _, c := range splitChunks(dropByteOrderMarks(data)) {
 		found, problems := c.documents()
 		for _, d := range found {
 			d.source.File = file
@@ -58,17 +58,17 @@ func split(file string, data []byte) ([]document, []error) {
 	return documents, errs
 }
 
-// documentsOf returns the documents of a file. For a recording, they are the objects at its end.
-func documentsOf(file string, data []byte) ([]document, []error) {
+// readDocuments returns the documents of a file. For a recording, they are the objects at its end.
+func readDocuments(file string, data []byte) ([]document, []error) {
 	if !isRecording(data) {
-		return split(file, data)
+		return splitDocuments(file, data)
 	}
 	events, err := recording.Read(Source{File: file}.String(), bytes.NewReader(data))
 	if err != nil {
 		return nil, []error{err}
 	}
 	var documents []document
-	for _, e := range recording.Last(events) {
+	for _, e := range recording.LastEvents(events) {
 		documents = append(documents, document{e.Resource, e.Resource, Source{File: file, Line: e.Line}})
 	}
 	return documents, nil
@@ -77,7 +77,7 @@ func documentsOf(file string, data []byte) ([]document, []error) {
 // isRecording reports whether a file is a recording of what happened in a cluster.
 func isRecording(data []byte) bool {
 	line, _, _ := bytes.Cut(bytes.TrimSpace(data), []byte("\n"))
-	return len(line) <= recording.MaxLine && recording.Is(line)
+	return len(line) <= recording.MaxLine && recording.IsLine(line)
 }
 
 // Head returns the apiVersion and the kind of the first document, or "" if the document does not parse. It returns those of a List for a
@@ -86,7 +86,7 @@ func Head(data []byte) (apiVersion, kind string) {
 	if isRecording(data) {
 		return "v1", "List"
 	}
-	for _, c := range chunks(withoutMarks(data)) {
+	for _, c := range splitChunks(dropByteOrderMarks(data)) {
 		documents, problems := c.documents()
 		if len(problems) > 0 {
 			return "", ""
@@ -102,7 +102,7 @@ func Head(data []byte) (apiVersion, kind string) {
 			if json.Unmarshal(documents[0].json, &head) != nil {
 				return "", ""
 			}
-			if it := (item{json: documents[0].json}); head.APIVersion == "" && head.Kind == "" && it.readHeader() && (it.dumped() || it.unlistedItems() != nil) {
+			if it := (item{json: documents[0].json}); head.APIVersion == "" && head.Kind == "" && it.readHeader() && (it.dumped() || it.kindlessItems() != nil) {
 				return "v1", "List" // of objects whose fields show their kinds
 			}
 			return head.APIVersion, head.Kind
@@ -114,10 +114,10 @@ func Head(data []byte) (apiVersion, kind string) {
 func checkBytes(file string, data []byte) error {
 	source := Source{File: file}
 	if len(data) > maxSize(data) {
-		return tooLarge(file)
+		return tooLargeError(file)
 	}
 	if i := bytes.IndexByte(data, 0); i >= 0 {
-		return source.errorf("%v", notText{i + 1})
+		return source.errorf("%v", notTextError{i + 1})
 	}
 	if !utf8.Valid(data) {
 		return source.errorf("not valid UTF-8; save the file as UTF-8")
@@ -128,9 +128,9 @@ func checkBytes(file string, data []byte) error {
 // byteOrderMark is an optional mark at the beginning of a UTF-8 file.
 const byteOrderMark = "\ufeff"
 
-// withoutMarks removes the byte order mark at the beginning of the file. It also removes the marks at the beginning of later lines, which a
+// dropByteOrderMarks removes the byte order mark at the beginning of the file. It also removes the marks at the beginning of later lines, which a
 // file has that was concatenated from several files.
-func withoutMarks(data []byte) []byte {
+func dropByteOrderMarks(data []byte) []byte {
 	mark := []byte(byteOrderMark)
 	data = bytes.TrimPrefix(data, mark)
 	if !bytes.Contains(data, mark) {
@@ -141,14 +141,14 @@ func withoutMarks(data []byte) []byte {
 
 // maxSize returns the maximum size of a file with this beginning.
 func maxSize(beginning []byte) int {
-	if isJSON(bytes.TrimPrefix(beginning, []byte(byteOrderMark))) {
+	if beginsAsJSON(bytes.TrimPrefix(beginning, []byte(byteOrderMark))) {
 		return maxJSON
 	}
 	return maxYAML
 }
 
-// parses reports whether the text can be the beginning of JSON.
-func parses(beginning []byte) bool {
+// mayBeginJSON reports whether the text can be the beginning of JSON.
+func mayBeginJSON(beginning []byte) bool {
 	decoder := json.NewDecoder(bytes.NewReader(bytes.TrimPrefix(beginning, []byte(byteOrderMark))))
 	for {
 		if _, err := decoder.Token(); err != nil {
@@ -157,15 +157,15 @@ func parses(beginning []byte) bool {
 	}
 }
 
-// isJSON reports whether the text begins as a JSON object or array does. A YAML document may begin with a bracket, too.
-func isJSON(text []byte) bool {
+// beginsAsJSON reports whether the text begins as a JSON object or array does. A YAML document may begin with a bracket, too.
+func beginsAsJSON(text []byte) bool {
 	text = bytes.TrimLeft(text, " \t\r\n")
 	return len(text) > 0 && (text[0] == '{' || text[0] == '[')
 }
 
 // IsJSON reports whether the whole text is JSON: objects or arrays, one after the other.
 func IsJSON(text []byte) bool {
-	if !isJSON(text) {
+	if !beginsAsJSON(text) {
 		return false
 	}
 	decoder := json.NewDecoder(bytes.NewReader(text))
@@ -177,7 +177,7 @@ func IsJSON(text []byte) bool {
 	}
 }
 
-func tooLarge(file string) error {
+func tooLargeError(file string) error {
 	return Source{File: file}.errorf("too large; of one file at most 64 MiB of YAML or 1 GiB of JSON are read, so split it into several")
 }
 
@@ -187,9 +187,9 @@ type chunk struct {
 	line int // the first line of the chunk, from 1
 }
 
-// chunks splits the text at the lines that begin with the markers "---" and "...". YAML allows neither at the beginning of a line inside a
+// splitChunks splits the text at the lines that begin with the markers "---" and "...". YAML allows neither at the beginning of a line inside a
 // document. The rest of a line after "---" belongs to the next document.
-func chunks(data []byte) []chunk {
+func splitChunks(data []byte) []chunk {
 	var list []chunk
 	begin, beginLine, line := 0, 1, 1
 	for at := 0; at < len(data); line++ {
@@ -197,7 +197,7 @@ func chunks(data []byte) []chunk {
 		if i := bytes.IndexByte(data[at:], '\n'); i >= 0 {
 			end = at + i + 1
 		}
-		if marker(data[at:end]) {
+		if isMarker(data[at:end]) {
 			list = append(list, chunk{data[begin:at], beginLine})
 			begin, beginLine = at+3, line
 		}
@@ -206,7 +206,7 @@ func chunks(data []byte) []chunk {
 	return append(list, chunk{data[begin:], beginLine})
 }
 
-func marker(line []byte) bool {
+func isMarker(line []byte) bool {
 	if !bytes.HasPrefix(line, []byte("---")) && !bytes.HasPrefix(line, []byte("...")) {
 		return false
 	}
@@ -217,11 +217,11 @@ func marker(line []byte) bool {
 // is known.
 func (c chunk) documents() (documents []document, problems []string) {
 	text := c.text
-	if blank(text) {
+	if isBlank(text) {
 		return nil, nil
 	}
 	var jsonProblem string
-	if begin := c.content(); isJSON(begin.text) {
+	if begin := c.skipBlankLines(); beginsAsJSON(begin.text) {
 		if documents, jsonProblem = begin.jsonValues(); jsonProblem == "" {
 			return documents, nil
 		}
@@ -232,9 +232,9 @@ func (c chunk) documents() (documents []document, problems []string) {
 	if len(text) > maxYAML {
 		return nil, []string{cmp.Or(jsonProblem, fmt.Sprintf("line %d: the YAML from here on is too large; at most 64 MiB are read, so split it", c.line))}
 	}
-	converted, problems := toJSON(text, c.line)
+	converted, problems := yamlToJSON(text, c.line)
 	if len(problems) == 0 {
-		problems = c.remainder()
+		problems = c.checkRemainder()
 		if len(problems) > 0 {
 			return nil, problems
 		}
@@ -255,8 +255,8 @@ func (c chunk) documents() (documents []document, problems []string) {
 	return nil, problems
 }
 
-// content returns the chunk from the first line with content.
-func (c chunk) content() chunk {
+// skipBlankLines returns the chunk from the first line with content.
+func (c chunk) skipBlankLines() chunk {
 	begin := chunk{c.text, c.line}
 	for range leadingLines(c.text) {
 		end := bytes.IndexByte(begin.text, '\n') + 1
@@ -265,10 +265,10 @@ func (c chunk) content() chunk {
 	return begin
 }
 
-// remainder returns a problem if the document ends before the chunk does. The parser that converts YAML ignores text after the document.
+// checkRemainder returns a problem if the document ends before the chunk does. The parser that converts YAML ignores text after the document.
 // There can be such text only if the document does not begin as a block at the left margin.
-func (c chunk) remainder() []string {
-	begin := c.content()
+func (c chunk) checkRemainder() []string {
+	begin := c.skipBlankLines()
 	if first := begin.text[0]; !bytes.ContainsRune([]byte("{[\"'|>&!* \t"), rune(first)) {
 		return nil
 	}
@@ -285,8 +285,8 @@ func (c chunk) remainder() []string {
 	return []string{yamlProblems(err, begin.line+1)[0] + "; begin each document with ---"}
 }
 
-// blank reports whether the text has nothing but white space, comments and YAML directives.
-func blank(text []byte) bool {
+// isBlank reports whether the text has nothing but white space, comments and YAML directives.
+func isBlank(text []byte) bool {
 	for line := range bytes.Lines(text) {
 		line = bytes.TrimSpace(line)
 		if len(line) > 0 && line[0] != '#' && line[0] != '%' {
@@ -300,7 +300,7 @@ func blank(text []byte) bool {
 func leadingLines(text []byte) int {
 	n := 0
 	for line := range bytes.Lines(text) {
-		if !blank(line) {
+		if !isBlank(line) {
 			break
 		}
 		n++
@@ -351,27 +351,27 @@ func onlyComments(text []byte) bool {
 	return true
 }
 
-// toJSON converts one YAML document that begins on the given line of its file.
-func toJSON(text []byte, line int) (converted []byte, problems []string) {
+// yamlToJSON converts one YAML document that begins on the given line of its file.
+func yamlToJSON(text []byte, line int) (converted []byte, problems []string) {
 	if err := checkAliases(text); err != nil {
 		return nil, yamlProblems(err, line)
 	}
 	converted, err := yaml.YAMLToJSONStrict(text)
 	if err != nil && bytes.Contains(text, []byte("<<")) {
 		// The strict parser also reports a key that overrides one from a merge ("<<") as set twice.
-		if err = setTwice(text); err == nil {
+		if err = checkDuplicateKeys(text); err == nil {
 			converted, err = yaml.YAMLToJSON(text)
 		}
 	}
 	if err != nil {
-		return nil, yamlProblems(cmp.Or(notJSON(text), err), line)
+		return nil, yamlProblems(cmp.Or(checkJSONValues(text), err), line)
 	}
 	return converted, nil
 }
 
-// setTwice returns an error for keys that a mapping has more than once, without counting merged keys. The next version of the parser
+// checkDuplicateKeys returns an error for keys that a mapping has more than once, without counting merged keys. The next version of the parser
 // ignores merged keys, too, but takes quadratic time.
-func setTwice(text []byte) error {
+func checkDuplicateKeys(text []byte) error {
 	var document yamlv3.Node
 	if err := yamlv3.Unmarshal(text, &document); err != nil {
 		return err
@@ -401,9 +401,9 @@ func setTwice(text []byte) error {
 	return nil
 }
 
-// notJSON returns an error, with its line, for a value that YAML allows and JSON does not, such as NaN; nil if there is none. The
+// checkJSONValues returns an error, with its line, for a value that YAML allows and JSON does not, such as NaN; nil if there is none. The
 // conversion's own error has no line.
-func notJSON(text []byte) error {
+func checkJSONValues(text []byte) error {
 	var document yamlv3.Node
 	if yamlv3.Unmarshal(text, &document) != nil {
 		return nil

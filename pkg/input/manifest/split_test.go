@@ -13,7 +13,7 @@ func TestWhatCanBeginJSON(t *testing.T) {
 		"{\n{\n{\n":              false,
 		"apiVersion: v1\nkind:":  false,
 	} {
-		if got := parses([]byte(beginning)); got != want {
+		if got := mayBeginJSON([]byte(beginning)); got != want {
 			t.Errorf("%q: %v, want %v", beginning, got, want)
 		}
 	}

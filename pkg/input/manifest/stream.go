@@ -20,8 +20,8 @@ import (
 // the whole text is never in memory. It reports whether the file is such a List. It also returns false for a List with a problem outside of
 // its items: decoding the whole file then gives a better error.
 func (c *collection) decodeList(file string, in io.Reader) (decoded, bool) {
-	l := list{in: c, item: item{source: Source{File: file, Line: 1}}, fields: map[string]json.RawMessage{}}
-	ok := l.read(in, l.decodeItems)
+	l := listReader{in: c, item: item{source: Source{File: file, Line: 1}}, fields: map[string]json.RawMessage{}}
+	ok := l.readFields(in, l.decodeItems)
 	switch {
 	case l.tooLarge != nil:
 		return decoded{file: file, errs: []error{l.tooLarge}}, true
@@ -37,12 +37,12 @@ func (c *collection) decodeList(file string, in io.Reader) (decoded, bool) {
 
 // ListHead returns the apiVersion and the kind of a file that is a single List in JSON, and "" for any other file. It stores no items.
 func ListHead(fsys fs.FS, file string) (apiVersion, kind string) {
-	f := tree{fsys}.startAgain(file)
+	f := fileTree{fsys}.reopenText(file)
 	if f == nil {
 		return "", ""
 	}
 	defer f.Close()
-	l := list{fields: map[string]json.RawMessage{}}
+	l := listReader{fields: map[string]json.RawMessage{}}
 	skip := func(decoder *jsontext.Decoder) bool {
 		for decoder.PeekKind() != jsontext.KindEndArray {
 			l.text.left = maxObject
@@ -52,33 +52,33 @@ func ListHead(fsys fs.FS, file string) (apiVersion, kind string) {
 		}
 		return true
 	}
-	if !l.read(f, skip) {
+	if !l.readFields(f, skip) {
 		return "", ""
 	}
 	return l.header.APIVersion, l.header.Kind
 }
 
-// list is a List while it is read.
-type list struct {
+// listReader is a List while it is read.
+type listReader struct {
 	in      *collection
 	item                               // the List without its members
 	fields  map[string]json.RawMessage // its fields read so far
 	members []*member
-	text    *portion
+	text    *objectText
 	// tooLarge is the error of an item that is larger than any object may be.
 	tooLarge error
 }
 
-// portion is a reader that allows only so many bytes until the next object begins, so that no object is larger than the maximum. A decoder
+// objectText is a reader that allows only so many bytes until the next object begins, so that no object is larger than the maximum. A decoder
 // reads some of the bytes ahead.
-type portion struct {
+type objectText struct {
 	in       io.Reader
 	left     int
 	exceeded bool // the decoder wanted more bytes
 }
 
 // Read reads at most as many bytes as are left.
-func (p *portion) Read(into []byte) (int, error) {
+func (p *objectText) Read(into []byte) (int, error) {
 	if p.left == 0 {
 		p.exceeded = true
 		return 0, errObjectTooLarge
@@ -94,8 +94,8 @@ type member struct {
 	outcomes []outcome
 }
 
-// begin skips everything before the object.
-func (l *list) begin(text *bufio.Reader) bool {
+// skipToObject skips everything before the object.
+func (l *listReader) skipToObject(text *bufio.Reader) bool {
 	if mark, _ := text.Peek(len(byteOrderMark)); string(mark) == byteOrderMark {
 		_, _ = text.Discard(len(mark)) // cannot fail: the mark was peeked
 	}
@@ -111,13 +111,13 @@ func (l *list) begin(text *bufio.Reader) bool {
 	}
 }
 
-// read reads the fields of the file, and reports whether it is a List. It calls items to read the items.
-func (l *list) read(in io.Reader, items func(*jsontext.Decoder) bool) bool {
+// readFields reads the fields of the file, and reports whether it is a List. It calls items to read the items.
+func (l *listReader) readFields(in io.Reader, items func(*jsontext.Decoder) bool) bool {
 	text := bufio.NewReader(in)
-	if !l.begin(text) {
+	if !l.skipToObject(text) {
 		return false
 	}
-	l.text = &portion{in: text, left: maxObject}
+	l.text = &objectText{in: text, left: maxObject}
 	decoder := jsontext.NewDecoder(l.text, jsontext.AllowDuplicateNames(true)) // decoding the object reports them
 	_, _ = decoder.ReadToken()                                                 // the brace
 	var readAs header                                                          // the header with which the items were read
@@ -161,7 +161,7 @@ func (l *list) read(in io.Reader, items func(*jsontext.Decoder) bool) bool {
 
 // isList reads the header, and reports whether it is that of a List. kubectl writes the kind after the items; until then, isList assumes
 // kubectl's general List of API version v1.
-func (l *list) isList() bool {
+func (l *listReader) isList() bool {
 	fields := map[string]json.RawMessage{"apiVersion": json.RawMessage(`"v1"`), "kind": json.RawMessage(`"List"`)}
 	maps.Copy(fields, l.fields)
 	var err error
@@ -171,7 +171,7 @@ func (l *list) isList() bool {
 }
 
 // decodeItems reads the items, and decodes them on all cores at the same time.
-func (l *list) decodeItems(decoder *jsontext.Decoder) bool {
+func (l *listReader) decodeItems(decoder *jsontext.Decoder) bool {
 	read := make(chan *member)
 	var decoding sync.WaitGroup
 	var family siblings
@@ -180,7 +180,7 @@ func (l *list) decodeItems(decoder *jsontext.Decoder) bool {
 			for m := range read {
 				m.decode(&family)
 				for _, o := range m.outcomes {
-					l.in.count(o)
+					l.in.countObjects(o)
 				}
 			}
 		})
@@ -190,14 +190,14 @@ func (l *list) decodeItems(decoder *jsontext.Decoder) bool {
 	for decoder.PeekKind() != jsontext.KindEndArray {
 		value, err := decoder.ReadValue()
 		if l.text.exceeded || len(value) > maxObject {
-			l.tooLarge = l.member(len(l.members), value).source.errorf("%v", errObjectTooLarge)
+			l.tooLarge = l.memberAt(len(l.members), value).source.errorf("%v", errObjectTooLarge)
 			return false
 		}
 		if err != nil || l.in.ended() {
 			return false
 		}
 		l.text.left = maxObject
-		m := &member{item: l.member(len(l.members), value.Clone())}
+		m := &member{item: l.memberAt(len(l.members), value.Clone())}
 		l.members = append(l.members, m)
 		read <- m
 	}
@@ -217,7 +217,7 @@ func (m *member) decode(family *siblings) {
 	for _, o := range m.outcomes {
 		for _, obj := range o.Objects {
 			if pod, ok := obj.Object.(*v1.Pod); ok {
-				family.share(pod)
+				family.sharePod(pod)
 			}
 		}
 	}

@@ -69,8 +69,8 @@ func TestListAsItIsRead(t *testing.T) {
 			} else if !streamed {
 				return
 			}
-			list.take(read, false)
-			whole.take(whole.decodeWhole("dump.json", []byte(test.text)), false)
+			list.addFile(read, false)
+			whole.addFile(whole.decodeWhole("dump.json", []byte(test.text)), false)
 			if diff := cmp.Diff(whole.set, list.set); diff != "" {
 				t.Errorf("(-read as a whole +as a stream):\n%s", diff)
 			}
@@ -82,7 +82,7 @@ func TestListAsItIsRead(t *testing.T) {
 }
 
 func TestListHead(t *testing.T) {
-	files(t, map[string]string{
+	writeFiles(t, map[string]string{
 		"dump.json": `{"apiVersion": "v1", "items": [{"kind": "Pod"}, 1], "kind": "List"}`,
 		"pod.json":  `{"apiVersion": "v1", "kind": "Pod"}`,
 		"cut.json":  `{"apiVersion": "v1", "kind": "List", "items": [`,

@@ -26,13 +26,13 @@ func Unmarshal(file string, data []byte, into any) error {
 		for _, problem := range problems {
 			errs = append(errs, Source{File: file}.errorf("%s", oneLine(problem)))
 		}
-		return join(errs)
+		return joinErrors(errs)
 	}
 	t := reflect.TypeOf(into)
 	strict, err := kjson.UnmarshalStrict(document, into)
 	switch {
 	case err != nil:
-		return fail(problems(t, document, err))
+		return fail(describeDecodeError(t, document, err))
 	case len(strict) > 0:
 		return fail(strictProblems(t, strict))
 	}
@@ -57,10 +57,10 @@ func Document(file string, data []byte) ([]byte, error) {
 
 // ToJSON returns the only document of a file, YAML or JSON, as JSON, and null if the file is empty.
 func ToJSON(file string, data []byte) ([]byte, error) {
-	documents, errs := split(file, data)
+	documents, errs := splitDocuments(file, data)
 	switch {
 	case len(errs) > 0:
-		return nil, join(errs)
+		return nil, joinErrors(errs)
 	case len(documents) == 0:
 		return []byte("null"), nil
 	case len(documents) > 1:
@@ -76,10 +76,10 @@ func DecodeResource(data []byte, into any) (warnings []string, err error) {
 	strict, err := kjson.UnmarshalStrict(data, into)
 	if err != nil {
 		var errs []error
-		for _, problem := range problems(t, data, err) {
+		for _, problem := range describeDecodeError(t, data, err) {
 			errs = append(errs, errors.New(oneLine(problem)))
 		}
-		return nil, join(errs)
+		return nil, joinErrors(errs)
 	}
 	for _, problem := range strictProblems(t, strict) {
 		warnings = append(warnings, oneLine(problem)+"; the API server would leave it out")
@@ -87,19 +87,19 @@ func DecodeResource(data []byte, into any) (warnings []string, err error) {
 	return warnings, nil
 }
 
-// Fits returns an error, with one line for each, for values of a patch that have the wrong type for the object. The patch is JSON in the
+// CheckPatchTypes returns an error, with one line for each, for values of a patch that have the wrong type for the object. The patch is JSON in the
 // shape of the object.
-func Fits(patch []byte, obj any) error {
+func CheckPatchTypes(patch []byte, obj any) error {
 	var errs []error
-	for _, problem := range locate(reflect.TypeOf(obj), patch) {
+	for _, problem := range findMisfits(reflect.TypeOf(obj), patch) {
 		errs = append(errs, errors.New(oneLine(problem)))
 	}
-	return join(errs)
+	return joinErrors(errs)
 }
 
 // Encode returns the object as JSON with its apiVersion and kind, so that [Decode] can read it.
 func Encode(obj cluster.Object) ([]byte, error) {
-	if err := cluster.Changeable(obj); err != nil {
+	if err := cluster.CheckChangeable(obj); err != nil {
 		return nil, err
 	}
 	kinds, _, err := legacyscheme.Scheme.ObjectKinds(obj)
@@ -107,12 +107,12 @@ func Encode(obj cluster.Object) ([]byte, error) {
 		return nil, fmt.Errorf("encoding %T: %w", obj, err)
 	}
 	typed := obj.DeepCopyObject()
-	typed.GetObjectKind().SetGroupVersionKind(preferred(kinds))
+	typed.GetObjectKind().SetGroupVersionKind(preferredKind(kinds))
 	return json.Marshal(typed)
 }
 
-// preferred returns the first kind with an external version.
-func preferred(kinds []schema.GroupVersionKind) schema.GroupVersionKind {
+// preferredKind returns the first kind with an external version.
+func preferredKind(kinds []schema.GroupVersionKind) schema.GroupVersionKind {
 	for _, kind := range kinds {
 		if kind.Version != runtime.APIVersionInternal {
 			return kind

@@ -11,20 +11,20 @@ import (
 	"golang.org/x/text/encoding/unicode"
 )
 
-// content is a file while it is read: its text in UTF-8, or a tar archive.
-type content struct {
+// fileReader is a file while it is read: its text in UTF-8, or a tar archive.
+type fileReader struct {
 	in io.Reader
 	io.Closer
 	archive bool
 	// sized means that the text has about as many bytes as the file: it is neither compressed nor in UTF-16.
 	sized bool
-	// again means that the file can be opened a second time.
-	again bool
-	err   error // the first error of a read; nil at the end of the text
+	// reopenable means that the file can be opened a second time.
+	reopenable bool
+	err        error // the first error of a read; nil at the end of the text
 }
 
 // Read reads the text.
-func (c *content) Read(p []byte) (int, error) {
+func (c *fileReader) Read(p []byte) (int, error) {
 	n, err := c.in.Read(p)
 	if err != nil && !errors.Is(err, io.EOF) && c.err == nil {
 		c.err = err
@@ -32,14 +32,14 @@ func (c *content) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// open returns a reader of the file's content, without gzip compression.
-func open(file io.ReadCloser) (*content, error) {
+// openReader returns a reader of the file's content, without gzip compression.
+func openReader(file io.ReadCloser) (*fileReader, error) {
 	start := bufio.NewReader(file)
 	magic, err := start.Peek(2)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
 	}
-	c := &content{Closer: file, sized: true}
+	c := &fileReader{Closer: file, sized: true}
 	if string(magic) == "\x1f\x8b" {
 		unpacked, err := gzip.NewReader(start)
 		if err != nil {
@@ -53,27 +53,27 @@ func open(file io.ReadCloser) (*content, error) {
 	}
 	beginning, _ := start.Peek(4)
 	c.sized = c.sized && byteOrder(beginning) == nil
-	c.in = textOf(start)
+	c.in = decodeUTF8(start)
 	return c, nil
 }
 
-// textOf returns a reader of the text in UTF-8, without the logs of containers, which a dump can have between its objects. A text that is
+// decodeUTF8 returns a reader of the text in UTF-8, without the logs of containers, which a dump can have between its objects. A text that is
 // larger than the maximum size of a file ends in an error.
-func textOf(in *bufio.Reader) io.Reader {
+func decodeUTF8(in *bufio.Reader) io.Reader {
 	var text io.Reader = in
 	beginning, _ := in.Peek(4) // the text reports the error
 	if order := byteOrder(beginning); order != nil {
 		text = unicode.UTF16(*order, unicode.UseBOM).NewDecoder().Reader(in)
 	}
-	return &guard{in: withoutLogs(&limited{in: text, left: maxJSON})}
+	return &guard{in: newLogFilter(&limitedReader{in: text, left: maxJSON})}
 }
 
-// plain returns the text of a file in memory, converted as by [textOf].
-func plain(data []byte) ([]byte, error) {
+// plainText returns the text of a file in memory, converted as by [decodeUTF8].
+func plainText(data []byte) ([]byte, error) {
 	if byteOrder(data) == nil && !bytes.Contains(data, []byte(logsStart)) && !bytes.Contains(data, []byte(dumpedTo)) {
 		return data, nil
 	}
-	return io.ReadAll(textOf(bufio.NewReader(bytes.NewReader(data))))
+	return io.ReadAll(decodeUTF8(bufio.NewReader(bytes.NewReader(data))))
 }
 
 // byteOrder returns the byte order of a text in UTF-16, such as PowerShell's > writes, and nil for any other text. A text without a byte
@@ -93,14 +93,14 @@ func byteOrder(beginning []byte) *unicode.Endianness {
 	return nil
 }
 
-// limited reads up to a number of bytes. If the text has more, the last read fails.
-type limited struct {
+// limitedReader reads up to a number of bytes. If the text has more, the last read fails.
+type limitedReader struct {
 	in   io.Reader
 	left int64
 }
 
 // Read reads at most one byte more than are left, to find out whether the text ends.
-func (l *limited) Read(p []byte) (int, error) {
+func (l *limitedReader) Read(p []byte) (int, error) {
 	if int64(len(p)) > l.left+1 {
 		p = p[:l.left+1]
 	}
@@ -112,7 +112,7 @@ func (l *limited) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// damaged reports whether the error means that text which gzip has compressed was changed or cut off.
-func damaged(err error) bool {
+// isDamaged reports whether the error means that text which gzip has compressed was changed or cut off.
+func isDamaged(err error) bool {
 	return errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, gzip.ErrHeader) || errors.Is(err, gzip.ErrChecksum) || errors.As(err, new(flate.CorruptInputError))
 }

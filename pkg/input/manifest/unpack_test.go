@@ -15,8 +15,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// compressed returns the text, compressed by gzip.
-func compressed(t *testing.T, text string) []byte {
+// gzipText returns the text, compressed by gzip.
+func gzipText(t *testing.T, text string) []byte {
 	t.Helper()
 	var data bytes.Buffer
 	w := gzip.NewWriter(&data)
@@ -32,7 +32,7 @@ func compressed(t *testing.T, text string) []byte {
 // Files that gzip has compressed are read like others, in one piece or in several, and from standard input. Damaged ones are refused.
 func TestUnpack(t *testing.T) {
 	list := `{"apiVersion": "v1", "kind": "List", "items": [` + namespaceJSON + `]}`
-	whole := compressed(t, list)
+	whole := gzipText(t, list)
 	flipped := bytes.Clone(whole)
 	flipped[len(flipped)-5] ^= 1 // a byte of the checksum
 	for _, tt := range []struct {
@@ -41,12 +41,12 @@ func TestUnpack(t *testing.T) {
 		want string
 	}{
 		{"list", whole, ""},
-		{"pieces", append(compressed(t, list[:20]), compressed(t, list[20:])...), ""},
-		{"yaml", compressed(t, "apiVersion: v1\nkind: Namespace\nmetadata: {name: a}\n"), ""},
+		{"pieces", append(gzipText(t, list[:20]), gzipText(t, list[20:])...), ""},
+		{"yaml", gzipText(t, "apiVersion: v1\nkind: Namespace\nmetadata: {name: a}\n"), ""},
 		{"cut off", whole[:len(whole)-10], ": is compressed by gzip, and damaged: unexpected EOF; write or copy it anew"},
 		{"changed", flipped, ": is compressed by gzip, and damaged: gzip: invalid checksum; write or copy it anew"},
 		{"no header", whole[:4], ": is compressed by gzip, and damaged: unexpected EOF; write or copy it anew"},
-		{"large", compressed(t, strings.Repeat("#", maxYAML+1)), ": too large; of one file at most 64 MiB of YAML or 1 GiB of JSON are read, so split it into several"},
+		{"large", gzipText(t, strings.Repeat("#", maxYAML+1)), ": too large; of one file at most 64 MiB of YAML or 1 GiB of JSON are read, so split it into several"},
 	} {
 		file := filepath.Join(t.TempDir(), "dump.gz")
 		if err := os.WriteFile(file, tt.data, 0o600); err != nil {
@@ -84,7 +84,7 @@ func TestUTF16(t *testing.T) {
 			for how, read := range map[string]func() (*Set, error){
 				"in memory":  func() (*Set, error) { return Decode("f", data) },
 				"a pipe":     func() (*Set, error) { return Read(iotest.OneByteReader(bytes.NewReader(data)), Stdin) },
-				"compressed": func() (*Set, error) { return Read(bytes.NewReader(compressed(t, string(data))), Stdin) },
+				"compressed": func() (*Set, error) { return Read(bytes.NewReader(gzipText(t, string(data))), Stdin) },
 			} {
 				got, err := read()
 				if err != nil {

@@ -16,7 +16,7 @@ import (
 
 // FuzzExpand looks for resources that make an operator panic, or that expand differently the second time.
 func FuzzExpand(f *testing.F) {
-	operators := append(generic.Shipped(), kafscale.New(kafscale.Options{}), stackable.New(stackable.Options{}), hydrolix.New(hydrolix.Options{}), flink.New())
+	operators := append(generic.BuiltIn(), kafscale.New(kafscale.Options{}), stackable.New(stackable.Options{}), hydrolix.New(hydrolix.Options{}), flink.New())
 	for _, pattern := range []string{"kafscale/*/*.yaml", "stackable/*/*.yaml", "hydrolix/*.yaml", "hydrolix/*/*.yaml"} {
 		files, err := filepath.Glob(filepath.Join("../../../scenarios", pattern))
 		if err != nil {

@@ -55,23 +55,23 @@ func (r *Resource) String() string {
 	return fmt.Sprintf("%s %s/%s", r.Kind, cmp.Or(r.Namespace, v1.NamespaceDefault), r.Name)
 }
 
-// Name returns a key of the custom resource that is the same for all versions of its API.
-func Name(i manifest.Ignored) string {
+// ResourceKey returns a key of the custom resource that is the same for all versions of its API.
+func ResourceKey(i manifest.Ignored) string {
 	group, _, _ := strings.Cut(i.APIVersion, "/")
 	return fmt.Sprintf("%s.%s %s/%s", i.Kind, group, cmp.Or(i.Namespace, v1.NamespaceDefault), i.Name)
 }
 
 // Expansion holds the objects that an operator creates for one resource.
 type Expansion struct {
-	Objects []Made
+	Objects []WrittenObject
 	// Warnings has a sentence for each part of the resource that has no effect, or an unexpected one.
 	Warnings []string
 	// Assumptions has a sentence for each assumption about a value that is not published.
 	Assumptions []string
 }
 
-// Made is an object as the operator writes it, without the fields that the API server adds.
-type Made struct {
+// WrittenObject is an object as the operator writes it, without the fields that the API server adds.
+type WrittenObject struct {
 	cluster.Object
 	// Origins lists the origins of the rules of its pods.
 	Origins []Origin
@@ -85,8 +85,8 @@ type Origin struct {
 	Level string
 }
 
-// Dropped is the prefix of the level of a default rule that another setting removed, as in "dropped by chart values".
-const Dropped = "dropped by "
+// DroppedPrefix is the prefix of the level of a default rule that another setting removed, as in "dropped by chart values".
+const DroppedPrefix = "dropped by "
 
 // OriginAnnotation is the prefix of annotations on a workload. Each says which level set a field of its pods' spec:
 // "origin.faultline.dev/affinity.podAntiAffinity: operator default".
@@ -103,33 +103,33 @@ type Result struct {
 	// Notes are warnings and assumptions. Each begins with its resource.
 	Notes []string
 	// Made are the same objects in the same order, as their operators write them.
-	Made []Made
+	Made []WrittenObject
 }
 
 // Expand expands each resource whose kind belongs to an operator; the others become the result's Ignored. Resources can also refer to the
 // resources in among. The error lists all problems, one line each.
 func Expand(operators []Operator, ignored []manifest.Ignored, among ...manifest.Ignored) (*Result, error) {
 	result := &Result{}
-	resources := list.Each(ignored, func(i manifest.Ignored) *Resource { return &Resource{i} })
+	resources := list.Map(ignored, func(i manifest.Ignored) *Resource { return &Resource{i} })
 	given, there := len(resources), map[string]bool{}
 	for _, r := range resources {
-		there[Name(r.Ignored)] = true
+		there[ResourceKey(r.Ignored)] = true
 	}
 	for _, i := range among {
-		if !there[Name(i)] {
+		if !there[ResourceKey(i)] {
 			resources = append(resources, &Resource{i})
 		}
 	}
 	var problems []error
 	for _, r := range resources[:given] {
-		o, err := find(operators, r)
+		o, err := findOperator(operators, r)
 		switch {
 		case err != nil:
 			problems = append(problems, err)
 		case o == nil:
 			result.Ignored = append(result.Ignored, r.Ignored)
 		default:
-			if err := result.make(r, func() (*Expansion, error) { return o.Expand(r, resources) }); err != nil {
+			if err := result.addExpansion(r, func() (*Expansion, error) { return o.Expand(r, resources) }); err != nil {
 				problems = append(problems, err)
 			}
 		}
@@ -151,7 +151,7 @@ func Install(operators []Operator) (*Result, error) {
 			continue
 		}
 		chart := &Resource{manifest.Ignored{Ref: cluster.Ref{Kind: o.Name, Name: "chart"}, Source: manifest.Source{File: o.Name}}}
-		if err := result.make(chart, o.Install); err != nil {
+		if err := result.addExpansion(chart, o.Install); err != nil {
 			problems = append(problems, err)
 		}
 	}
@@ -163,12 +163,12 @@ func Install(operators []Operator) (*Result, error) {
 
 // Knows reports whether [Expand] handles the resource: one of the operators has its kind, or reports a misspelt group.
 func Knows(operators []Operator, ignored manifest.Ignored) bool {
-	o, err := find(operators, &Resource{ignored})
+	o, err := findOperator(operators, &Resource{ignored})
 	return o != nil || err != nil
 }
 
-// find returns the operator of the resource, or nil. A misspelt group is an error.
-func find(operators []Operator, r *Resource) (*Operator, error) {
+// findOperator returns the operator of the resource, or nil. A misspelt group is an error.
+func findOperator(operators []Operator, r *Resource) (*Operator, error) {
 	if r.JSON == nil {
 		return nil, nil
 	}
@@ -188,8 +188,8 @@ func find(operators []Operator, r *Resource) (*Operator, error) {
 	return nil, nil
 }
 
-// make adds the objects that expand creates for the resource, and its notes.
-func (result *Result) make(r *Resource, expand func() (*Expansion, error)) error {
+// addExpansion adds the objects that expand creates for the resource, and its notes.
+func (result *Result) addExpansion(r *Resource, expand func() (*Expansion, error)) error {
 	expansion, err := expand()
 	if err != nil {
 		var lines []error
@@ -200,7 +200,7 @@ func (result *Result) make(r *Resource, expand func() (*Expansion, error)) error
 	}
 	var problems []error
 	for _, made := range expansion.Objects {
-		obj, err := made.create(r)
+		obj, err := made.admit(r)
 		if err != nil {
 			problems = append(problems, err)
 			continue
@@ -217,10 +217,10 @@ func (result *Result) make(r *Resource, expand func() (*Expansion, error)) error
 	return errors.Join(problems...)
 }
 
-// create returns the object after the API server's code has defaulted and validated it. Errors name the resource.
-func (m *Made) create(r *Resource) (manifest.Object, error) {
-	obj := m.annotated()
-	obj.SetAnnotations(with(obj.GetAnnotations(), OwnerAnnotation, r.String()))
+// admit returns the object after the API server's code has defaulted and validated it. Errors name the resource.
+func (m *WrittenObject) admit(r *Resource) (manifest.Object, error) {
+	obj := m.withOrigins()
+	obj.SetAnnotations(setAnnotation(obj.GetAnnotations(), OwnerAnnotation, r.String()))
 	if _, clusterWide := obj.(*schedulingv1.PriorityClass); obj.GetNamespace() == "" && !clusterWide {
 		obj.SetNamespace(cmp.Or(r.Namespace, v1.NamespaceDefault))
 	}
@@ -236,16 +236,16 @@ func (m *Made) create(r *Resource) (manifest.Object, error) {
 	return created, nil
 }
 
-// annotated returns a copy of the object with its origins as annotations.
-func (m *Made) annotated() cluster.Object {
+// withOrigins returns a copy of the object with its origins as annotations.
+func (m *WrittenObject) withOrigins() cluster.Object {
 	obj := m.Object.DeepCopyObject().(cluster.Object)
 	for _, origin := range m.Origins {
-		obj.SetAnnotations(with(obj.GetAnnotations(), OriginAnnotation+origin.Field, origin.Level))
+		obj.SetAnnotations(setAnnotation(obj.GetAnnotations(), OriginAnnotation+origin.Field, origin.Level))
 	}
 	return obj
 }
 
-func with(annotations map[string]string, key, value string) map[string]string {
+func setAnnotation(annotations map[string]string, key, value string) map[string]string {
 	if annotations == nil {
 		annotations = map[string]string{}
 	}
@@ -266,9 +266,9 @@ func OriginsOf(obj metav1.Object) []Origin {
 	return origins
 }
 
-// Term returns a preferred pod affinity term over hosts, for pods with the labels in the pod's own namespace. Operators use it to keep pods
+// HostAffinityTerm returns a preferred pod affinity term over hosts, for pods with the labels in the pod's own namespace. Operators use it to keep pods
 // apart or together.
-func Term(weight int32, matchLabels map[string]string) v1.WeightedPodAffinityTerm {
+func HostAffinityTerm(weight int32, matchLabels map[string]string) v1.WeightedPodAffinityTerm {
 	return v1.WeightedPodAffinityTerm{Weight: weight, PodAffinityTerm: v1.PodAffinityTerm{
 		LabelSelector: &metav1.LabelSelector{MatchLabels: matchLabels}, TopologyKey: v1.LabelHostname,
 	}}

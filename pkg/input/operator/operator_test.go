@@ -39,7 +39,7 @@ var shop = Operator{
 		}
 		labels := map[string]string{"app": r.Name}
 		return &Expansion{
-			Objects: []Made{{
+			Objects: []WrittenObject{{
 				Object: &appsv1.Deployment{
 					ObjectMeta: metav1.ObjectMeta{Name: r.Name, Annotations: map[string]string{"a": "b"}},
 					Spec: appsv1.DeploymentSpec{
@@ -47,7 +47,7 @@ var shop = Operator{
 						Template: v1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: v1.PodSpec{
 							Containers: []v1.Container{{Name: "shop", Image: given.Spec.Image}},
 							Affinity: &v1.Affinity{PodAntiAffinity: &v1.PodAntiAffinity{
-								PreferredDuringSchedulingIgnoredDuringExecution: []v1.WeightedPodAffinityTerm{Term(70, labels)},
+								PreferredDuringSchedulingIgnoredDuringExecution: []v1.WeightedPodAffinityTerm{HostAffinityTerm(70, labels)},
 							}},
 						}},
 					},
@@ -156,7 +156,7 @@ spec: {image: 1}
 func TestInstall(t *testing.T) {
 	installed := shop
 	installed.Install = func() (*Expansion, error) {
-		return &Expansion{Objects: []Made{{Object: &v1.Service{
+		return &Expansion{Objects: []WrittenObject{{Object: &v1.Service{
 			ObjectMeta: metav1.ObjectMeta{Name: "shops"}, Spec: v1.ServiceSpec{ClusterIP: v1.ClusterIPNone, Ports: []v1.ServicePort{{Port: 80}}},
 		}}}}, nil
 	}

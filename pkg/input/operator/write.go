@@ -17,9 +17,9 @@ import (
 // notes are comments at the beginning, and a comment before each rule says which level set it. In JSON, an annotation says so, and there
 // are no notes. format is "json" or YAML otherwise.
 func Write(w io.Writer, result *Result, others []manifest.Object, format string) error {
-	all := append([]Made(nil), result.Made...)
+	all := append([]WrittenObject(nil), result.Made...)
 	for _, other := range others {
-		all = append(all, Made{Object: other.Object})
+		all = append(all, WrittenObject{Object: other.Object})
 	}
 	var out bytes.Buffer
 	var err error
@@ -34,21 +34,21 @@ func Write(w io.Writer, result *Result, others []manifest.Object, format string)
 	return err
 }
 
-func writeJSON(w io.Writer, all []Made) error {
+func writeJSON(w io.Writer, all []WrittenObject) error {
 	items := []any{}
 	for i := range all {
-		item, err := written(all[i].annotated(), func(data []byte) []byte { return data })
+		item, err := fieldsAsWritten(all[i].withOrigins(), func(data []byte) []byte { return data })
 		if err != nil {
 			return err
 		}
 		items = append(items, item)
 	}
-	encoder := json.NewEncoder(manifest.Escaper(w))
+	encoder := json.NewEncoder(manifest.NewEscaper(w))
 	encoder.SetIndent("", "  ")
 	return encoder.Encode(map[string]any{"apiVersion": "v1", "kind": "List", "items": items})
 }
 
-func writeYAML(out *bytes.Buffer, result *Result, all []Made) error {
+func writeYAML(out *bytes.Buffer, result *Result, all []WrittenObject) error {
 	for _, note := range result.Notes {
 		fmt.Fprintf(out, "# %s\n", manifest.Clean(note))
 	}
@@ -59,7 +59,7 @@ func writeYAML(out *bytes.Buffer, result *Result, all []Made) error {
 		if out.Len() > 0 {
 			out.WriteString("---\n")
 		}
-		obj, err := written(all[i].Object, manifest.MarkInvisible)
+		obj, err := fieldsAsWritten(all[i].Object, manifest.MarkInvisible)
 		if err != nil {
 			return err
 		}
@@ -68,7 +68,7 @@ func writeYAML(out *bytes.Buffer, result *Result, all []Made) error {
 			return err
 		}
 		for _, origin := range all[i].Origins {
-			comment(&document, origin)
+			addOriginComment(&document, origin)
 		}
 		var text bytes.Buffer
 		encoder := yaml.NewEncoder(&text)
@@ -81,20 +81,20 @@ func writeYAML(out *bytes.Buffer, result *Result, all []Made) error {
 	return nil
 }
 
-// comment adds a comment before a field of the pod's spec, with the level that set it.
-func comment(object *yaml.Node, origin Origin) {
+// addOriginComment adds a comment before a field of the pod's spec, with the level that set it.
+func addOriginComment(object *yaml.Node, origin Origin) {
 	node := object
 	var key *yaml.Node
 	for _, name := range append([]string{"spec", "template", "spec"}, strings.Split(origin.Field, ".")...) {
-		if key, node = child(node, name); key == nil {
+		if key, node = mappingField(node, name); key == nil {
 			return // the template is elsewhere in this kind
 		}
 	}
 	key.HeadComment = "# from: " + origin.Level
 }
 
-// child returns a field of a mapping, or nil.
-func child(mapping *yaml.Node, name string) (key, value *yaml.Node) {
+// mappingField returns a field of a mapping, or nil.
+func mappingField(mapping *yaml.Node, name string) (key, value *yaml.Node) {
 	for i := 0; i+1 < len(mapping.Content); i += 2 {
 		if mapping.Content[i].Value == name {
 			return mapping.Content[i], mapping.Content[i+1]
@@ -103,9 +103,9 @@ func child(mapping *yaml.Node, name string) (key, value *yaml.Node) {
 	return nil, nil
 }
 
-// written returns the fields of an object as in a manifest: without the fields that the API server adds to every object, and without empty
+// fieldsAsWritten returns the fields of an object as in a manifest: without the fields that the API server adds to every object, and without empty
 // fields. It applies edit to the object's JSON first.
-func written(obj cluster.Object, edit func([]byte) []byte) (map[string]any, error) {
+func fieldsAsWritten(obj cluster.Object, edit func([]byte) []byte) (map[string]any, error) {
 	obj = obj.DeepCopyObject().(cluster.Object)
 	if obj.GetResourceVersion() == "" {
 		obj.SetUID("") // Faultline generated the UID
@@ -120,14 +120,14 @@ func written(obj cluster.Object, edit func([]byte) []byte) (map[string]any, erro
 	if err := decoder.Decode(&fields); err != nil {
 		return nil, err
 	}
-	return clean(fields).(map[string]any), nil
+	return dropEmptyFields(fields).(map[string]any), nil
 }
 
-// saysNothing lists fields that Go writes even if they are empty.
-var saysNothing = map[string]bool{"creationTimestamp": true, "metadata": true, "resources": true, "status": true, "strategy": true, "updateStrategy": true}
+// omittedIfEmpty lists fields that Go writes even if they are empty.
+var omittedIfEmpty = map[string]bool{"creationTimestamp": true, "metadata": true, "resources": true, "status": true, "strategy": true, "updateStrategy": true}
 
-// clean removes the fields of [saysNothing] that are empty, everywhere, and gives numbers their Go types.
-func clean(value any) any {
+// dropEmptyFields removes the fields of [omittedIfEmpty] that are empty, everywhere, and gives numbers their Go types.
+func dropEmptyFields(value any) any {
 	switch v := value.(type) {
 	case json.Number:
 		if n, err := v.Int64(); err == nil {
@@ -137,11 +137,11 @@ func clean(value any) any {
 		return f
 	case []any:
 		for i := range v {
-			v[i] = clean(v[i])
+			v[i] = dropEmptyFields(v[i])
 		}
 	case map[string]any:
 		for name := range v {
-			if v[name] = clean(v[name]); saysNothing[name] && empty(v[name]) {
+			if v[name] = dropEmptyFields(v[name]); omittedIfEmpty[name] && isEmpty(v[name]) {
 				delete(v, name)
 			}
 		}
@@ -149,8 +149,8 @@ func clean(value any) any {
 	return value
 }
 
-// empty reports whether the value contains nothing but zeros.
-func empty(value any) bool {
+// isEmpty reports whether the value contains nothing but zeros.
+func isEmpty(value any) bool {
 	switch v := value.(type) {
 	case nil:
 		return true
@@ -166,7 +166,7 @@ func empty(value any) bool {
 		return len(v) == 0
 	case map[string]any:
 		for _, inner := range v {
-			if !empty(inner) {
+			if !isEmpty(inner) {
 				return false
 			}
 		}

@@ -8,8 +8,8 @@ type kind struct {
 	keepsNames bool
 	// unscaled means that the kind has no scale subresource.
 	unscaled bool
-	// never means that the controller replaces a pod even if the pod's restartPolicy is Never.
-	never bool
+	// ignoresRestartPolicy means that the controller replaces a pod even if the pod's restartPolicy is Never.
+	ignoresRestartPolicy bool
 }
 
 // kinds has the kinds whose behaviour is documented, with the sources. docs/model.md has the same table.
@@ -25,7 +25,7 @@ var kinds = map[schema.GroupKind]kind{
 	// https://cloudnative-pg.io/documentation/current/failure_modes/
 	{Group: "postgresql.cnpg.io", Kind: "Cluster"}: {keepsNames: true},
 	// https://kubevirt.io/user-guide/compute/run_strategies/: a VirtualMachine makes another instance, with another virt-launcher.
-	{Group: "kubevirt.io", Kind: "VirtualMachineInstance"}: {unscaled: true, never: true},
+	{Group: "kubevirt.io", Kind: "VirtualMachineInstance"}: {unscaled: true, ignoresRestartPolicy: true},
 	// https://github.com/ray-project/kuberay/pull/3872
 	{Group: "ray.io", Kind: "RayCluster"}: {unscaled: true},
 }

@@ -26,21 +26,21 @@ import (
 
 // Unknown collects the controllers that the objects of a cluster lack.
 type Unknown struct {
-	uids     map[types.UID]bool
-	names    map[cluster.Ref]bool
-	unscaled func(kind, []*v1.Pod) bool
+	uids       map[types.UID]bool
+	names      map[cluster.Ref]bool
+	isUnscaled func(kind, []*v1.Pod) bool
 
-	made   map[types.UID]bool
-	kinds  []string       // the kinds of the owners, in order of appearance
-	owners map[string]int // the number of owners by kind
-	pods   int
-	once   []*v1.Pod // pods that run once
+	ownersMade      map[types.UID]bool
+	kinds           []string       // the kinds of the owners, in order of appearance
+	owners          map[string]int // the number of owners by kind
+	pods            int
+	podsThatRunOnce []*v1.Pod // pods that run once
 }
 
 // NewUnknown returns an Unknown for all objects of a cluster.
 func NewUnknown(all []cluster.Object) *Unknown {
 	u := &Unknown{
-		uids: map[types.UID]bool{}, names: map[cluster.Ref]bool{}, made: map[types.UID]bool{}, owners: map[string]int{},
+		uids: map[types.UID]bool{}, names: map[cluster.Ref]bool{}, ownersMade: map[types.UID]bool{}, owners: map[string]int{},
 	}
 	var budgets []*policyv1.PodDisruptionBudget
 	for _, obj := range all {
@@ -50,30 +50,30 @@ func NewUnknown(all []cluster.Object) *Unknown {
 			budgets = append(budgets, budget)
 		}
 	}
-	u.unscaled = unscaled(budgets)
+	u.isUnscaled = newUnscaledCheck(budgets)
 	return u
 }
 
-// Owners returns objects in place of the controllers that pods among the objects have and the cluster lacks. It makes none for a pod of a
+// MakeOwners returns objects in place of the controllers that pods among the objects have and the cluster lacks. It makes none for a pod of a
 // DaemonSet or of a node, which lives and dies with its node, and none for a pod that runs once, such as that of a workflow, which is lost
 // with its node.
-func (u *Unknown) Owners(objects []cluster.Object) []cluster.Object {
+func (u *Unknown) MakeOwners(objects []cluster.Object) []cluster.Object {
 	var order []types.UID
 	pods := map[types.UID][]*v1.Pod{}
 	for _, obj := range objects {
 		pod, is := obj.(*v1.Pod)
-		if !is || !cluster.Dumped(pod) || cluster.Terminal(pod) {
+		if !is || !cluster.FromDump(pod) || cluster.IsTerminal(pod) {
 			continue
 		}
 		ref := metav1.GetControllerOfNoCopy(pod)
-		if ref == nil || ref.UID == "" || ref.Kind == "Node" || ref.Kind == "DaemonSet" || u.knows(ref.UID, cluster.Ref{Kind: ref.Kind, Namespace: pod.Namespace, Name: ref.Name}) {
+		if ref == nil || ref.UID == "" || ref.Kind == "Node" || ref.Kind == "DaemonSet" || u.isKnown(ref.UID, cluster.Ref{Kind: ref.Kind, Namespace: pod.Namespace, Name: ref.Name}) {
 			continue
 		}
-		if ref.Kind == "ReplicaSet" && u.names[cluster.Ref{Kind: "Deployment", Namespace: pod.Namespace, Name: above(pod, appsv1.DefaultDeploymentUniqueLabelKey)}] {
+		if ref.Kind == "ReplicaSet" && u.names[cluster.Ref{Kind: "Deployment", Namespace: pod.Namespace, Name: parentName(pod, appsv1.DefaultDeploymentUniqueLabelKey)}] {
 			continue // package admission adds the missing ReplicaSets of a Deployment
 		}
-		if cluster.RunsOnce(pod) && !kindOf(ref).never {
-			u.once = append(u.once, pod)
+		if cluster.RunsOnce(pod) && !lookUpKind(ref).ignoresRestartPolicy {
+			u.podsThatRunOnce = append(u.podsThatRunOnce, pod)
 			continue
 		}
 		if pods[ref.UID] == nil {
@@ -84,11 +84,11 @@ func (u *Unknown) Owners(objects []cluster.Object) []cluster.Object {
 	var made []cluster.Object
 	deployments := map[string][]*appsv1.ReplicaSet{}
 	for _, uid := range order {
-		owner := u.owner(pods[uid])
+		owner := u.makeOwner(pods[uid])
 		if owner == nil {
 			continue
 		}
-		u.made[uid] = true
+		u.ownersMade[uid] = true
 		u.pods += len(pods[uid])
 		made = append(made, owner)
 		counted := cluster.KindOf(owner)
@@ -111,54 +111,54 @@ func (u *Unknown) Owners(objects []cluster.Object) []cluster.Object {
 		u.owners[counted]++
 	}
 	for _, name := range slices.Sorted(maps.Keys(deployments)) {
-		made = append(made, deployment(deployments[name]))
+		made = append(made, makeDeployment(deployments[name]))
 	}
 	return made
 }
 
-func (u *Unknown) knows(uid types.UID, ref cluster.Ref) bool {
-	return u.uids[uid] || u.made[uid] || u.names[ref]
+func (u *Unknown) isKnown(uid types.UID, ref cluster.Ref) bool {
+	return u.uids[uid] || u.ownersMade[uid] || u.names[ref]
 }
 
 // Notes says what the controllers are assumed to do: they replace their pods or, if gone is true, nobody does.
 func (u *Unknown) Notes(gone bool) []string {
 	var notes []string
 	if u.pods > 0 {
-		owners := list.Each(u.kinds, func(kind string) string { return words.Count(u.owners[kind], kind) })
+		owners := list.Map(u.kinds, func(kind string) string { return words.Count(u.owners[kind], kind) })
 		what := words.Pick(u.pods, "is assumed to come back; --unknown-owners gone assumes that nobody replaces it", "are assumed to come back; --unknown-owners gone assumes that nobody replaces them")
 		if gone {
 			what = words.Pick(u.pods, "is assumed not to be replaced", "are assumed not to be replaced")
 		}
 		notes = append(notes, fmt.Sprintf("%s of controllers that the input lacks (%s) %s.", words.Count(u.pods, "pod"), words.Few(owners), what))
 	}
-	if len(u.once) > 0 {
-		kinds := list.Set(u.once, func(pod *v1.Pod) string { return metav1.GetControllerOfNoCopy(pod).Kind })
+	if len(u.podsThatRunOnce) > 0 {
+		kinds := list.KeySet(u.podsThatRunOnce, func(pod *v1.Pod) string { return metav1.GetControllerOfNoCopy(pod).Kind })
 		notes = append(notes, fmt.Sprintf("%s once, for controllers that the input lacks (%s): what a failure or a drain takes of %s is lost work.",
-			words.Count(len(u.once), "pod")+words.Pick(len(u.once), " runs", " run"), words.Few(slices.Sorted(maps.Keys(kinds))), words.Pick(len(u.once), "it", "them")))
+			words.Count(len(u.podsThatRunOnce), "pod")+words.Pick(len(u.podsThatRunOnce), " runs", " run"), words.Few(slices.Sorted(maps.Keys(kinds))), words.Pick(len(u.podsThatRunOnce), "it", "them")))
 	}
 	return notes
 }
 
-func kindOf(ref *metav1.OwnerReference) kind {
+func lookUpKind(ref *metav1.OwnerReference) kind {
 	return kinds[schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind).GroupKind()]
 }
 
-// owner returns an object in place of the controller of the pods. It returns nil if all of them are being deleted: then the controller has
+// makeOwner returns an object in place of the controller of the pods. It returns nil if all of them are being deleted: then the controller has
 // already replaced them.
-func (u *Unknown) owner(pods []*v1.Pod) cluster.Object {
+func (u *Unknown) makeOwner(pods []*v1.Pod) cluster.Object {
 	active := list.Without(pods, func(pod *v1.Pod) bool { return pod.DeletionTimestamp != nil })
 	first := slices.MinFunc(pods, func(a, b *v1.Pod) int { return a.CreationTimestamp.Compare(b.CreationTimestamp.Time) })
 	ref := metav1.GetControllerOfNoCopy(first)
 	object := metav1.ObjectMeta{
 		Namespace: first.Namespace, Name: ref.Name, UID: ref.UID, CreationTimestamp: first.CreationTimestamp, ResourceVersion: first.ResourceVersion,
 	}
-	known := kindOf(ref)
-	if known.keepsNames || keepNames(pods) {
+	known := lookUpKind(ref)
+	if known.keepsNames || haveOrdinals(pods) {
 		replicas := int32(len(pods))
 		o := &cluster.UnknownOwner{TypeMeta: metav1.TypeMeta{APIVersion: ref.APIVersion, Kind: ref.Kind}, ObjectMeta: object,
-			Spec: cluster.UnknownOwnerSpec{Replicas: &replicas, Template: template(newest(pods), common(pods)), Unscaled: u.unscaled(known, pods)}}
-		for _, pod := range slices.SortedStableFunc(slices.Values(pods), byOrdinal) {
-			named := template(pod, pod.Labels)
+			Spec: cluster.UnknownOwnerSpec{Replicas: &replicas, Template: newTemplate(newestPod(pods), commonLabels(pods)), Unscaled: u.isUnscaled(known, pods)}}
+		for _, pod := range slices.SortedStableFunc(slices.Values(pods), compareOrdinals) {
+			named := newTemplate(pod, pod.Labels)
 			named.Name = pod.Name
 			o.Spec.Named = append(o.Spec.Named, named)
 		}
@@ -167,14 +167,14 @@ func (u *Unknown) owner(pods []*v1.Pod) cluster.Object {
 	if len(active) == 0 {
 		return nil
 	}
-	replicas, labels := int32(len(active)), common(active)
-	made := template(newest(active), labels)
+	replicas, labels := int32(len(active)), commonLabels(active)
+	made := newTemplate(newestPod(active), labels)
 	switch group := schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind).GroupKind(); {
 	case len(labels) == 0: // a selector without labels would match every pod
 	case group == schema.GroupKind{Group: "apps", Kind: "ReplicaSet"}:
 		object.Labels = labels
-		for key, kind := range hashes {
-			if name := above(first, key); name != "" && len(labels) > 1 {
+		for key, kind := range hashLabels {
+			if name := parentName(first, key); name != "" && len(labels) > 1 {
 				object.OwnerReferences = []metav1.OwnerReference{{APIVersion: kind.GroupVersion().String(), Kind: kind.Kind, Name: name, Controller: new(true),
 					UID: admission.UID(kind.Kind, first.Namespace, name, 0)}}
 			}
@@ -186,18 +186,18 @@ func (u *Unknown) owner(pods []*v1.Pod) cluster.Object {
 		return &v1.ReplicationController{ObjectMeta: object, Spec: v1.ReplicationControllerSpec{Replicas: &replicas, Selector: labels, Template: &made}}
 	}
 	return &cluster.UnknownOwner{TypeMeta: metav1.TypeMeta{APIVersion: ref.APIVersion, Kind: ref.Kind}, ObjectMeta: object,
-		Spec: cluster.UnknownOwnerSpec{Replicas: &replicas, Template: made, Unscaled: u.unscaled(known, active)}}
+		Spec: cluster.UnknownOwnerSpec{Replicas: &replicas, Template: made, Unscaled: u.isUnscaled(known, active)}}
 }
 
-// hashes maps a label of pods to the kind of their ReplicaSet's controller. The value of the label is the part of the ReplicaSet's name
+// hashLabels maps a label of pods to the kind of their ReplicaSet's controller. The value of the label is the part of the ReplicaSet's name
 // after the name of this controller.
-var hashes = map[string]schema.GroupVersionKind{
+var hashLabels = map[string]schema.GroupVersionKind{
 	appsv1.DefaultDeploymentUniqueLabelKey: appsv1.SchemeGroupVersion.WithKind("Deployment"),
 	"rollouts-pod-template-hash":           {Group: "argoproj.io", Version: "v1alpha1", Kind: "Rollout"},
 }
 
-// above returns the name of the controller of the pod's ReplicaSet, or "" if the pod has no label with the hash.
-func above(pod *v1.Pod, label string) string {
+// parentName returns the name of the controller of the pod's ReplicaSet, or "" if the pod has no label with the hash.
+func parentName(pod *v1.Pod, label string) string {
 	hash := pod.Labels[label]
 	name, found := strings.CutSuffix(metav1.GetControllerOfNoCopy(pod).Name, "-"+hash)
 	if hash == "" || !found {
@@ -206,8 +206,8 @@ func above(pod *v1.Pod, label string) string {
 	return name
 }
 
-// deployment returns the Deployment of the ReplicaSets, with the template of the newest one.
-func deployment(sets []*appsv1.ReplicaSet) *appsv1.Deployment {
+// makeDeployment returns the Deployment of the ReplicaSets, with the template of the newest one.
+func makeDeployment(sets []*appsv1.ReplicaSet) *appsv1.Deployment {
 	slices.SortStableFunc(sets, func(a, b *appsv1.ReplicaSet) int { return a.CreationTimestamp.Compare(b.CreationTimestamp.Time) })
 	replicas := int32(0)
 	for i, set := range sets {
@@ -232,19 +232,19 @@ func deployment(sets []*appsv1.ReplicaSet) *appsv1.Deployment {
 	}
 }
 
-// template returns a template of pods like this one: its spec without the node and without ephemeral containers.
-func template(pod *v1.Pod, labels map[string]string) v1.PodTemplateSpec {
+// newTemplate returns a template of pods like this one: its spec without the node and without ephemeral containers.
+func newTemplate(pod *v1.Pod, labels map[string]string) v1.PodTemplateSpec {
 	t := v1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{GenerateName: pod.GenerateName, Labels: labels, Annotations: pod.Annotations}, Spec: pod.Spec}
 	t.Spec.NodeName, t.Spec.EphemeralContainers = "", nil
 	return t
 }
 
-func newest(pods []*v1.Pod) *v1.Pod {
+func newestPod(pods []*v1.Pod) *v1.Pod {
 	return slices.MaxFunc(pods, func(a, b *v1.Pod) int { return a.CreationTimestamp.Compare(b.CreationTimestamp.Time) })
 }
 
-// common returns the labels that all pods have.
-func common(pods []*v1.Pod) map[string]string {
+// commonLabels returns the labels that all pods have.
+func commonLabels(pods []*v1.Pod) map[string]string {
 	labels := maps.Clone(pods[0].Labels)
 	for _, pod := range pods[1:] {
 		maps.DeleteFunc(labels, func(key, value string) bool { return pod.Labels[key] != value })
@@ -252,31 +252,31 @@ func common(pods []*v1.Pod) map[string]string {
 	return labels
 }
 
-// generated is the number of characters that the API server appends to make a name.
-const generated = 5
+// generatedSuffixLength is the number of characters that the API server appends to make a name.
+const generatedSuffixLength = 5
 
-// keepNames reports whether the names of all pods end in ordinals. Names that the API server generates do not.
-func keepNames(pods []*v1.Pod) bool {
+// haveOrdinals reports whether the names of all pods end in ordinals. Names that the API server generates do not.
+func haveOrdinals(pods []*v1.Pod) bool {
 	return !slices.ContainsFunc(pods, func(pod *v1.Pod) bool {
-		digits := ending(pod)
-		return digits == "" || len(digits) >= generated || strings.Trim(digits, "0123456789") != ""
+		digits := nameSuffix(pod)
+		return digits == "" || len(digits) >= generatedSuffixLength || strings.Trim(digits, "0123456789") != ""
 	})
 }
 
-// ending returns the part of the pod's name after its last dash.
-func ending(pod *v1.Pod) string {
+// nameSuffix returns the part of the pod's name after its last dash.
+func nameSuffix(pod *v1.Pod) string {
 	return pod.Name[strings.LastIndexByte(pod.Name, '-')+1:]
 }
 
-// byOrdinal compares two pods by ordinal, such as web-2 before web-10, and then by name.
-func byOrdinal(a, b *v1.Pod) int {
-	one, other := ending(a), ending(b)
+// compareOrdinals compares two pods by ordinal, such as web-2 before web-10, and then by name.
+func compareOrdinals(a, b *v1.Pod) int {
+	one, other := nameSuffix(a), nameSuffix(b)
 	return cmp.Or(cmp.Compare(len(one), len(other)), cmp.Compare(one, other), cmp.Compare(a.Name, b.Name))
 }
 
-// unscaled returns a function that reports whether the controller of the pods has no scale subresource. A budget of the pods that needs the
+// newUnscaledCheck returns a function that reports whether the controller of the pods has no scale subresource. A budget of the pods that needs the
 // subresource shows it in its status; otherwise the kind decides.
-func unscaled(budgets []*policyv1.PodDisruptionBudget) func(kind, []*v1.Pod) bool {
+func newUnscaledCheck(budgets []*policyv1.PodDisruptionBudget) func(kind, []*v1.Pod) bool {
 	shows := slices.DeleteFunc(budgets, func(b *policyv1.PodDisruptionBudget) bool {
 		percent := b.Spec.MinAvailable != nil && b.Spec.MinAvailable.Type == intstr.String
 		return b.Spec.MaxUnavailable == nil && !percent || b.Status.ObservedGeneration == 0

@@ -103,7 +103,7 @@ func TestOwners(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			unknown := owner.NewUnknown(c.objects)
 			var got []string
-			for _, obj := range unknown.Owners(c.objects) {
+			for _, obj := range unknown.MakeOwners(c.objects) {
 				replicas, _ := cluster.Replicas(obj)
 				text := fmt.Sprint(cluster.KindOf(obj), " ", obj.GetName(), " ", replicas)
 				if by := metav1.GetControllerOf(obj); by != nil {
@@ -145,7 +145,7 @@ func TestBudgetsShowWhetherThereIsAScale(t *testing.T) {
 				Status: policyv1.PodDisruptionBudgetStatus{ObservedGeneration: 1,
 					Conditions: []metav1.Condition{{Type: policyv1.DisruptionAllowedCondition, Reason: reason}}},
 			}}
-			made := owner.NewUnknown(objects).Owners(objects)
+			made := owner.NewUnknown(objects).MakeOwners(objects)
 			if got := made[0].(*cluster.UnknownOwner).Spec.Unscaled; got != want {
 				t.Errorf("%s, %s: unscaled %t, want %t", kind, reason, got, want)
 			}

@@ -14,15 +14,15 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// rates is the custom pricing of OpenCost: the prices of a core, a GiB of memory and a GPU per hour, as text. Its other fields, such as
+// openCostRates is the custom pricing of OpenCost: the prices of a core, a GiB of memory and a GPU per hour, as text. Its other fields, such as
 // storage and network, are not prices of nodes. See https://github.com/opencost/opencost/blob/develop/configs/default.json
-type rates struct {
+type openCostRates struct {
 	CPU, SpotCPU, RAM, SpotRAM, GPU string
 	SpotLabel, SpotLabelValue       string
 }
 
-// spot has the labels of spot nodes of Karpenter, EKS, GKE and AKS. They count if the file names no label.
-var spot = map[string]string{
+// spotLabels has the labels of spot nodes of Karpenter, EKS, GKE and AKS. They count if the file names no label.
+var spotLabels = map[string]string{
 	"karpenter.sh/capacity-type": "spot", "eks.amazonaws.com/capacityType": "SPOT", "cloud.google.com/gke-spot": "true", "kubernetes.azure.com/scalesetpriority": "spot",
 }
 
@@ -32,7 +32,7 @@ func parseRates(name string, document []byte) (*Table, bool, error) {
 	if json.Unmarshal(document, &head) != nil || head["CPU"] == nil && head["RAM"] == nil {
 		return nil, false, nil
 	}
-	var given rates
+	var given openCostRates
 	if err := json.Unmarshal(document, &given); err != nil {
 		return nil, true, fmt.Errorf("%s: %w; OpenCost's custom pricing has numbers in quotes, as \"CPU\": \"0.031611\"", name, err)
 	}
@@ -58,16 +58,16 @@ func parseRates(name string, document []byte) (*Table, bool, error) {
 		if len(capacity) == 0 {
 			capacity = node.Status.Allocatable
 		}
-		return cores*capacity.Cpu().AsApproximateFloat64() + memory*capacity.Memory().AsApproximateFloat64()/(1<<30) + gpu*gpus(node), true
+		return cores*capacity.Cpu().AsApproximateFloat64() + memory*capacity.Memory().AsApproximateFloat64()/(1<<30) + gpu*countGPUs(node), true
 	}
 	return &Table{rules: []rule{price}}, true, errors.Join(problems...)
 }
 
-func (r *rates) isSpot(node *v1.Node) bool {
+func (r *openCostRates) isSpot(node *v1.Node) bool {
 	if r.SpotLabel != "" {
 		return node.Labels[r.SpotLabel] == r.SpotLabelValue
 	}
-	for key, value := range spot {
+	for key, value := range spotLabels {
 		if node.Labels[key] == value {
 			return true
 		}
@@ -75,8 +75,8 @@ func (r *rates) isSpot(node *v1.Node) bool {
 	return false
 }
 
-// gpus returns the number of GPUs of the node, as OpenCost counts them.
-func gpus(node *v1.Node) float64 {
+// countGPUs returns the number of GPUs of the node, as OpenCost counts them.
+func countGPUs(node *v1.Node) float64 {
 	for _, name := range []v1.ResourceName{"nvidia.com/gpu", "k8s.amazonaws.com/vgpu"} {
 		if n, found := node.Status.Capacity[name]; found && n.Cmp(resource.Quantity{}) > 0 {
 			return n.AsApproximateFloat64()
@@ -85,13 +85,13 @@ func gpus(node *v1.Node) float64 {
 	return 0
 }
 
-// highest is the maximum price. A higher one is a mistake.
-const highest = 1e9
+// maxPrice is the maximum price. A higher one is a mistake.
+const maxPrice = 1e9
 
-// parsePrice parses a price, which is at least 0 and at most [highest].
+// parsePrice parses a price, which is at least 0 and at most [maxPrice].
 func parsePrice(text string) (float64, error) {
 	price, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
-	if err != nil || !(price >= 0 && price <= highest) {
+	if err != nil || !(price >= 0 && price <= maxPrice) {
 		return 0, fmt.Errorf("%q is no price; give a decimal number of at least 0, such as 0.192", text)
 	}
 	return price, nil
@@ -144,7 +144,7 @@ func parseCSV(name string, data []byte) (*Table, error) {
 				if !is {
 					return 0, false
 				}
-				return price * gpus(node), true
+				return price * countGPUs(node), true
 			})
 			continue
 		}
@@ -153,10 +153,10 @@ func parseCSV(name string, data []byte) (*Table, error) {
 			continue
 		}
 		t.rules = append(t.rules, func(node *v1.Node) (float64, bool) {
-			return price, row["InstanceID"] != "" && row.inRegion(node) && strings.EqualFold(row.id(node), row["InstanceID"])
+			return price, row["InstanceID"] != "" && row.inRegion(node) && strings.EqualFold(row.instanceID(node), row["InstanceID"])
 		})
 		byType = append(byType, func(node *v1.Node) (float64, bool) {
-			of, _ := label(node, v1.LabelInstanceTypeStable)
+			of, _ := labelValue(node, v1.LabelInstanceTypeStable)
 			return price, row["InstanceType"] != "" && row.inRegion(node) && of == row["InstanceType"]
 		})
 	}
@@ -173,18 +173,18 @@ type row map[string]string
 
 // inRegion reports whether the row is for the node's region.
 func (r row) inRegion(node *v1.Node) bool {
-	region, _ := label(node, v1.LabelTopologyRegion)
+	region, _ := labelValue(node, v1.LabelTopologyRegion)
 	return r["Region"] == "" || strings.EqualFold(r["Region"], region)
 }
 
-// id returns the node's value of the field InstanceIDField. For a providerID of AWS, it returns only the last part; for one of Azure, the
+// instanceID returns the node's value of the field InstanceIDField. For a providerID of AWS, it returns only the last part; for one of Azure, the
 // part after the scheme.
-func (r row) id(node *v1.Node) string {
+func (r row) instanceID(node *v1.Node) string {
 	switch at := r["InstanceIDField"]; {
 	case at == "metadata.name":
 		return node.Name
 	case strings.HasPrefix(at, labelField):
-		value, _ := label(node, strings.TrimPrefix(at, labelField))
+		value, _ := labelValue(node, strings.TrimPrefix(at, labelField))
 		return value
 	case strings.HasPrefix(at, annotationField):
 		return node.Annotations[strings.TrimPrefix(at, annotationField)]

@@ -27,16 +27,16 @@ type Table struct {
 // rule returns the price of a node per hour, or a part of it, and whether the rule is for the node.
 type rule func(*v1.Node) (float64, bool)
 
-// file is a file in Faultline's own format, or a catalogue of node types.
-type file struct {
+// priceFile is a file in Faultline's own format, or a catalogue of node types.
+type priceFile struct {
 	// Prices are the entries; the first one for a node counts.
-	Prices []entry `json:"prices,omitempty"`
+	Prices []priceEntry `json:"prices,omitempty"`
 	// Types are the node types of a catalogue. Only their names and prices count here.
 	Types []topology.NodeType `json:"types,omitempty"`
 }
 
-// entry is the price of the nodes that have all its labels.
-type entry struct {
+// priceEntry is the price of the nodes that have all its labels.
+type priceEntry struct {
 	// InstanceType stands for the label node.kubernetes.io/instance-type.
 	InstanceType string            `json:"instanceType,omitempty"`
 	Labels       map[string]string `json:"labels,omitempty"`
@@ -55,15 +55,15 @@ func Parse(name string, data []byte) (*Table, error) {
 	if rates, is, err := parseRates(name, document); is || err != nil {
 		return rates, err
 	}
-	given := &file{}
+	given := &priceFile{}
 	if err := manifest.Unmarshal(name, document, given); err != nil {
 		return nil, err
 	}
-	return given.table(name)
+	return given.newTable(name)
 }
 
-// table checks the file, and returns its table.
-func (f *file) table(name string) (*Table, error) {
+// newTable checks the file, and returns its table.
+func (f *priceFile) newTable(name string) (*Table, error) {
 	t := &Table{}
 	var problems []error
 	report := func(err *field.Error) { problems = append(problems, fmt.Errorf("%s: %w", name, err)) }
@@ -88,7 +88,7 @@ func (f *file) table(name string) (*Table, error) {
 		case *price < 0:
 			report(field.Invalid(path.Child("pricePerHour"), *price, "must be 0 or more"))
 		default:
-			t.rules = append(t.rules, labelled(labels, *price))
+			t.rules = append(t.rules, newLabelRule(labels, *price))
 		}
 	}
 	if len(f.Types) > 0 {
@@ -97,18 +97,18 @@ func (f *file) table(name string) (*Table, error) {
 		}
 		for _, of := range f.Types {
 			if of.PricePerHour != nil {
-				t.rules = append(t.rules, labelled(map[string]string{v1.LabelInstanceTypeStable: of.Name}, *of.PricePerHour))
+				t.rules = append(t.rules, newLabelRule(map[string]string{v1.LabelInstanceTypeStable: of.Name}, *of.PricePerHour))
 			}
 		}
 	}
 	return t, errors.Join(problems...)
 }
 
-// labelled returns a rule with a price for the nodes that have all of the labels.
-func labelled(labels map[string]string, price float64) rule {
+// newLabelRule returns a rule with a price for the nodes that have all of the labels.
+func newLabelRule(labels map[string]string, price float64) rule {
 	return func(node *v1.Node) (float64, bool) {
 		for key, value := range labels {
-			if has, found := label(node, key); !found || has != value {
+			if has, found := labelValue(node, key); !found || has != value {
 				return 0, false
 			}
 		}
@@ -116,22 +116,22 @@ func labelled(labels map[string]string, price float64) rule {
 	}
 }
 
-// older maps the key of a label to its key before Kubernetes 1.17.
-var older = map[string]string{
+// formerKeys maps the key of a label to its key before Kubernetes 1.17.
+var formerKeys = map[string]string{
 	v1.LabelInstanceTypeStable: v1.LabelInstanceType, v1.LabelTopologyRegion: v1.LabelFailureDomainBetaRegion, v1.LabelTopologyZone: v1.LabelFailureDomainBetaZone,
 }
 
-// label returns the node's value of a label, also if the node has only the older key.
-func label(node *v1.Node, key string) (string, bool) {
+// labelValue returns the node's value of a label, also if the node has only the older key.
+func labelValue(node *v1.Node, key string) (string, bool) {
 	value, found := node.Labels[key]
-	if !found && older[key] != "" {
-		value, found = node.Labels[older[key]]
+	if !found && formerKeys[key] != "" {
+		value, found = node.Labels[formerKeys[key]]
 	}
 	return value, found
 }
 
-// Of returns the price of the node per hour, and whether the table has one.
-func (t *Table) Of(node *v1.Node) (float64, bool) {
+// PriceOf returns the price of the node per hour, and whether the table has one.
+func (t *Table) PriceOf(node *v1.Node) (float64, bool) {
 	for _, price := range t.rules {
 		sum, known := price(node)
 		if !known {
@@ -153,7 +153,7 @@ func (t *Table) Annotate(nodes []*v1.Node) (priced int, unknown []*v1.Node) {
 		if _, has := node.Annotations[topology.PriceAnnotation]; has {
 			continue
 		}
-		price, known := t.Of(node)
+		price, known := t.PriceOf(node)
 		if !known {
 			unknown = append(unknown, node)
 			continue
@@ -171,7 +171,7 @@ func (t *Table) Annotate(nodes []*v1.Node) (priced int, unknown []*v1.Node) {
 func InstanceTypes(nodes []*v1.Node) []string {
 	types := map[string]bool{}
 	for _, node := range nodes {
-		if of, found := label(node, v1.LabelInstanceTypeStable); found {
+		if of, found := labelValue(node, v1.LabelInstanceTypeStable); found {
 			types[of] = true
 		}
 	}

@@ -145,7 +145,7 @@ func FuzzParse(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if of, known := table.Of(node("m5.xlarge", instance+"m5.xlarge", "a=b", "gpus=8")); known && !(of >= 0) {
+		if of, known := table.PriceOf(node("m5.xlarge", instance+"m5.xlarge", "a=b", "gpus=8")); known && !(of >= 0) {
 			t.Errorf("%v an hour", of)
 		}
 	})

@@ -30,17 +30,17 @@ type Event struct {
 	// Line is the line of the file, from 1.
 	Line int `json:"-"`
 
-	key key
+	key objectKey
 }
 
-// key identifies an object, whatever its version.
-type key struct{ group, kind, namespace, name string }
+// objectKey identifies an object, whatever its version.
+type objectKey struct{ group, kind, namespace, name string }
 
 // MaxLine is the maximum number of bytes of a line. etcd stores objects of up to 1.5 MiB, and their JSON is larger.
 const MaxLine = 16 << 20
 
-// Is reports whether a JSON object is a line of a recording.
-func Is(line []byte) bool {
+// IsLine reports whether a JSON object is a line of a recording.
+func IsLine(line []byte) bool {
 	var fields map[string]json.RawMessage
 	if !bytes.HasPrefix(bytes.TrimSpace(line), []byte("{")) || json.Unmarshal(line, &fields) != nil {
 		return false
@@ -60,7 +60,7 @@ func Read(file string, in io.Reader) ([]Event, error) {
 		if len(line) == 0 {
 			continue
 		}
-		event, err := parse(bytes.Clone(line))
+		event, err := parseLine(bytes.Clone(line))
 		if err != nil {
 			return nil, fmt.Errorf("%s: line %d: %w", file, n, err)
 		}
@@ -78,7 +78,7 @@ func Read(file string, in io.Reader) ([]Event, error) {
 	return events, nil
 }
 
-func parse(line []byte) (Event, error) {
+func parseLine(line []byte) (Event, error) {
 	var e Event
 	if err := json.Unmarshal(line, &e); err != nil {
 		if !json.Valid(line) {
@@ -107,7 +107,7 @@ func parse(line []byte) (Event, error) {
 	if !found {
 		group = ""
 	}
-	e.key = key{group, resource.Kind, resource.Metadata.Namespace, resource.Metadata.Name}
+	e.key = objectKey{group, resource.Kind, resource.Metadata.Namespace, resource.Metadata.Name}
 	return e, nil
 }
 
@@ -122,12 +122,12 @@ func New(at time.Time, event string, resource json.RawMessage) (Event, error) {
 	if err != nil {
 		return Event{}, err
 	}
-	return parse(line)
+	return parseLine(line)
 }
 
-// Last returns the last event of each object that still exists at the end, in the order in which the objects appeared.
-func Last(events []Event) []Event {
-	at := map[key]int{}
+// LastEvents returns the last event of each object that still exists at the end, in the order in which the objects appeared.
+func LastEvents(events []Event) []Event {
+	at := map[objectKey]int{}
 	var last []Event
 	for _, e := range events {
 		i, found := at[e.key]

@@ -39,7 +39,7 @@ func TestLast(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got []int
-	for _, e := range Last(events) {
+	for _, e := range LastEvents(events) {
 		got = append(got, e.Line)
 	}
 	if diff := cmp.Diff([]int{1, 3}, got); diff != "" {
@@ -72,7 +72,7 @@ func TestIs(t *testing.T) {
 		`{"apiVersion":"v1","kind":"Event","event":1,"resource":{}}`:  false,
 		`{"event":"Add"}`: false, `[]`: false, ``: false, `event`: false,
 	} {
-		if got := Is([]byte(line)); got != want {
+		if got := IsLine([]byte(line)); got != want {
 			t.Errorf("%s: %v, want %v", line, got, want)
 		}
 	}
@@ -101,7 +101,7 @@ func FuzzRead(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if twice := write(again); once != twice || len(Last(events)) != len(Last(again)) {
+		if twice := write(again); once != twice || len(LastEvents(events)) != len(LastEvents(again)) {
 			t.Errorf("written %q, then %q", once, twice)
 		}
 	})

@@ -19,16 +19,16 @@ type Pod struct{ Namespace, Name string }
 // Usage has how much containers use, by pod, container and resource. The container "" stands for the whole pod.
 type Usage map[Pod]map[string]v1.ResourceList
 
-// Add reads a file, and adds its values. Pods without a namespace in the file are in the given namespace. The error is the first problem,
+// AddFile reads a file, and adds its values. Pods without a namespace in the file are in the given namespace. The error is the first problem,
 // with its place.
-func (u Usage) Add(file string, data []byte, namespace string) error {
+func (u Usage) AddFile(file string, data []byte, namespace string) error {
 	if trimmed := bytes.TrimSpace(data); len(trimmed) > 0 && trimmed[0] == '{' {
-		return u.vector(file, trimmed, namespace)
+		return u.addVector(file, trimmed, namespace)
 	}
-	return u.top(file, string(data), namespace)
+	return u.addTop(file, string(data), namespace)
 }
 
-func (u Usage) set(pod Pod, container string, name v1.ResourceName, quantity resource.Quantity) {
+func (u Usage) setQuantity(pod Pod, container string, name v1.ResourceName, quantity resource.Quantity) {
 	if u[pod] == nil {
 		u[pod] = map[string]v1.ResourceList{}
 	}
@@ -41,8 +41,8 @@ func (u Usage) set(pod Pod, container string, name v1.ResourceName, quantity res
 // cpuHead and memoryHead are heads of columns of kubectl top pods. With --containers, the column NAME has the container, and POD the pod.
 const cpuHead, memoryHead = "CPU(cores)", "MEMORY(bytes)"
 
-// top adds the output of kubectl top pods.
-func (u Usage) top(file, text, namespace string) error {
+// addTop adds the output of kubectl top pods.
+func (u Usage) addTop(file, text, namespace string) error {
 	var heads []string
 	line := 0
 	for row := range strings.Lines(text) {
@@ -78,7 +78,7 @@ func (u Usage) top(file, text, namespace string) error {
 			if err != nil || quantity.Sign() < 0 {
 				return fmt.Errorf("%s: line %d: %s is %q, not a quantity such as 250m or 64Mi", file, line, head, cell[head])
 			}
-			u.set(pod, container, name, quantity)
+			u.setQuantity(pod, container, name, quantity)
 		}
 	}
 	if heads == nil {
@@ -87,8 +87,8 @@ func (u Usage) top(file, text, namespace string) error {
 	return nil
 }
 
-// vector adds the answer of Prometheus' /api/v1/query.
-func (u Usage) vector(file string, data []byte, namespace string) error {
+// addVector adds the answer of Prometheus' /api/v1/query.
+func (u Usage) addVector(file string, data []byte, namespace string) error {
 	var answer struct {
 		Data struct {
 			ResultType string `json:"resultType"`
@@ -106,7 +106,7 @@ func (u Usage) vector(file string, data []byte, namespace string) error {
 	}
 	for i, sample := range answer.Data.Result {
 		at := fmt.Sprintf("%s: data.result[%d]", file, i)
-		name := resourceOf(sample.Metric)
+		name := resourceOfMetric(sample.Metric)
 		if name == "" {
 			return fmt.Errorf("%s: neither its name nor a label resource says cpu or memory; add the label, for example with label_replace(…, \"resource\", \"cpu\", \"\", \"\")", at)
 		}
@@ -128,13 +128,13 @@ func (u Usage) vector(file string, data []byte, namespace string) error {
 		if name == v1.ResourceMemory {
 			quantity = resource.NewQuantity(int64(used), resource.BinarySI)
 		}
-		u.set(pod, sample.Metric["container"], name, *quantity)
+		u.setQuantity(pod, sample.Metric["container"], name, *quantity)
 	}
 	return nil
 }
 
-// resourceOf returns cpu or memory, from the name of the metric or its label resource; "" if neither says which.
-func resourceOf(metric map[string]string) v1.ResourceName {
+// resourceOfMetric returns cpu or memory, from the name of the metric or its label resource; "" if neither says which.
+func resourceOfMetric(metric map[string]string) v1.ResourceName {
 	for _, name := range []v1.ResourceName{v1.ResourceCPU, v1.ResourceMemory} {
 		if metric["resource"] == string(name) || strings.Contains(metric["__name__"], "_"+string(name)+"_") {
 			return name

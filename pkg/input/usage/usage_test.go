@@ -20,10 +20,10 @@ func TestAdd(t *testing.T) {
 		"vector":     {vector, "default/db-0/ cpu 250m\nshop/web-1/web memory 1Ki\n"},
 	} {
 		u := Usage{}
-		if err := u.Add("file", []byte(test.data), "default"); err != nil {
+		if err := u.AddFile("file", []byte(test.data), "default"); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		if diff := cmp.Diff(test.want, text(u)); diff != "" {
+		if diff := cmp.Diff(test.want, formatUsage(u)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
@@ -40,15 +40,15 @@ func TestAddRejects(t *testing.T) {
 		`{"data": {"resultType": "vector", "result": [{"metric": {"resource": "cpu"}, "value": [1, "1"]}]}}`:               "file: data.result[0]: has no label pod; sum by (namespace, pod, container)",
 		`{"data": {"resultType": "vector", "result": [{"metric": {"resource": "cpu", "pod": "a"}, "value": [1, "NaN"]}]}}`: "file: data.result[0]: value NaN is not a number from 0",
 	} {
-		err := Usage{}.Add("file", []byte(data), "default")
+		err := Usage{}.AddFile("file", []byte(data), "default")
 		if err == nil || err.Error() != want {
 			t.Errorf("%q: got %v, want %s", data, err, want)
 		}
 	}
 }
 
-// text returns a line for each container.
-func text(u Usage) string {
+// formatUsage returns a line for each container.
+func formatUsage(u Usage) string {
 	var lines []string
 	for pod, containers := range u {
 		for container, used := range containers {

@@ -28,8 +28,8 @@ type Browser struct {
 	// Ctx is the context of the page, for calls of chromedp.
 	Ctx context.Context
 
-	t   testing.TB
-	own string // the address of the server that the page may send requests to
+	t      testing.TB
+	server string // the address of the server that the page may send requests to
 
 	mu         sync.Mutex
 	complaints []string
@@ -50,7 +50,7 @@ func Start(t testing.TB) *Browser {
 	for attempt := 1; ; attempt++ {
 		allocator, cancel := chromedp.NewExecAllocator(context.Background(), opts...)
 		t.Cleanup(cancel)
-		b, err := tab(t, allocator)
+		b, err := newTab(t, allocator)
 		if err == nil {
 			return b
 		}
@@ -63,20 +63,20 @@ func Start(t testing.TB) *Browser {
 // Tab opens another page, which shares nothing with this one. It may send requests to the same server.
 func (b *Browser) Tab() *Browser {
 	b.t.Helper()
-	other, err := tab(b.t, b.Ctx)
+	other, err := newTab(b.t, b.Ctx)
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	other.own = b.own
+	other.server = b.server
 	return other
 }
 
-func tab(t testing.TB, parent context.Context) (*Browser, error) {
+func newTab(t testing.TB, parent context.Context) (*Browser, error) {
 	b := &Browser{t: t}
 	var cancel context.CancelFunc
 	b.Ctx, cancel = chromedp.NewContext(parent)
 	t.Cleanup(cancel)
-	if err := chromedp.Listen(b.Ctx, b.hear); err != nil {
+	if err := chromedp.Listen(b.Ctx, b.recordComplaint); err != nil {
 		return nil, err
 	}
 	if _, err := chromedp.Call(b.Ctx, network.Enable, network.EnableParams{}); err != nil {
@@ -85,18 +85,18 @@ func tab(t testing.TB, parent context.Context) (*Browser, error) {
 	if _, err := chromedp.Call(b.Ctx, log.Enable, cdp.Empty{}); err != nil {
 		return nil, err
 	}
-	if err := b.media("screen", "light"); err != nil {
+	if err := b.setMedia("screen", "light"); err != nil {
 		return nil, err
 	}
 	t.Cleanup(func() {
-		for _, complaint := range b.Heard() {
+		for _, complaint := range b.TakeComplaints() {
 			t.Error(complaint)
 		}
 	})
 	return b, nil
 }
 
-func (b *Browser) hear(event any) {
+func (b *Browser) recordComplaint(event any) {
 	complaint := ""
 	switch event := event.(type) {
 	case *runtime.EventExceptionThrown:
@@ -114,7 +114,7 @@ func (b *Browser) hear(event any) {
 	case *protocol.EventJavascriptDialogOpening:
 		complaint = "dialog: " + event.Message
 	case *network.EventRequestWillBeSent:
-		if of := event.Request.URL; !b.mayAsk(of) {
+		if of := event.Request.URL; !b.isAllowedRequest(of) {
 			complaint = "request: " + of
 		}
 	}
@@ -125,18 +125,18 @@ func (b *Browser) hear(event any) {
 	}
 }
 
-// mayAsk reports whether a request goes to the page itself or to its server.
-func (b *Browser) mayAsk(address string) bool {
+// isAllowedRequest reports whether a request goes to the page itself or to its server.
+func (b *Browser) isAllowedRequest(address string) bool {
 	for _, own := range []string{"file:", "data:", "blob:"} {
 		if strings.HasPrefix(address, own) {
 			return true
 		}
 	}
-	return b.own != "" && strings.HasPrefix(address, b.own+"/")
+	return b.server != "" && strings.HasPrefix(address, b.server+"/")
 }
 
-// Heard returns the complaints since the last call.
-func (b *Browser) Heard() []string {
+// TakeComplaints returns the complaints since the last call.
+func (b *Browser) TakeComplaints() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	heard := b.complaints
@@ -147,10 +147,10 @@ func (b *Browser) Heard() []string {
 // Open opens the page of a server, to which it may send requests.
 func (b *Browser) Open(server, path string) {
 	b.t.Helper()
-	if b.own == "" { // the server may end before the browser, which must not send it requests then
+	if b.server == "" { // the server may end before the browser, which must not send it requests then
 		b.t.Cleanup(func() { b.Do(chromedp.Navigate("about:blank")) })
 	}
-	b.own = server
+	b.server = server
 	b.Do(chromedp.Navigate(server + path))
 }
 
@@ -164,14 +164,14 @@ func (b *Browser) OpenFile(content string, fragment ...string) {
 	b.Do(chromedp.Navigate((&url.URL{Scheme: "file", Path: file}).String() + strings.Join(fragment, "")))
 }
 
-// patience is far longer than anything on a page takes.
-const patience = time.Minute
+// maxWait is far longer than anything on a page takes.
+const maxWait = time.Minute
 
 // Do performs actions of a reader.
 func (b *Browser) Do(actions ...chromedp.Action[chromedp.Void]) {
 	b.t.Helper()
 	// An action waits for its element, and would wait forever on a page without it.
-	ctx, cancel := context.WithTimeout(b.Ctx, patience)
+	ctx, cancel := context.WithTimeout(b.Ctx, maxWait)
 	defer cancel()
 	if err := chromedp.Do(ctx, actions...); err != nil {
 		b.t.Fatal(err)
@@ -182,9 +182,9 @@ func (b *Browser) Do(actions ...chromedp.Action[chromedp.Void]) {
 // that misses the element has no effect and is repeated.
 func (b *Browser) Click(selector string) {
 	b.t.Helper()
-	for end := time.Now().Add(patience); time.Now().Before(end); {
-		Evaluate[bool](b, fmt.Sprintf(aim, selector))
-		b.with(selector, chromedp.Click(chromedp.CSS(selector)))
+	for end := time.Now().Add(maxWait); time.Now().Before(end); {
+		Evaluate[bool](b, fmt.Sprintf(aimScript, selector))
+		b.doOnElement(selector, chromedp.Click(chromedp.CSS(selector)))
 		for settled := time.Now().Add(time.Second); time.Now().Before(settled); time.Sleep(20 * time.Millisecond) {
 			outcome := Evaluate[string](b, `String(window.click)`)
 			if outcome == "missed" {
@@ -198,8 +198,8 @@ func (b *Browser) Click(selector string) {
 	b.t.Fatalf("no click reaches %s", selector)
 }
 
-// aim lets the next click reach only an element with the selector. The result of the click is in window.click.
-const aim = `(() => {
+// aimScript lets the next click reach only an element with the selector. The result of the click is in window.click.
+const aimScript = `(() => {
   window.click = "awaited";
   addEventListener("click", (event) => {
     window.click = event.composedPath().some((element) => element.matches?.(%q)) ? "reached" : "missed";
@@ -211,13 +211,13 @@ const aim = `(() => {
 // Focus waits for the element, and gives it the keyboard focus.
 func (b *Browser) Focus(selector string) {
 	b.t.Helper()
-	b.with(selector, chromedp.Focus(chromedp.CSS(selector)))
+	b.doOnElement(selector, chromedp.Focus(chromedp.CSS(selector)))
 }
 
-// with performs an action on an element, and repeats it if the page redraws the element meanwhile.
-func (b *Browser) with(selector string, action chromedp.Action[chromedp.Void]) {
+// doOnElement performs an action on an element, and repeats it if the page redraws the element meanwhile.
+func (b *Browser) doOnElement(selector string, action chromedp.Action[chromedp.Void]) {
 	b.t.Helper()
-	ctx, cancel := context.WithTimeout(b.Ctx, patience)
+	ctx, cancel := context.WithTimeout(b.Ctx, maxWait)
 	defer cancel()
 	for {
 		err := chromedp.Do(ctx, action)
@@ -242,8 +242,8 @@ func (b *Browser) Text(selector string) string {
 	return Evaluate[string](b, fmt.Sprintf("document.querySelector(%q).innerText", selector))
 }
 
-// Has fails the test if a reader does not see all of the words in the element.
-func (b *Browser) Has(selector string, words ...string) {
+// CheckText fails the test if a reader does not see all of the words in the element.
+func (b *Browser) CheckText(selector string, words ...string) {
 	b.t.Helper()
 	text := b.Text(selector)
 	for _, want := range words {
@@ -253,28 +253,28 @@ func (b *Browser) Has(selector string, words ...string) {
 	}
 }
 
-// Shows waits until a reader sees all of the words in the element, and ends the test if that does not happen.
-func (b *Browser) Shows(selector string, words ...string) {
+// WaitForText waits until a reader sees all of the words in the element, and ends the test if that does not happen.
+func (b *Browser) WaitForText(selector string, words ...string) {
 	b.t.Helper()
 	for _, want := range words {
 		shown := fmt.Sprintf("document.querySelector(%q)?.innerText.includes(%q)", selector, want)
-		if !b.becomes(shown) {
+		if !b.waitFor(shown) {
 			b.t.Fatalf("%s never shows %q; it shows:\n%s", selector, want, b.Text(selector))
 		}
 	}
 }
 
-// Until waits until the expression is true, and ends the test if that does not happen.
-func (b *Browser) Until(expression string) {
+// WaitUntil waits until the expression is true, and ends the test if that does not happen.
+func (b *Browser) WaitUntil(expression string) {
 	b.t.Helper()
-	if !b.becomes(expression) {
+	if !b.waitFor(expression) {
 		b.t.Fatalf("never true: %s", expression)
 	}
 }
 
-func (b *Browser) becomes(expression string) bool {
+func (b *Browser) waitFor(expression string) bool {
 	b.t.Helper()
-	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(maxWait); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 		if Evaluate[bool](b, "Boolean("+expression+")") {
 			return true
 		}
@@ -285,7 +285,7 @@ func (b *Browser) becomes(expression string) bool {
 // Evaluate returns the value of an expression on the page.
 func Evaluate[T any](b *Browser, expression string) T {
 	b.t.Helper()
-	ctx, cancel := context.WithTimeout(b.Ctx, patience)
+	ctx, cancel := context.WithTimeout(b.Ctx, maxWait)
 	defer cancel()
 	value, err := chromedp.Run(ctx, chromedp.Evaluate[T](expression))
 	if err != nil {
@@ -302,24 +302,24 @@ func (b *Browser) Resize(width, height int64) {
 	}
 }
 
-// Media shows the page on "screen" or in "print", to a reader who prefers "light" or "dark".
-func (b *Browser) Media(media, colours string) {
+// SetMedia shows the page on "screen" or in "print", to a reader who prefers "light" or "dark".
+func (b *Browser) SetMedia(media, colours string) {
 	b.t.Helper()
-	if err := b.media(media, colours); err != nil {
+	if err := b.setMedia(media, colours); err != nil {
 		b.t.Fatal(err)
 	}
 }
 
-// media also asks the page to reduce motion, since a click on a moving element hits only by chance.
-func (b *Browser) media(media, colours string) error {
+// setMedia also asks the page to reduce motion, since a click on a moving element hits only by chance.
+func (b *Browser) setMedia(media, colours string) error {
 	_, err := chromedp.Call(b.Ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Media: media, Features: []*emulation.MediaFeature{
 		{Name: "prefers-reduced-motion", Value: "reduce"}, {Name: "prefers-color-scheme", Value: colours},
 	}})
 	return err
 }
 
-// Within fails the test if the upper left part of an element, of that size in pixels, is not on the screen.
-func (b *Browser) Within(name, selector string, width, height int) {
+// CheckOnScreen fails the test if the upper left part of an element, of that size in pixels, is not on the screen.
+func (b *Browser) CheckOnScreen(name, selector string, width, height int) {
 	b.t.Helper()
 	box := Evaluate[[]float64](b, fmt.Sprintf(`(() => { const box = document.querySelector(%q).getBoundingClientRect(); return [innerWidth - box.left, innerHeight - box.top, box.left, box.top]; })()`, selector))
 	if box[0] < float64(width) || box[1] < float64(height) || box[2] < 0 || box[3] < 0 {

@@ -9,17 +9,17 @@ import (
 )
 
 var (
-	worlds = flag.Uint64("claims.worlds", 20, "the `NUMBER` of worlds to ask")
-	first  = flag.Uint64("claims.seed", 1, "the seed of the first world")
+	worldCount = flag.Uint64("claims.worlds", 20, "the `NUMBER` of worlds to ask")
+	firstSeed  = flag.Uint64("claims.seed", 1, "the seed of the first world")
 )
 
 // Every claim of every answer holds in every world. go test ./pkg/internal/claimtest -claims.worlds 10000 -timeout 0 searches for hours.
 func TestClaimsHold(t *testing.T) {
 	total := 0
-	for seed := *first; seed < *first+*worlds; seed++ {
-		total += check(t, seed)
+	for seed := *firstSeed; seed < *firstSeed+*worldCount; seed++ {
+		total += checkSeed(t, seed)
 	}
-	if t.Logf("%d claims of %d worlds", total, *worlds); total < int(*worlds) {
+	if t.Logf("%d claims of %d worlds", total, *worldCount); total < int(*worldCount) {
 		t.Errorf("only %d claims were made", total)
 	}
 }
@@ -34,12 +34,12 @@ func TestClaimsHoldThatOnceDidNot(t *testing.T) {
 		"no number of nodes is enough, and nothing is claimed":               20194,
 		"a drain goes on with the scheduler's search where the run ended":    7094,
 	} {
-		t.Run(name, func(t *testing.T) { check(t, seed) })
+		t.Run(name, func(t *testing.T) { checkSeed(t, seed) })
 	}
 }
 
-// check makes the world of the seed, runs every claim about it, and returns the number of claims.
-func check(t *testing.T, seed uint64) int {
+// checkSeed makes the world of the seed, runs every claim about it, and returns the number of claims.
+func checkSeed(t *testing.T, seed uint64) int {
 	text := claimtest.World(seed)
 	s, err := claimtest.Load(text)
 	if err != nil {

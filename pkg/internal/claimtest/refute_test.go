@@ -13,8 +13,8 @@ import (
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
-// wrong returns copies of the claim, in each of which one expectation is wrong.
-func wrong(t *testing.T, of claim.Claim) []claim.Claim {
+// wrongCopies returns copies of the claim, in each of which one expectation is wrong.
+func wrongCopies(t *testing.T, of claim.Claim) []claim.Claim {
 	var all []claim.Claim
 	for i := range of.Steps {
 		change := func(what string, f func(*scenario.Expect)) {
@@ -84,7 +84,7 @@ func TestWrongClaimsAreRefuted(t *testing.T) {
 		}
 		err = claimtest.Ask(t.Context(), s, func(question string, of *scenario.Scenario, claims []claim.Claim) error {
 			for _, right := range claims[:min(4, len(claims))] {
-				proved, err := expect.Prove(t.Context(), of, claim.Unique(wrong(t, right)), nil)
+				proved, err := expect.Prove(t.Context(), of, claim.MakeUnique(wrongCopies(t, right)), nil)
 				if err != nil {
 					return err
 				}

@@ -11,31 +11,31 @@ import (
 // taints, zonal volumes, budgets, DaemonSets, pods that are Pending or Terminating at the start, priorities, pods with anti-affinity,
 // controllers that the input lacks, autoscalers of pods. Every seventh seed has a gang.
 func World(seed uint64) string {
-	w := &maker{Rand: rand.New(rand.NewPCG(seed, 50))}
-	w.nodes()
+	w := &worldMaker{Rand: rand.New(rand.NewPCG(seed, 50))}
+	w.addNodes()
 	for i := range 2 + w.IntN(5) {
-		w.workload(i)
+		w.addWorkload(i)
 	}
 	if w.chance(30) {
-		w.add(`{apiVersion: apps/v1, kind: DaemonSet, metadata: {name: agent}, spec: {selector: {matchLabels: {app: agent}}, template: {metadata: {labels: {app: agent}}, spec: {%scontainers: [{name: c, image: i, resources: {requests: {cpu: %dm}}}]}}}}`,
+		w.appendObject(`{apiVersion: apps/v1, kind: DaemonSet, metadata: {name: agent}, spec: {selector: {matchLabels: {app: agent}}, template: {metadata: {labels: {app: agent}}, spec: {%scontainers: [{name: c, image: i, resources: {requests: {cpu: %dm}}}]}}}}`,
 			w.either(50, "tolerations: [{operator: Exists}], ", ""), 100+100*w.IntN(4))
 	}
 	if w.chance(15) {
-		w.unknownOwner()
+		w.addUnknownOwner()
 	}
 	if w.chance(15) {
-		w.add(`{apiVersion: v1, kind: Pod, metadata: {name: bare, labels: {app: bare}}, spec: {nodeName: %s, containers: [{name: c, image: i, resources: {requests: {cpu: 300m}}}]}}`, w.names[w.IntN(len(w.names))])
+		w.appendObject(`{apiVersion: v1, kind: Pod, metadata: {name: bare, labels: {app: bare}}, spec: {nodeName: %s, containers: [{name: c, image: i, resources: {requests: {cpu: 300m}}}]}}`, w.nodeNames[w.IntN(len(w.nodeNames))])
 	}
 	if w.chance(25) {
-		w.after = append(w.after, fmt.Sprintf("- {name: cordoned, cordon: {names: [%s]}}", w.names[w.IntN(len(w.names))]))
+		w.steps = append(w.steps, fmt.Sprintf("- {name: cordoned, cordon: {names: [%s]}}", w.nodeNames[w.IntN(len(w.nodeNames))]))
 	}
 	if w.chance(15) { // the pods of the node become Terminating, and others Pending
-		w.after = append(w.after, fmt.Sprintf("- {name: died, fail: {names: [%s], mode: unreachable}}", w.names[w.IntN(len(w.names))]))
+		w.steps = append(w.steps, fmt.Sprintf("- {name: died, fail: {names: [%s], mode: unreachable}}", w.nodeNames[w.IntN(len(w.nodeNames))]))
 	}
 	gates := ""
 	if seed%7 == 3 {
 		gates = "scheduler: {featureGates: {GenericWorkload: true}}\n"
-		w.gang()
+		w.addGang()
 	}
 	out := fmt.Sprintf(`apiVersion: faultline/v1alpha1
 kind: Scenario
@@ -48,39 +48,39 @@ workloads:
 - objects:
   - %s
 `, seed, w.IntN(3), gates, strings.Join(w.cluster, "\n  - "), strings.Join(w.objects, "\n  - "))
-	if len(w.after) > 0 {
-		out += "steps:\n" + strings.Join(w.after, "\n") + "\n"
+	if len(w.steps) > 0 {
+		out += "steps:\n" + strings.Join(w.steps, "\n") + "\n"
 	}
 	return out
 }
 
-type maker struct {
+type worldMaker struct {
 	*rand.Rand
-	cluster, objects, after []string
-	names                   []string // names of the nodes
+	cluster, objects, steps []string
+	nodeNames               []string // nodeNames of the nodes
 	zones                   int
 	priorities              bool
 }
 
-func (w *maker) chance(percent int) bool { return w.IntN(100) < percent }
+func (w *worldMaker) chance(percent int) bool { return w.IntN(100) < percent }
 
-func (w *maker) either(percent int, one, other string) string {
+func (w *worldMaker) either(percent int, one, other string) string {
 	if w.chance(percent) {
 		return one
 	}
 	return other
 }
 
-func (w *maker) add(format string, args ...any) {
+func (w *worldMaker) appendObject(format string, args ...any) {
 	w.objects = append(w.objects, fmt.Sprintf(format, args...))
 }
 
-func (w *maker) nodes() {
+func (w *worldMaker) addNodes() {
 	w.zones = 1 + w.IntN(3)
 	cores := 2 + w.IntN(5)
 	for i := range 3 + w.IntN(7) {
 		name := fmt.Sprintf("node-%d", i)
-		w.names = append(w.names, name)
+		w.nodeNames = append(w.nodeNames, name)
 		taints := w.either(12, "spec: {taints: [{key: dedicated, value: batch, effect: NoSchedule}]}, ", "")
 		cpu := cores
 		if w.chance(20) {
@@ -97,7 +97,7 @@ func (w *maker) nodes() {
 	}
 }
 
-func (w *maker) workload(i int) {
+func (w *worldMaker) addWorkload(i int) {
 	name := fmt.Sprintf("w%d", i)
 	namespace := w.either(80, "default", "shop")
 	replicas := 1 + w.IntN(6)
@@ -133,24 +133,24 @@ func (w *maker) workload(i int) {
 			more += ", podManagementPolicy: Parallel"
 		}
 	}
-	w.add(`{apiVersion: apps/v1, kind: %s, metadata: {name: %s, namespace: %s}, spec: {replicas: %d, selector: {matchLabels: {app: %[2]s}}, template: {metadata: {labels: {app: %[2]s}}, spec: {%[5]s}}%[6]s}}`,
+	w.appendObject(`{apiVersion: apps/v1, kind: %s, metadata: {name: %s, namespace: %s}, spec: {replicas: %d, selector: {matchLabels: {app: %[2]s}}, template: {metadata: {labels: {app: %[2]s}}, spec: {%[5]s}}%[6]s}}`,
 		kind, name, namespace, replicas, strings.Join(spec, ", "), more)
 	if w.chance(35) {
-		w.add(`{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: %s, namespace: %s}, spec: {%s, selector: {matchLabels: {app: %[1]s}}}}`,
+		w.appendObject(`{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: %s, namespace: %s}, spec: {%s, selector: {matchLabels: {app: %[1]s}}}}`,
 			name, namespace, w.either(50, fmt.Sprintf("maxUnavailable: %d", w.IntN(2)), fmt.Sprintf("minAvailable: %d", max(0, replicas-w.IntN(2)))))
 	}
 	if kind == "Deployment" && w.chance(10) {
-		w.add(`{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, metadata: {name: %s, namespace: %s}, spec: {minReplicas: %d, maxReplicas: %d, scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: %[1]s}}}`,
+		w.appendObject(`{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, metadata: {name: %s, namespace: %s}, spec: {minReplicas: %d, maxReplicas: %d, scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: %[1]s}}}`,
 			name, namespace, 1+w.IntN(replicas), replicas+w.IntN(4))
 	}
 }
 
-// gang adds a pod group and a controller with its pods, which get nodes together, or none.
-func (w *maker) gang() {
+// addGang adds a pod group and a controller with its pods, which get nodes together, or none.
+func (w *worldMaker) addGang() {
 	replicas := 2 + w.IntN(4)
 	kind := w.either(50, "ReplicaSet", w.either(50, "Deployment", "StatefulSet"))
 	policy := w.either(80, fmt.Sprintf("gang: {minCount: %d}", 1+w.IntN(replicas)), "basic: {}")
-	w.add(`{apiVersion: scheduling.k8s.io/v1beta1, kind: PodGroup, metadata: {name: gang}, spec: {schedulingPolicy: {%s}}}`, policy)
+	w.appendObject(`{apiVersion: scheduling.k8s.io/v1beta1, kind: PodGroup, metadata: {name: gang}, spec: {schedulingPolicy: {%s}}}`, policy)
 	priority, parallel := "", ""
 	if w.priorities {
 		priority = "priorityClassName: " + w.either(50, "high", "low") + ", "
@@ -158,14 +158,14 @@ func (w *maker) gang() {
 	if kind == "StatefulSet" {
 		parallel = ", podManagementPolicy: Parallel"
 	}
-	w.add(`{apiVersion: apps/v1, kind: %s, metadata: {name: gang}, spec: {replicas: %d, selector: {matchLabels: {app: gang}}, template: {metadata: {labels: {app: gang}}, spec: {schedulingGroup: {podGroupName: gang}, %scontainers: [{name: c, image: i, resources: {requests: {cpu: %dm}}}]}}%s}}`,
+	w.appendObject(`{apiVersion: apps/v1, kind: %s, metadata: {name: gang}, spec: {replicas: %d, selector: {matchLabels: {app: gang}}, template: {metadata: {labels: {app: gang}}, spec: {schedulingGroup: {podGroupName: gang}, %scontainers: [{name: c, image: i, resources: {requests: {cpu: %dm}}}]}}%s}}`,
 		kind, replicas, priority, 200+200*w.IntN(8), parallel)
 }
 
-// unknownOwner adds pods of a controller that the input lacks.
-func (w *maker) unknownOwner() {
+// addUnknownOwner adds pods of a controller that the input lacks.
+func (w *worldMaker) addUnknownOwner() {
 	for i := range 1 + w.IntN(2) {
 		w.cluster = append(w.cluster, fmt.Sprintf(`{apiVersion: v1, kind: Pod, metadata: {name: own-%d, labels: {app: own}, ownerReferences: [{apiVersion: example.com/v1, kind: Widget, name: own, uid: own, controller: true}], resourceVersion: "1"}, spec: {nodeName: %s, containers: [{name: c, image: i, resources: {requests: {cpu: 200m}}}]}, status: {phase: Running, conditions: [{type: Ready, status: "True"}]}}`,
-			i, w.names[w.IntN(len(w.names))]))
+			i, w.nodeNames[w.IntN(len(w.nodeNames))]))
 	}
 }

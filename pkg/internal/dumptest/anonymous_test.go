@@ -32,7 +32,7 @@ var message = regexp.MustCompile(`,"message":"([^"\\]|\\.)*"`)
 func TestAnonymousAnswers(t *testing.T) {
 	for name, objects := range anonymousWorlds(t) {
 		t.Run(name, func(t *testing.T) {
-			dump, err := anonymous.Of(context.Background(), objects)
+			dump, err := anonymous.NewDump(context.Background(), objects)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -111,7 +111,7 @@ func anonymousWorlds(t *testing.T) map[string][]cluster.Object {
 		}
 		seen := map[cluster.Ref]bool{}
 		for _, obj := range s.Objects() {
-			if ref := cluster.RefTo(obj); !seen[ref] && cluster.Changeable(obj) == nil && !strings.Contains(ref.Kind, "AdmissionPolicy") {
+			if ref := cluster.RefTo(obj); !seen[ref] && cluster.CheckChangeable(obj) == nil && !strings.Contains(ref.Kind, "AdmissionPolicy") {
 				if _, param := obj.(*cluster.Param); !param {
 					seen[ref] = true
 					worlds["scenario "+example.Name] = append(worlds["scenario "+example.Name], obj)

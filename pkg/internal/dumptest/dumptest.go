@@ -50,17 +50,17 @@ const (
 
 // Dump returns the dump as a List in JSON.
 func Dump(o Options) []byte {
-	c := &dump{rand: rand.New(rand.NewPCG(o.Seed, 1)), free: map[string]*room{}, scaling: o.Scaling, levers: o.Levers}
+	c := &dumpBuilder{rand: rand.New(rand.NewPCG(o.Seed, 1)), free: map[string]*freeRoom{}, scaling: o.Scaling, levers: o.Levers}
 	if o.Nodes == 0 {
 		o.Nodes = 120
 	}
-	c.infrastructure(o.Nodes)
-	c.daemons()
-	c.stateful()
-	c.deployments()
-	c.batch()
+	c.addInfrastructure(o.Nodes)
+	c.addDaemonSets()
+	c.addStatefulSets()
+	c.addDeployments()
+	c.addBatch()
 	if o.Operators {
-		c.operators()
+		c.addOperators()
 	}
 	c.pullLevers()
 	var items []json.RawMessage
@@ -78,42 +78,42 @@ func Dump(o Options) []byte {
 	return list
 }
 
-// dump builds a cluster.
-type dump struct {
-	rand    *rand.Rand
-	nodes   []*v1.Node
-	free    map[string]*room
-	items   []item
-	version int
-	pods    int
-	waiting int // the number of pods without a node
-	scaling bool
-	levers  Levers
+// dumpBuilder builds a cluster.
+type dumpBuilder struct {
+	rand         *rand.Rand
+	nodes        []*v1.Node
+	free         map[string]*freeRoom
+	items        []dumpItem
+	version      int
+	podCount     int
+	pendingCount int // the number of pods without a node
+	scaling      bool
+	levers       Levers
 }
 
-type item struct {
+type dumpItem struct {
 	kind string
 	json json.RawMessage
 }
 
-// room is the free room of a node, in millicores, bytes, GPUs and pods.
-type room struct{ cpu, memory, gpu, pods int64 }
+// freeRoom is the free room of a node, in millicores, bytes, GPUs and pods.
+type freeRoom struct{ cpu, memory, gpu, pods int64 }
 
-var began = time.Date(2026, time.March, 2, 8, 0, 0, 0, time.UTC)
+var clusterStart = time.Date(2026, time.March, 2, 8, 0, 0, 0, time.UTC)
 
-// age returns the time that many minutes after the cluster's start.
-func age(minutes int) metav1.Time {
-	return metav1.NewTime(began.Add(time.Duration(minutes) * time.Minute))
+// minutesAfterStart returns the time that many minutes after the cluster's start.
+func minutesAfterStart(minutes int) metav1.Time {
+	return metav1.NewTime(clusterStart.Add(time.Duration(minutes) * time.Minute))
 }
 
-// meta returns the metadata of a new object.
-func (c *dump) meta(namespace, name string, labels map[string]string) metav1.ObjectMeta {
+// newMeta returns the metadata of a new object.
+func (c *dumpBuilder) newMeta(namespace, name string, labels map[string]string) metav1.ObjectMeta {
 	c.version++
 	return metav1.ObjectMeta{
 		Namespace: namespace, Name: name, Labels: labels, Generation: 1,
 		UID:               types.UID(fmt.Sprintf("%08x-0000-4000-8000-%012x", c.rand.Uint32(), c.version)),
 		ResourceVersion:   fmt.Sprint(1000 + c.version),
-		CreationTimestamp: age(c.version / 10),
+		CreationTimestamp: minutesAfterStart(c.version / 10),
 		ManagedFields: []metav1.ManagedFieldsEntry{{
 			Manager: "kube-controller-manager", Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: "v1", FieldsType: "FieldsV1",
 			FieldsV1: metav1.NewFieldsV1(`{"f:metadata":{"f:labels":{".":{},"f:app":{}}},"f:spec":{}}`),
@@ -121,8 +121,8 @@ func (c *dump) meta(namespace, name string, labels map[string]string) metav1.Obj
 	}
 }
 
-// add appends an object to the dump. Each of fields is a path PARENT.NAME of a further field.
-func (c *dump) add(apiVersion, kind string, obj runtime.Object, fields ...string) {
+// appendObject appends an object to the dump. Each of fields is a path PARENT.NAME of a further field.
+func (c *dumpBuilder) appendObject(apiVersion, kind string, obj runtime.Object, fields ...string) {
 	obj.GetObjectKind().SetGroupVersionKind(schema.FromAPIVersionAndKind(apiVersion, kind))
 	data, err := json.Marshal(obj)
 	if err != nil {
@@ -141,10 +141,10 @@ func (c *dump) add(apiVersion, kind string, obj runtime.Object, fields ...string
 			panic(err)
 		}
 	}
-	c.items = append(c.items, item{kind, data})
+	c.items = append(c.items, dumpItem{kind, data})
 }
 
-func owned(kind, apiVersion string, meta metav1.ObjectMeta) []metav1.OwnerReference {
+func controllerRef(kind, apiVersion string, meta metav1.ObjectMeta) []metav1.OwnerReference {
 	yes := true
 	return []metav1.OwnerReference{{APIVersion: apiVersion, Kind: kind, Name: meta.Name, UID: meta.UID, Controller: &yes, BlockOwnerDeletion: &yes}}
 }

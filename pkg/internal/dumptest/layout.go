@@ -24,15 +24,15 @@ type Layout struct {
 	Write func(list []byte) map[string][]byte
 }
 
-// ofClusterInfo has the kinds that kubectl cluster-info dump asks for, without events.
-var ofClusterInfo = []string{"Node", "Pod", "Service", "ReplicationController", "DaemonSet", "Deployment", "ReplicaSet"}
+// clusterInfoKinds has the kinds that kubectl cluster-info dump asks for, without events.
+var clusterInfoKinds = []string{"Node", "Pod", "Service", "ReplicationController", "DaemonSet", "Deployment", "ReplicaSet"}
 
-// InOrder returns the List with its items in the order in which kubectl get prints them: by kind, and then by their keys in etcd.
-func InOrder(list []byte) []byte {
+// SortItems returns the List with its items in the order in which kubectl get prints them: by kind, and then by their keys in etcd.
+func SortItems(list []byte) []byte {
 	kinds := []string{"Node", "Pod", "Deployment", "ReplicaSet", "StatefulSet", "DaemonSet"}
-	objects := items(list)
-	slices.SortStableFunc(objects, func(a, b object) int {
-		place := func(o object) int {
+	objects := parseItems(list)
+	slices.SortStableFunc(objects, func(a, b layoutObject) int {
+		place := func(o layoutObject) int {
 			if at := slices.Index(kinds, o.Kind); at >= 0 {
 				return at
 			}
@@ -40,53 +40,55 @@ func InOrder(list []byte) []byte {
 		}
 		return cmp.Or(place(a)-place(b), strings.Compare(a.Kind, b.Kind), strings.Compare(a.Metadata.Namespace+"/"+a.Metadata.Name, b.Metadata.Namespace+"/"+b.Metadata.Name))
 	})
-	return listOf("v1", "List", objects, false)
+	return writeList("v1", "List", objects, false)
 }
 
 // Layouts returns the layouts that can be read. All layouts but the first must give the answers of the first for the same kinds.
 func Layouts() []Layout {
 	pack := func(layout func([]byte) map[string][]byte, compress bool) func([]byte) map[string][]byte {
-		return func(list []byte) map[string][]byte { return archive(layout(list), compress) }
+		return func(list []byte) map[string][]byte { return packTar(layout(list), compress) }
 	}
 	return []Layout{
 		{"plain list", nil, func(list []byte) map[string][]byte { return map[string][]byte{"dump.json": list} }},
 		{"UTF-16 with a byte order mark", nil, func(list []byte) map[string][]byte {
-			return map[string][]byte{"dump.json": inUTF16("\ufeff" + string(list))}
+			return map[string][]byte{"dump.json": toUTF16("\ufeff" + string(list))}
 		}},
-		{"UTF-16 without", nil, func(list []byte) map[string][]byte { return map[string][]byte{"dump.json": inUTF16(string(list))} }},
-		{"top-level array", nil, func(list []byte) map[string][]byte { return map[string][]byte{"dump.json": array(items(list))} }},
-		{"cluster-info folder", ofClusterInfo, clusterInfoFolder},
-		{"cluster-info output", ofClusterInfo, clusterInfoOutput},
-		{"must-gather", nil, mustGather},
-		{"must-gather.tar.gz", nil, pack(mustGather, true)},
-		{"Troubleshoot", nil, troubleshoot},
-		{"Troubleshoot.tar.gz", nil, pack(troubleshoot, true)},
-		{"Sonobuoy", nil, sonobuoy},
-		{"Sonobuoy.tar", nil, pack(sonobuoy, false)},
-		{"Insights", nil, insights},
-		{"Insights.tar.gz", nil, pack(insights, true)},
+		{"UTF-16 without", nil, func(list []byte) map[string][]byte { return map[string][]byte{"dump.json": toUTF16(string(list))} }},
+		{"top-level array", nil, func(list []byte) map[string][]byte {
+			return map[string][]byte{"dump.json": writeArray(parseItems(list))}
+		}},
+		{"cluster-info folder", clusterInfoKinds, clusterInfoFolder},
+		{"cluster-info output", clusterInfoKinds, clusterInfoOutput},
+		{"must-gather", nil, mustGatherFolder},
+		{"must-gather.tar.gz", nil, pack(mustGatherFolder, true)},
+		{"Troubleshoot", nil, troubleshootBundle},
+		{"Troubleshoot.tar.gz", nil, pack(troubleshootBundle, true)},
+		{"Sonobuoy", nil, sonobuoySnapshot},
+		{"Sonobuoy.tar", nil, pack(sonobuoySnapshot, false)},
+		{"Insights", nil, insightsArchive},
+		{"Insights.tar.gz", nil, pack(insightsArchive, true)},
 		{"compressed files in a folder", nil, func(list []byte) map[string][]byte {
 			files := map[string][]byte{}
-			for kind, of := range group(items(list), func(o object) string { return o.Kind }) {
-				files[strings.ToLower(kind)+"s.json.gz"] = compress(listOf("v1", "List", of, false))
+			for kind, of := range groupBy(parseItems(list), func(o layoutObject) string { return o.Kind }) {
+				files[strings.ToLower(kind)+"s.json.gz"] = compress(writeList("v1", "List", of, false))
 			}
 			return files
 		}},
 	}
 }
 
-// object is an item of the List.
-type object struct {
+// layoutObject is an item of the List.
+type layoutObject struct {
 	APIVersion, Kind string
 	Metadata         struct{ Namespace, Name string }
 	json             []byte
 }
 
-func items(list []byte) (objects []object) {
+func parseItems(list []byte) (objects []layoutObject) {
 	var parsed struct{ Items []json.RawMessage }
 	must(json.Unmarshal(list, &parsed))
 	for _, item := range parsed.Items {
-		var o object
+		var o layoutObject
 		must(json.Unmarshal(item, &o))
 		o.json = item
 		objects = append(objects, o)
@@ -94,14 +96,14 @@ func items(list []byte) (objects []object) {
 	return objects
 }
 
-// resource returns the plural name of the object's kind in paths, as API servers spell it.
-func (o object) resource() string {
+// resourceName returns the plural name of the object's kind in paths, as API servers spell it.
+func (o layoutObject) resourceName() string {
 	plural := strings.ToLower(o.Kind) + "s"
 	return strings.NewReplacer("classs", "classes", "policys", "policies").Replace(plural)
 }
 
-// group returns the object's API group, which is core for the group without a name.
-func (o object) group() string {
+// groupName returns the object's API group, which is core for the group without a name.
+func (o layoutObject) groupName() string {
 	group, _, found := strings.Cut(o.APIVersion, "/")
 	if !found {
 		return "core"
@@ -115,9 +117,9 @@ func clusterInfoFolder(list []byte) map[string][]byte {
 	for path, text := range clusterInfo(list) {
 		files[path+".json"] = text
 	}
-	for _, o := range items(list) {
+	for _, o := range parseItems(list) {
 		if o.Kind == "Pod" {
-			files[o.Metadata.Namespace+"/"+o.Metadata.Name+"/logs.txt"] = logs(o)
+			files[o.Metadata.Namespace+"/"+o.Metadata.Name+"/logs.txt"] = writeLogs(o)
 		}
 	}
 	return files
@@ -132,9 +134,9 @@ func clusterInfoOutput(list []byte) map[string][]byte {
 			out = append(out, lists[path]...)
 		}
 		if namespace, isPods := strings.CutSuffix(path, "/pods"); isPods {
-			for _, o := range items(list) {
+			for _, o := range parseItems(list) {
 				if o.Kind == "Pod" && o.Metadata.Namespace == namespace {
-					out = append(out, logs(o)...)
+					out = append(out, writeLogs(o)...)
 				}
 			}
 		}
@@ -145,22 +147,22 @@ func clusterInfoOutput(list []byte) map[string][]byte {
 // clusterInfo returns the lists by their paths without an extension. Their items have no kind.
 func clusterInfo(list []byte) map[string][]byte {
 	files := map[string][]byte{}
-	for path, of := range group(items(list), func(o object) string {
-		return strings.TrimPrefix(o.Metadata.Namespace+"/"+o.resource(), "/")
+	for path, of := range groupBy(parseItems(list), func(o layoutObject) string {
+		return strings.TrimPrefix(o.Metadata.Namespace+"/"+o.resourceName(), "/")
 	}) {
-		files[path] = append(listOf(of[0].APIVersion, of[0].Kind+"List", of, true), '\n')
+		files[path] = append(writeList(of[0].APIVersion, of[0].Kind+"List", of, true), '\n')
 	}
 	return files
 }
 
-// logs returns the logs of a container that logs text which looks like objects and documents, and binary data. The last line has no end.
-func logs(pod object) []byte {
+// writeLogs returns the logs of a container that logs text which looks like objects and documents, and binary data. The last line has no end.
+func writeLogs(pod layoutObject) []byte {
 	of := fmt.Sprintf("logs for container main of pod %s/%s ====", pod.Metadata.Namespace, pod.Metadata.Name)
 	return fmt.Appendf(nil, "==== START %s\n{\"level\":\"info\"}\n---\napiVersion: v1\nkind: Node\n\x1b[31m\x00\xff==== END logs\nlast==== END %[1]s\n", of)
 }
 
-// mustGather returns the files that oc adm must-gather writes: it has each pod in a file and in a list.
-func mustGather(list []byte) map[string][]byte {
+// mustGatherFolder returns the files that oc adm must-gather writes: it has each pod in a file and in a list.
+func mustGatherFolder(list []byte) map[string][]byte {
 	const root = "must-gather.local.1/quay-io-openshift-sha256-1/"
 	files := map[string][]byte{
 		"must-gather.local.1/event-filter.html":             []byte("<!DOCTYPE html>"),
@@ -172,31 +174,31 @@ func mustGather(list []byte) map[string][]byte {
 		root + "cluster-scoped-resources/core/broken.json":  []byte("Error from server (NotFound): the server could not find it\nmore: [\n"),
 		root + "cluster-scoped-resources/core/nodes.status": []byte("not read"),
 	}
-	for path, of := range group(items(list), func(o object) string {
+	for path, of := range groupBy(parseItems(list), func(o layoutObject) string {
 		switch {
 		case o.Kind == "Namespace":
 			return root + "namespaces/" + o.Metadata.Name + "/" + o.Metadata.Name + ".yaml"
 		case o.Metadata.Namespace == "":
-			return root + "cluster-scoped-resources/" + o.group() + "/" + o.resource() + "/" + o.Metadata.Name + ".yaml"
+			return root + "cluster-scoped-resources/" + o.groupName() + "/" + o.resourceName() + "/" + o.Metadata.Name + ".yaml"
 		}
-		return root + "namespaces/" + o.Metadata.Namespace + "/" + o.group() + "/" + o.resource() + ".yaml"
+		return root + "namespaces/" + o.Metadata.Namespace + "/" + o.groupName() + "/" + o.resourceName() + ".yaml"
 	}) {
 		if of[0].Metadata.Namespace == "" {
-			files[path] = inYAML(of[0].json)
+			files[path] = toYAML(of[0].json)
 		} else {
-			files[path] = inYAML(listOf(of[0].APIVersion, of[0].Kind+"List", of, false))
+			files[path] = toYAML(writeList(of[0].APIVersion, of[0].Kind+"List", of, false))
 		}
 	}
-	for _, o := range items(list) {
+	for _, o := range parseItems(list) {
 		if o.Kind == "Pod" {
-			files[fmt.Sprintf("%snamespaces/%s/pods/%s/%[3]s.yaml", root, o.Metadata.Namespace, o.Metadata.Name)] = inYAML(o.json)
+			files[fmt.Sprintf("%snamespaces/%s/pods/%s/%[3]s.yaml", root, o.Metadata.Namespace, o.Metadata.Name)] = toYAML(o.json)
 		}
 	}
 	return files
 }
 
-// troubleshoot returns a support bundle of Troubleshoot.
-func troubleshoot(list []byte) map[string][]byte {
+// troubleshootBundle returns a support bundle of Troubleshoot.
+func troubleshootBundle(list []byte) map[string][]byte {
 	const root = "support-bundle-1/"
 	files := map[string][]byte{
 		root + "version.yaml":                                       []byte("apiVersion: troubleshoot.sh/v1beta2\nkind: SupportBundle\nspec:\n  versionNumber: 0.119.0\n"),
@@ -208,19 +210,19 @@ func troubleshoot(list []byte) map[string][]byte {
 		root + "cluster-resources/events-errors.json":               []byte(`["timeout"]`),
 		root + "cluster-resources/nothing.json":                     nil,
 	}
-	for path, of := range group(items(list), func(o object) string {
+	for path, of := range groupBy(parseItems(list), func(o layoutObject) string {
 		if o.Metadata.Namespace == "" {
-			return root + "cluster-resources/" + o.resource() + ".json"
+			return root + "cluster-resources/" + o.resourceName() + ".json"
 		}
-		return root + "cluster-resources/" + o.resource() + "/" + o.Metadata.Namespace + ".json"
+		return root + "cluster-resources/" + o.resourceName() + "/" + o.Metadata.Namespace + ".json"
 	}) {
-		files[path] = listOf(of[0].APIVersion, of[0].Kind+"List", of, false)
+		files[path] = writeList(of[0].APIVersion, of[0].Kind+"List", of, false)
 	}
 	return files
 }
 
-// sonobuoy returns a snapshot of Sonobuoy, with the objects in arrays.
-func sonobuoy(list []byte) map[string][]byte {
+// sonobuoySnapshot returns a snapshot of Sonobuoy, with the objects in arrays.
+func sonobuoySnapshot(list []byte) map[string][]byte {
 	files := map[string][]byte{
 		"hosts/n1/configz.json":     []byte(`{"kubeletconfig":{"maxPods":110}}`),
 		"hosts/n1/healthz.json":     []byte(`{"status":200}`),
@@ -230,26 +232,26 @@ func sonobuoy(list []byte) map[string][]byte {
 		"servergroups.json":         []byte(`{"kind":"APIGroupList","apiVersion":"v1","groups":[]}`),
 		"podlogs/default/p/log.txt": []byte("not read"),
 	}
-	for path, of := range group(items(list), func(o object) string {
-		file := o.group() + "_" + o.APIVersion[strings.Index(o.APIVersion, "/")+1:] + "_" + o.resource() + ".json"
+	for path, of := range groupBy(parseItems(list), func(o layoutObject) string {
+		file := o.groupName() + "_" + o.APIVersion[strings.Index(o.APIVersion, "/")+1:] + "_" + o.resourceName() + ".json"
 		if o.Metadata.Namespace == "" {
 			return "resources/cluster/" + file
 		}
 		return "resources/ns/" + o.Metadata.Namespace + "/" + file
 	}) {
-		files[path] = array(of)
+		files[path] = writeArray(of)
 	}
 	return files
 }
 
-// insights returns an archive of OpenShift's Insights operator, which has a file for each object without its kind.
-func insights(list []byte) map[string][]byte {
+// insightsArchive returns an archive of OpenShift's Insights operator, which has a file for each object without its kind.
+func insightsArchive(list []byte) map[string][]byte {
 	files := map[string][]byte{
 		"insights-operator/gathers.json": []byte(`{"status_reports":[{"name":"clusterconfig","errors":null}]}`),
 		"config/metrics":                 []byte("# not read\n"),
 		"config/alerts.json":             []byte(`[{"labels":{"alertname":"Watchdog"}}]`),
 	}
-	for _, o := range items(list) {
+	for _, o := range parseItems(list) {
 		var fields map[string]any
 		must(json.Unmarshal(o.json, &fields))
 		delete(fields, "apiVersion")
@@ -265,17 +267,17 @@ func insights(list []byte) map[string][]byte {
 	return files
 }
 
-// group groups the objects by a word of each.
-func group(objects []object, word func(object) string) map[string][]object {
-	groups := map[string][]object{}
+// groupBy groups the objects by a word of each.
+func groupBy(objects []layoutObject, word func(layoutObject) string) map[string][]layoutObject {
+	groups := map[string][]layoutObject{}
 	for _, o := range objects {
 		groups[word(o)] = append(groups[word(o)], o)
 	}
 	return groups
 }
 
-// listOf returns a list as an API server writes it. If bare is set, its items have no apiVersion and kind.
-func listOf(apiVersion, kind string, of []object, bare bool) []byte {
+// writeList returns a list as an API server writes it. If bare is set, its items have no apiVersion and kind.
+func writeList(apiVersion, kind string, of []layoutObject, bare bool) []byte {
 	var items []any
 	for _, o := range of {
 		var fields map[string]any
@@ -296,7 +298,7 @@ func listOf(apiVersion, kind string, of []object, bare bool) []byte {
 	return text
 }
 
-func array(of []object) []byte {
+func writeArray(of []layoutObject) []byte {
 	var values []json.RawMessage
 	for _, o := range of {
 		values = append(values, o.json)
@@ -306,22 +308,22 @@ func array(of []object) []byte {
 	return text
 }
 
-func inYAML(text []byte) []byte {
+func toYAML(text []byte) []byte {
 	text, err := yaml.JSONToYAML(text)
 	must(err)
 	return append([]byte("---\n"), text...)
 }
 
-func inUTF16(text string) (data []byte) {
+func toUTF16(text string) (data []byte) {
 	for _, unit := range utf16.Encode([]rune(text)) {
 		data = append(data, byte(unit), byte(unit>>8))
 	}
 	return data
 }
 
-// archive packs files into a tar archive, below a folder and in reverse order of their names, together with a symbolic link to a file
+// packTar packs files into a tar archive, below a folder and in reverse order of their names, together with a symbolic link to a file
 // outside.
-func archive(files map[string][]byte, gzipped bool) map[string][]byte {
+func packTar(files map[string][]byte, gzipped bool) map[string][]byte {
 	var packed bytes.Buffer
 	w := tar.NewWriter(&packed)
 	must(w.WriteHeader(&tar.Header{Typeflag: tar.TypeSymlink, Name: "./top/secrets.json", Linkname: "/etc/passwd"}))

@@ -20,7 +20,7 @@ func TestLayouts(t *testing.T) {
 	want := map[string]any{}
 	for _, layout := range dumptest.Layouts() {
 		t.Run(layout.Name, func(t *testing.T) {
-			dump := dumptest.InOrder(dumptest.Dump(dumptest.Options{Seed: 3, Nodes: 24, Kinds: layout.Kinds}))
+			dump := dumptest.SortItems(dumptest.Dump(dumptest.Options{Seed: 3, Nodes: 24, Kinds: layout.Kinds}))
 			dir := t.TempDir()
 			path := writeLayout(t, dir, layout.Write(dump))
 			for _, question := range [][]string{{"run"}, {"blast", "--worst", "3"}} {

@@ -70,19 +70,19 @@ func Shapes() []Shape {
 	}
 }
 
-// number scales a number for 120 nodes to the cluster's nodes.
-func (c *dump) number(lever int) int { return (lever*len(c.nodes) + 119) / 120 }
+// scaleLever scales a number for 120 nodes to the cluster's nodes.
+func (c *dumpBuilder) scaleLever(lever int) int { return (lever*len(c.nodes) + 119) / 120 }
 
-// services returns the number of Deployments in namespace shop, by default about one for each node.
-func (c *dump) services() int {
+// countServices returns the number of Deployments in namespace shop, by default about one for each node.
+func (c *dumpBuilder) countServices() int {
 	if c.levers.Services > 0 {
-		return c.number(c.levers.Services)
+		return c.scaleLever(c.levers.Services)
 	}
 	return len(c.nodes)
 }
 
-// pools returns the kinds of the nodes.
-func (l Levers) pools(nodes int) []pool {
+// choosePools returns the kinds of the nodes.
+func (l Levers) choosePools(nodes int) []pool {
 	pools, workers, open := make([]pool, nodes), 0, 0
 	for i := range pools {
 		hasGPU := i%10 == 5
@@ -94,13 +94,13 @@ func (l Levers) pools(nodes int) []pool {
 		}
 		switch {
 		case i%40 < 3:
-			pools[i] = controlPlane
+			pools[i] = controlPlanePool
 		case hasGPU:
-			pools[i] = gpu
+			pools[i] = gpuPool
 		case i%4 == 3:
-			pools[i] = large
+			pools[i] = memoryPool
 		default:
-			pools[i] = general
+			pools[i] = generalPool
 		}
 		if pools[i].taint == "" {
 			open++
@@ -124,87 +124,87 @@ func (l Levers) pools(nodes int) []pool {
 func team(i int) string { return fmt.Sprintf("team-%c", 'a'+i%4) }
 
 // pullLevers adds the objects of the levers. Pods that take the remaining room come last.
-func (c *dump) pullLevers() {
+func (c *dumpBuilder) pullLevers() {
 	for i := range c.levers.DaemonSets {
-		c.daemonSet(fmt.Sprintf("agent-%02d", i), false)
+		c.addDaemonSet(fmt.Sprintf("agent-%02d", i), false)
 	}
-	c.giant(c.number(c.levers.Giant))
-	for i := range c.number(c.levers.Budgets) {
+	c.addGiant(c.scaleLever(c.levers.Giant))
+	for i := range c.scaleLever(c.levers.Budgets) {
 		name := fmt.Sprintf("guarded-%03d", i)
-		c.deployment("shop", name, 2, template("100m", "128Mi"), v1.LabelHostname, false, nil)
-		c.budget("shop", name, min(1, i%3))
+		c.addDeployment("shop", name, 2, podSpec("100m", "128Mi"), v1.LabelHostname, false, nil)
+		c.addBudget("shop", name, min(1, i%3))
 	}
-	for i := range c.number(c.levers.Namespaces) {
-		c.namespace(fmt.Sprintf("team-%03d", i), 1+i%2)
+	for i := range c.scaleLever(c.levers.Namespaces) {
+		c.addNamespace(fmt.Sprintf("team-%03d", i), 1+i%2)
 	}
-	c.volumes(c.number(c.levers.Volumes))
+	c.addVolumes(c.scaleLever(c.levers.Volumes))
 	if c.levers.Tainted > 0 {
-		c.teams()
+		c.addTeams()
 	}
 	if c.levers.GPUs > 0 {
-		c.models()
+		c.addModels()
 	}
-	c.fill()
-	c.queue(c.number(c.levers.Waiting))
+	c.fillNodes()
+	c.addWaiting(c.scaleLever(c.levers.Waiting))
 }
 
-// giant adds one Deployment with most of the pods.
-func (c *dump) giant(replicas int) {
+// addGiant adds one Deployment with most of the pods.
+func (c *dumpBuilder) addGiant(replicas int) {
 	if replicas == 0 {
 		return
 	}
-	spec, app := template("250m", "256Mi"), &metav1.LabelSelector{MatchLabels: map[string]string{"app": "giant-fleet"}}
+	spec, app := podSpec("250m", "256Mi"), &metav1.LabelSelector{MatchLabels: map[string]string{"app": "giant-fleet"}}
 	spec.TopologySpreadConstraints = []v1.TopologySpreadConstraint{
 		{MaxSkew: 5, TopologyKey: v1.LabelTopologyZone, WhenUnsatisfiable: v1.DoNotSchedule, LabelSelector: app},
 		{MaxSkew: 1, TopologyKey: v1.LabelHostname, WhenUnsatisfiable: v1.ScheduleAnyway, LabelSelector: app},
 	}
-	c.deployment("shop", "giant-fleet", replicas, spec, "", false, nil)
-	c.budget("shop", "giant-fleet", replicas/10)
+	c.addDeployment("shop", "giant-fleet", replicas, spec, "", false, nil)
+	c.addBudget("shop", "giant-fleet", replicas/10)
 }
 
-// namespace adds a namespace of a small team.
-func (c *dump) namespace(name string, replicas int) {
-	meta := c.meta("", name, map[string]string{v1.LabelMetadataName: name})
-	c.add("v1", "Namespace", &v1.Namespace{ObjectMeta: meta, Spec: v1.NamespaceSpec{Finalizers: []v1.FinalizerName{"kubernetes"}}, Status: v1.NamespaceStatus{Phase: v1.NamespaceActive}})
-	c.add("v1", "ResourceQuota", &v1.ResourceQuota{ObjectMeta: c.meta(name, "team", nil), Spec: v1.ResourceQuotaSpec{Hard: v1.ResourceList{
+// addNamespace adds a namespace of a small team.
+func (c *dumpBuilder) addNamespace(name string, replicas int) {
+	meta := c.newMeta("", name, map[string]string{v1.LabelMetadataName: name})
+	c.appendObject("v1", "Namespace", &v1.Namespace{ObjectMeta: meta, Spec: v1.NamespaceSpec{Finalizers: []v1.FinalizerName{"kubernetes"}}, Status: v1.NamespaceStatus{Phase: v1.NamespaceActive}})
+	c.appendObject("v1", "ResourceQuota", &v1.ResourceQuota{ObjectMeta: c.newMeta(name, "team", nil), Spec: v1.ResourceQuotaSpec{Hard: v1.ResourceList{
 		"requests.cpu": resource.MustParse("20"), v1.ResourcePods: resource.MustParse("50")}}})
-	c.add("v1", "LimitRange", &v1.LimitRange{ObjectMeta: c.meta(name, "team", nil), Spec: v1.LimitRangeSpec{Limits: []v1.LimitRangeItem{{
+	c.appendObject("v1", "LimitRange", &v1.LimitRange{ObjectMeta: c.newMeta(name, "team", nil), Spec: v1.LimitRangeSpec{Limits: []v1.LimitRangeItem{{
 		Type: v1.LimitTypeContainer, DefaultRequest: v1.ResourceList{v1.ResourceCPU: resource.MustParse("100m")}}}}})
-	c.deployment(name, "app", replicas, template("250m", "256Mi"), "", false, nil)
-	c.service(name, "app", v1.ServiceTypeClusterIP, "")
+	c.addDeployment(name, "app", replicas, podSpec("250m", "256Mi"), "", false, nil)
+	c.addService(name, "app", v1.ServiceTypeClusterIP, "")
 }
 
-// volumes adds volumes with StatefulSets that claim them, and with Deployments of one pod.
-func (c *dump) volumes(number int) {
+// addVolumes adds volumes with StatefulSets that claim them, and with Deployments of one pod.
+func (c *dumpBuilder) addVolumes(number int) {
 	for i := range number {
-		c.statefulSet(fmt.Sprintf("volume-%02d", i), i%2 == 0)
+		c.addStatefulSet(fmt.Sprintf("volume-%02d", i), i%2 == 0)
 		name := fmt.Sprintf("files-%02d", i)
-		spec := template("250m", "512Mi")
+		spec := podSpec("250m", "512Mi")
 		spec.Volumes = []v1.Volume{{Name: "data", VolumeSource: v1.VolumeSource{PersistentVolumeClaim: &v1.PersistentVolumeClaimVolumeSource{ClaimName: name}}}}
-		c.claim(name, c.deployment("data", name, 1, spec, "", false, nil))
+		c.addClaim(name, c.addDeployment("data", name, 1, spec, "", false, nil))
 	}
 }
 
-// teams adds Deployments of the teams, half of which run only on their team's nodes.
-func (c *dump) teams() {
+// addTeams adds Deployments of the teams, half of which run only on their team's nodes.
+func (c *dumpBuilder) addTeams() {
 	i := 0
 	for _, node := range c.nodes {
 		key := node.Labels["team"]
 		if key == "" {
 			continue
 		}
-		spec := template("500m", "1Gi")
+		spec := podSpec("500m", "1Gi")
 		spec.Tolerations = []v1.Toleration{{Key: key, Operator: v1.TolerationOpExists, Effect: v1.TaintEffectNoSchedule}}
 		if i/4%2 == 0 {
 			spec.NodeSelector = map[string]string{"team": key}
 		}
-		c.deployment("shop", fmt.Sprintf("%s-%02d", key, i/4), 5, spec, "", false, nil)
+		c.addDeployment("shop", fmt.Sprintf("%s-%02d", key, i/4), 5, spec, "", false, nil)
 		i++
 	}
 }
 
-// models adds Deployments that request GPUs, in total more than there are.
-func (c *dump) models() {
+// addModels adds Deployments that request GPUs, in total more than there are.
+func (c *dumpBuilder) addModels() {
 	left := int64(0)
 	for _, node := range c.nodes {
 		left += max(0, c.free[node.Name].gpu)
@@ -212,39 +212,39 @@ func (c *dump) models() {
 	left += left / 20
 	for i := 0; left > 0; i++ {
 		devices := []int64{4, 2, 1, 1}[i%4]
-		spec := template("1", "8Gi")
-		spec.Tolerations = []v1.Toleration{{Key: gpu.taint, Operator: v1.TolerationOpExists, Effect: v1.TaintEffectNoSchedule}}
+		spec := podSpec("1", "8Gi")
+		spec.Tolerations = []v1.Toleration{{Key: gpuPool.taint, Operator: v1.TolerationOpExists, Effect: v1.TaintEffectNoSchedule}}
 		resources := &spec.Containers[0].Resources
 		resources.Requests["nvidia.com/gpu"] = *resource.NewQuantity(devices, resource.DecimalSI)
 		resources.Limits = v1.ResourceList{"nvidia.com/gpu": resources.Requests["nvidia.com/gpu"]}
 		replicas := min(4, (left+devices-1)/devices)
 		left -= replicas * devices
-		c.deployment("ml", fmt.Sprintf("model-%02d", i), int(replicas), spec, "", false, nil)
+		c.addDeployment("ml", fmt.Sprintf("model-%02d", i), int(replicas), spec, "", false, nil)
 	}
 }
 
-// fill adds Deployments of ever smaller pods until pods request the share Filled of the CPU.
-func (c *dump) fill() {
+// fillNodes adds Deployments of ever smaller pods until pods request the share Filled of the CPU.
+func (c *dumpBuilder) fillNodes() {
 	sizes := []string{"2", "1", "500m", "250m", "100m"}
 	for i := 0; len(sizes) > 0; i++ {
-		all, left := c.cpu()
+		all, left := c.countCPU()
 		if 100*(all-left) >= int64(c.levers.Filled)*all {
 			return
 		}
-		spec := template(sizes[0], "512Mi")
-		if c.somewhere(spec, nil) == "" {
+		spec := podSpec(sizes[0], "512Mi")
+		if c.randomNodeFor(spec, nil) == "" {
 			sizes = sizes[1:]
 			continue
 		}
 		if i%4 == 3 {
 			spec.PriorityClassName = "high"
 		}
-		c.deployment("shop", fmt.Sprintf("crowd-%02d", i), 5, spec, "", false, nil)
+		c.addDeployment("shop", fmt.Sprintf("crowd-%02d", i), 5, spec, "", false, nil)
 	}
 }
 
-// cpu returns the CPU of the nodes without a taint, and how much of it is free.
-func (c *dump) cpu() (all, left int64) {
+// countCPU returns the CPU of the nodes without a taint, and how much of it is free.
+func (c *dumpBuilder) countCPU() (all, left int64) {
 	for _, node := range c.nodes {
 		if len(node.Spec.Taints) == 0 {
 			all += node.Status.Allocatable.Cpu().MilliValue()
@@ -254,26 +254,26 @@ func (c *dump) cpu() (all, left int64) {
 	return all, left
 }
 
-// queue adds Deployments until that many more pods are Pending.
-func (c *dump) queue(pods int) {
+// addWaiting adds Deployments until that many more pods are Pending.
+func (c *dumpBuilder) addWaiting(pods int) {
 	most := int64(0)
 	for _, node := range c.nodes {
 		if len(node.Spec.Taints) == 0 {
 			most = max(most, c.free[node.Name].cpu)
 		}
 	}
-	for i, before := 0, c.waiting; c.waiting-before < pods; i++ {
-		name, replicas, apart := fmt.Sprintf("queue-%02d", i), min(8, pods-(c.waiting-before)), ""
-		spec := template(fmt.Sprintf("%dm", min(most+100, general.cpu*1000-400)), "1Gi")
+	for i, before := 0, c.pendingCount; c.pendingCount-before < pods; i++ {
+		name, replicas, apart := fmt.Sprintf("queue-%02d", i), min(8, pods-(c.pendingCount-before)), ""
+		spec := podSpec(fmt.Sprintf("%dm", min(most+100, generalPool.cpu*1000-400)), "1Gi")
 		switch i % 3 {
 		case 1: // the DaemonSets for the network have 100m of each node's CPU and a higher priority
-			spec = template(fmt.Sprintf("%dm", general.cpu*1000-250), "1Gi")
+			spec = podSpec(fmt.Sprintf("%dm", generalPool.cpu*1000-250), "1Gi")
 			spec.PriorityClassName = "high"
 		case 2:
-			spec, replicas, apart = template("100m", "128Mi"), replicas+3, v1.LabelTopologyZone
+			spec, replicas, apart = podSpec("100m", "128Mi"), replicas+3, v1.LabelTopologyZone
 			spec.Affinity = &v1.Affinity{PodAntiAffinity: &v1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []v1.PodAffinityTerm{{
 				TopologyKey: apart, LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": name}}}}}}
 		}
-		c.deployment("shop", name, replicas, spec, apart, false, nil)
+		c.addDeployment("shop", name, replicas, spec, apart, false, nil)
 	}
 }

@@ -20,31 +20,31 @@ type pool struct {
 }
 
 var (
-	controlPlane = pool{"control-plane", 4, 16, 0, "node-role.kubernetes.io/control-plane"}
-	general      = pool{"general", 16, 64, 0, ""}
-	large        = pool{"memory", 8, 128, 0, ""}
-	gpu          = pool{"gpu", 16, 128, 4, "nvidia.com/gpu"}
+	controlPlanePool = pool{"control-plane", 4, 16, 0, "node-role.kubernetes.io/control-plane"}
+	generalPool      = pool{"general", 16, 64, 0, ""}
+	memoryPool       = pool{"memory", 8, 128, 0, ""}
+	gpuPool          = pool{"gpu", 16, 128, 4, "nvidia.com/gpu"}
 )
 
-func (c *dump) infrastructure(nodes int) {
+func (c *dumpBuilder) addInfrastructure(nodes int) {
 	for _, name := range []string{"default", "kube-system", "kube-public", "kube-node-lease", "shop", "data", "ml"} {
-		meta := c.meta("", name, map[string]string{v1.LabelMetadataName: name})
-		c.add("v1", "Namespace", &v1.Namespace{ObjectMeta: meta, Spec: v1.NamespaceSpec{Finalizers: []v1.FinalizerName{"kubernetes"}}, Status: v1.NamespaceStatus{Phase: v1.NamespaceActive}})
+		meta := c.newMeta("", name, map[string]string{v1.LabelMetadataName: name})
+		c.appendObject("v1", "Namespace", &v1.Namespace{ObjectMeta: meta, Spec: v1.NamespaceSpec{Finalizers: []v1.FinalizerName{"kubernetes"}}, Status: v1.NamespaceStatus{Phase: v1.NamespaceActive}})
 	}
 	for name, value := range map[string]int32{"high": 1000} {
-		c.add("scheduling.k8s.io/v1", "PriorityClass", &schedulingv1.PriorityClass{ObjectMeta: c.meta("", name, nil), Value: value, PreemptionPolicy: ptr.To(v1.PreemptLowerPriority)})
+		c.appendObject("scheduling.k8s.io/v1", "PriorityClass", &schedulingv1.PriorityClass{ObjectMeta: c.newMeta("", name, nil), Value: value, PreemptionPolicy: ptr.To(v1.PreemptLowerPriority)})
 	}
-	class := c.meta("", "gp3", nil)
+	class := c.newMeta("", "gp3", nil)
 	class.Annotations = map[string]string{"storageclass.kubernetes.io/is-default-class": "true"}
-	c.add("storage.k8s.io/v1", "StorageClass", &storagev1.StorageClass{ObjectMeta: class, Provisioner: "ebs.csi.aws.com",
+	c.appendObject("storage.k8s.io/v1", "StorageClass", &storagev1.StorageClass{ObjectMeta: class, Provisioner: "ebs.csi.aws.com",
 		ReclaimPolicy: ptr.To(v1.PersistentVolumeReclaimDelete), VolumeBindingMode: ptr.To(storagev1.VolumeBindingWaitForFirstConsumer)})
-	for i, kind := range c.levers.pools(nodes) {
-		c.node(i, kind)
+	for i, kind := range c.levers.choosePools(nodes) {
+		c.addNode(i, kind)
 	}
 }
 
-// node adds a machine. Machine 20 is cordoned, and machine 10 has a newer field.
-func (c *dump) node(i int, of pool) {
+// addNode adds a machine. Machine 20 is cordoned, and machine 10 has a newer field.
+func (c *dumpBuilder) addNode(i int, of pool) {
 	zone := i % 3
 	name := fmt.Sprintf("ip-10-0-%d-%d", zone, i)
 	list := func(cpu, memory int64) v1.ResourceList {
@@ -58,7 +58,7 @@ func (c *dump) node(i int, of pool) {
 		return resources
 	}
 	node := &v1.Node{
-		ObjectMeta: c.meta("", name, map[string]string{
+		ObjectMeta: c.newMeta("", name, map[string]string{
 			v1.LabelHostname: name, v1.LabelTopologyZone: fmt.Sprintf("eu-1%c", 'a'+zone), v1.LabelTopologyRegion: "eu-1",
 			v1.LabelInstanceTypeStable: "m6." + of.name, "pool": of.name, v1.LabelOSStable: "linux", v1.LabelArchStable: "amd64",
 		}),
@@ -67,8 +67,8 @@ func (c *dump) node(i int, of pool) {
 		Status: v1.NodeStatus{
 			Capacity: list(of.cpu*1000, of.memory<<30), Allocatable: list(of.cpu*1000-200, of.memory<<30-1<<30),
 			Conditions: []v1.NodeCondition{
-				{Type: v1.NodeMemoryPressure, Status: v1.ConditionFalse, LastHeartbeatTime: age(9000), LastTransitionTime: age(1), Reason: "KubeletHasSufficientMemory"},
-				{Type: v1.NodeReady, Status: v1.ConditionTrue, LastHeartbeatTime: age(9000), LastTransitionTime: age(1), Reason: "KubeletReady", Message: "kubelet is posting ready status"},
+				{Type: v1.NodeMemoryPressure, Status: v1.ConditionFalse, LastHeartbeatTime: minutesAfterStart(9000), LastTransitionTime: minutesAfterStart(1), Reason: "KubeletHasSufficientMemory"},
+				{Type: v1.NodeReady, Status: v1.ConditionTrue, LastHeartbeatTime: minutesAfterStart(9000), LastTransitionTime: minutesAfterStart(1), Reason: "KubeletReady", Message: "kubelet is posting ready status"},
 			},
 			Addresses: []v1.NodeAddress{{Type: v1.NodeInternalIP, Address: fmt.Sprintf("10.0.%d.%d", zone, i%250)}, {Type: v1.NodeHostName, Address: name}},
 			NodeInfo:  v1.NodeSystemInfo{KubeletVersion: "v1.37.1", ContainerRuntimeVersion: "containerd://2.1.4", OperatingSystem: "linux", Architecture: "amd64"},
@@ -87,13 +87,13 @@ func (c *dump) node(i int, of pool) {
 		newer = []string{NewNodeField}
 	case 20:
 		node.Spec.Unschedulable = true
-		node.Spec.Taints = append(node.Spec.Taints, v1.Taint{Key: v1.TaintNodeUnschedulable, Effect: v1.TaintEffectNoSchedule, TimeAdded: ptr.To(age(8000))})
+		node.Spec.Taints = append(node.Spec.Taints, v1.Taint{Key: v1.TaintNodeUnschedulable, Effect: v1.TaintEffectNoSchedule, TimeAdded: ptr.To(minutesAfterStart(8000))})
 	}
 	c.nodes = append(c.nodes, node)
-	c.free[name] = &room{cpu: of.cpu*1000 - 200, memory: (of.memory - 1) << 30, gpu: of.gpus, pods: 110}
-	c.add("v1", "Node", node, newer...)
-	c.add("storage.k8s.io/v1", "CSINode", &storagev1.CSINode{
-		ObjectMeta: c.meta("", name, nil),
+	c.free[name] = &freeRoom{cpu: of.cpu*1000 - 200, memory: (of.memory - 1) << 30, gpu: of.gpus, pods: 110}
+	c.appendObject("v1", "Node", node, newer...)
+	c.appendObject("storage.k8s.io/v1", "CSINode", &storagev1.CSINode{
+		ObjectMeta: c.newMeta("", name, nil),
 		Spec: storagev1.CSINodeSpec{Drivers: []storagev1.CSINodeDriver{{Name: "ebs.csi.aws.com", NodeID: "i-" + name, TopologyKeys: []string{v1.LabelTopologyZone},
 			Allocatable: &storagev1.VolumeNodeResources{Count: ptr.To[int32](25)}}}},
 	})

@@ -60,7 +60,7 @@ func TestQuestionsAgreeOnUnknownOwners(t *testing.T) {
 			level := &blasted.Steps[0].Levels[0]
 			i := slices.IndexFunc(level.Failures, func(f askblast.Failure) bool { return f.Domains[0] == node })
 			r := level.Recovery(&level.Failures[i])
-			got = counts{r.Lost - r.OfDaemonSets, len(r.Recovered), len(r.Stranded), r.Unreplaced(), len(r.LostWork)}
+			got = counts{r.Lost - r.OfDaemonSets, len(r.Recovered), len(r.Stranded), r.CountNotReplaced(), len(r.LostWork)}
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("blast (-want +got):\n%s", diff)
 			}

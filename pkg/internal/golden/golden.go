@@ -10,13 +10,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Update says whether the test was run with -update, which writes golden files instead of comparing them.
-var Update = flag.Bool("update", false, "write the golden files and the generated ones anew")
+// update says whether the test was run with -update, which writes golden files instead of comparing them.
+var update = flag.Bool("update", false, "write the golden files and the generated ones anew")
 
 // Compare compares the text with a file, or writes the file with -update.
 func Compare(t *testing.T, file, got string) {
 	t.Helper()
-	if *Update {
+	if *update {
 		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 			t.Fatal(err)
 		}

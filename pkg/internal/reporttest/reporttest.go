@@ -36,8 +36,8 @@ func Golden(t *testing.T, file, got string) {
 	golden.Compare(t, filepath.Join("testdata", file), got)
 }
 
-// File returns the content of a file.
-func File(t testing.TB, name string) []byte {
+// ReadFile returns the content of a file.
+func ReadFile(t testing.TB, name string) []byte {
 	t.Helper()
 	data, err := os.ReadFile(name)
 	if err != nil {
@@ -49,7 +49,7 @@ func File(t testing.TB, name string) []byte {
 // Schema reads the schema of a report from docs.
 func Schema(t *testing.T, name string) *jsonschema.Schema {
 	t.Helper()
-	return compile(t, File(t, filepath.Join(docsFolder(t), name+".schema.json")))
+	return compileSchema(t, ReadFile(t, filepath.Join(docsFolder(t), name+".schema.json")))
 }
 
 // docsFolder returns the folder docs of the repository: beside or above the folder of the test.
@@ -71,12 +71,12 @@ func docsFolder(t testing.TB) string {
 }
 
 //go:embed sarif-schema-2.1.0.json
-var sarif []byte
+var sarifSchema []byte
 
 // SARIF returns the standard's own schema: https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json.
-func SARIF(t *testing.T) *jsonschema.Schema { return compile(t, sarif) }
+func SARIF(t *testing.T) *jsonschema.Schema { return compileSchema(t, sarifSchema) }
 
-func compile(t *testing.T, data []byte) *jsonschema.Schema {
+func compileSchema(t *testing.T, data []byte) *jsonschema.Schema {
 	t.Helper()
 	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(data))
 	if err != nil {
@@ -104,8 +104,8 @@ func Validate(t *testing.T, schema *jsonschema.Schema, data string) error {
 	return schema.Validate(document)
 }
 
-// Rendering converts Markdown to HTML as GitHub does.
-func Rendering(t *testing.T, markdown string) string {
+// RenderMarkdown converts Markdown to HTML as GitHub does.
+func RenderMarkdown(t *testing.T, markdown string) string {
 	t.Helper()
 	var out bytes.Buffer
 	converter := goldmark.New(goldmark.WithExtensions(extension.GFM), goldmark.WithRendererOptions(html.WithUnsafe()))
@@ -116,17 +116,17 @@ func Rendering(t *testing.T, markdown string) string {
 }
 
 var (
-	element = regexp.MustCompile(`<(/?[a-z0-9]+)[^>]*>`)
-	code    = regexp.MustCompile(`(?s)<code>.*?</code>`)
-	cell    = regexp.MustCompile(`(^|[^\\])\|`)
+	elementPattern = regexp.MustCompile(`<(/?[a-z0-9]+)[^>]*>`)
+	codePattern    = regexp.MustCompile(`(?s)<code>.*?</code>`)
+	cellPattern    = regexp.MustCompile(`(^|[^\\])\|`)
 )
 
-// Harmless fails the test if a page of Markdown with hostile names has an element that reports do not use, mentions somebody, or has a
+// CheckHarmless fails the test if a page of Markdown with hostile names has an element that reports do not use, mentions somebody, or has a
 // broken table.
-func Harmless(t *testing.T, page string) {
+func CheckHarmless(t *testing.T, page string) {
 	t.Helper()
-	shown := Rendering(t, page)
-	for _, found := range element.FindAllStringSubmatch(shown, -1) {
+	shown := RenderMarkdown(t, page)
+	for _, found := range elementPattern.FindAllStringSubmatch(shown, -1) {
 		switch strings.TrimPrefix(found[1], "/") {
 		case "p", "strong", "table", "thead", "tbody", "tr", "th", "td", "ul", "li", "h3", "pre", "code", "details", "summary":
 		default:
@@ -136,7 +136,7 @@ func Harmless(t *testing.T, page string) {
 	if opened, closed := strings.Count(shown, "<details>"), strings.Count(shown, "</details>"); opened != closed {
 		t.Errorf("%d details are opened and %d closed", opened, closed)
 	}
-	if outside := code.ReplaceAllString(shown, ""); strings.ContainsAny(outside, "@#\x1b") {
+	if outside := codePattern.ReplaceAllString(shown, ""); strings.ContainsAny(outside, "@#\x1b") {
 		t.Errorf("a mention or a reference outside of code in\n%s", shown)
 	}
 	if strings.Contains(shown, "<td></td>\n<td></td>\n<td></td>") {
@@ -144,14 +144,14 @@ func Harmless(t *testing.T, page string) {
 	}
 	// GitHub's tables drop surplus cells, so each row must have as many cells as it has parts.
 	for _, line := range strings.Split(page, "\n") {
-		if cells := cell.FindAllString(line, -1); strings.HasPrefix(line, "| ") && len(cells) < 3 {
+		if cells := cellPattern.FindAllString(line, -1); strings.HasPrefix(line, "| ") && len(cells) < 3 {
 			t.Errorf("a row of few cells: %s", line)
 		}
 	}
 }
 
-// Bounded fails the test if a page of Markdown is too long for a comment on GitHub, or does not say how many of these things are left out.
-func Bounded(t *testing.T, page string, things ...string) {
+// CheckBounded fails the test if a page of Markdown is too long for a comment on GitHub, or does not say how many of these things are left out.
+func CheckBounded(t *testing.T, page string, things ...string) {
 	t.Helper()
 	const most = 65_536
 	if len(page) > most {
@@ -239,8 +239,8 @@ func Formats[R any](t *testing.T, formats report.Formats[R], r *R, name, schema,
 	}
 }
 
-// Has fails the test if the text lacks one of the lines. The order of lines and the width of columns do not matter.
-func Has(t *testing.T, text string, lines ...string) {
+// CheckLines fails the test if the text lacks one of the lines. The order of lines and the width of columns do not matter.
+func CheckLines(t *testing.T, text string, lines ...string) {
 	t.Helper()
 	narrow := func(line string) string { return strings.Join(strings.Fields(line), " ") }
 	has := map[string]bool{}

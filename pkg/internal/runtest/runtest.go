@@ -20,10 +20,10 @@ func Run(t *testing.T, text string) *simulation.Result {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return run(t, s)
+	return runLoaded(t, s)
 }
 
-func run(t *testing.T, s *scenario.Scenario) *simulation.Result {
+func runLoaded(t *testing.T, s *scenario.Scenario) *simulation.Result {
 	t.Helper()
 	result, err := simulation.Run(t.Context(), s, simulation.Options{})
 	if err != nil {
@@ -32,20 +32,20 @@ func run(t *testing.T, s *scenario.Scenario) *simulation.Result {
 	return result
 }
 
-// Again runs the scenario of the result with further steps. It fails the test if a pod is not on the node that it has in the state, and
+// CheckSteps runs the scenario of the result with further steps. It fails the test if a pod is not on the node that it has in the state, and
 // returns the last step.
-func Again(t *testing.T, result *simulation.Result, steps []scenario.Step, state *cluster.State) *simulation.Step {
+func CheckSteps(t *testing.T, result *simulation.Result, steps []scenario.Step, state *cluster.State) *simulation.Step {
 	t.Helper()
-	whole := run(t, result.Scenario.Ask(steps...))
+	whole := runLoaded(t, result.Scenario.AppendQuestion(steps...))
 	last := &whole.Steps[len(whole.Steps)-1]
-	if diff := cmp.Diff(where(state), where(last.State)); diff != "" {
+	if diff := cmp.Diff(nodesByPod(state), nodesByPod(last.State)); diff != "" {
 		t.Errorf("the steps end elsewhere (-answer +steps):\n%s", diff)
 	}
 	return last
 }
 
-// where returns the node of each pod.
-func where(state *cluster.State) map[string]string {
+// nodesByPod returns the node of each pod.
+func nodesByPod(state *cluster.State) map[string]string {
 	on := map[string]string{}
 	for _, pod := range state.Pods {
 		on[pod.Namespace+"/"+pod.Name] = pod.Spec.NodeName

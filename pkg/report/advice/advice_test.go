@@ -51,7 +51,7 @@ func advised(t *testing.T, top int) *Report {
 	return New(&advice.Advice{
 		Workload: cluster.Ref{Kind: "Deployment", Namespace: "shop", Name: "web"}, Replicas: 4, Result: reporttest.Result(t, reporttest.Nodes("a-1", "b-1"), "apply", "last"),
 		Candidates: []advice.Candidate{best, same, stuck, now}, LeftOut: []string{"hard rack: no node has the label"},
-	}, Again{Input: "shop.yaml", Ties: " --seed 3"}, top, "v0.1.0")
+	}, ScenarioArguments{Input: "shop.yaml", Ties: " --seed 3"}, top, "v0.1.0")
 }
 
 func TestFormats(t *testing.T) {
@@ -63,7 +63,7 @@ func TestFormats(t *testing.T) {
 	if err := reporttest.Validate(t, reporttest.Schema(t, "advice-report"), out); err != nil {
 		t.Error(err)
 	}
-	reporttest.Has(t, reporttest.Write(t, Formats, r, "text", report.Options{All: true}),
+	reporttest.CheckLines(t, reporttest.Write(t, Formats, r, "text", report.Options{All: true}),
 		"4 candidates of shop/deployment/web (4 replicas) after step last; 50 runs with random ties of each that no other beats, seeds 1 to 50. An asterisk marks those that are not beaten. NOT BACK counts its own pods.",
 		"* 1    soft zone   0         2       ends         50%           0               0               75%",
 		"* 2    hard zone   2         2       never ends   50%           2               3               50%",
@@ -83,7 +83,7 @@ func TestFormats(t *testing.T) {
 func TestAllShown(t *testing.T) {
 	r := advised(t, 4)
 	out := reporttest.Write(t, Formats, r, "text", report.Options{All: true})
-	reporttest.Has(t, out,
+	reporttest.CheckLines(t, out,
 		"   Beaten by soft zone in Pending pods",
 		"   Not solved: after a rolling update 2 pods are Pending",
 		"   Not solved: 2 of 3 pods that the loss of zone a takes of it do not come back",
@@ -148,7 +148,7 @@ func TestBeaten(t *testing.T) {
 	beaten := func(name, by string) *Candidate {
 		return &Candidate{Candidate: advice.Candidate{Name: name, BeatenBy: by, BeatenIn: "Pending"}}
 	}
-	got := (&Report{}).beaten([]*Candidate{beaten("a", "x"), beaten("b", "y"), beaten("c", "x"), {Candidate: advice.Candidate{Name: "d", Front: true}},
+	got := (&Report{}).beatenLines([]*Candidate{beaten("a", "x"), beaten("b", "y"), beaten("c", "x"), {Candidate: advice.Candidate{Name: "d", Front: true}},
 		{Candidate: advice.Candidate{Name: "e"}}, {Candidate: advice.Candidate{Name: "f", AtBest: "x"}}})
 	want := []string{"2 beaten by x in Pending: a; c", "1 beaten by y in Pending: b", "1 not beaten, but ranked lower: d",
 		"1 not advised in any case, since more pods are Pending; failures of them were not simulated: e"}
@@ -170,7 +170,7 @@ func TestRanks(t *testing.T) {
 
 func TestTop(t *testing.T) {
 	for top, want := range map[int]int{1: 1, 2: 2, 3: 2, 4: 3} {
-		if shown, rest := advised(t, top).shown(); len(shown) != want || len(rest) != 4-want {
+		if shown, rest := advised(t, top).splitShown(); len(shown) != want || len(rest) != 4-want {
 			t.Errorf("of the top %d, %d are shown and %d are not", top, len(shown), len(rest))
 		}
 	}
@@ -205,10 +205,10 @@ func TestVerdict(t *testing.T) {
 		"Leave the rule of deployment/web as it is, and set maxUnavailable 1.":                                 base(strategy, later(strategy.Name)),
 		"Let the pods of deployment/web keep apart by soft zone, maxUnavailable 1.":                            base(both, later(both.Name)),
 		"Leave deployment/web as it is (no rule): it ranks first, and none of 1 other candidate beats it.":     base(bare, of(2, "soft zone", "{}")),
-		"Leave deployment/web as it is (as it is): 1 other candidate came to the same. " + onlyHere:            base(of(1, "soft zone", "{}"), of(1, "as it is", "")),
+		"Leave deployment/web as it is (as it is): 1 other candidate came to the same. " + equalHereNote:       base(of(1, "soft zone", "{}"), of(1, "as it is", "")),
 		"Leave deployment/web as it is (as it is): it ranks first, and none of 1 other candidate beats it.":    base(of(1, "as it is", ""), of(2, "soft zone", "{}")),
 		// No rule at all has equal results here, which is no reason to drop the present one.
-		"Leave deployment/web as it is (as it is): it ranks first, and none of 2 other candidates beats it. Without any rule it comes to the same here. " + onlyHere: base(of(1, "as it is", ""), none, of(2, "soft zone", "{}")),
+		"Leave deployment/web as it is (as it is): it ranks first, and none of 2 other candidates beats it. Without any rule it comes to the same here. " + equalHereNote: base(of(1, "as it is", ""), none, of(2, "soft zone", "{}")),
 		"Let the pods of deployment/web keep apart by soft zone.": base(of(1, "soft zone", "{}"), later("soft zone")),
 	} {
 		if got := r.verdict(); got != want {

@@ -28,9 +28,9 @@ type Report struct {
 	// LeftOut are the rules that were not run, and why.
 	LeftOut []string `json:"leftOut,omitempty"`
 
-	top   int // how many candidates text shows
-	owner cluster.Ref
-	again Again
+	maxShown  int // how many candidates text shows
+	owner     cluster.Ref
+	arguments ScenarioArguments
 }
 
 // Candidate is one rule, its effects, and the commands for it.
@@ -54,8 +54,8 @@ type Command struct {
 	Command string `json:"command"`
 }
 
-// Again has the arguments of a command line that name the same scenario.
-type Again struct {
+// ScenarioArguments has the arguments of a command line that name the same scenario.
+type ScenarioArguments struct {
 	// Input are the arguments that name the scenario. Ties are the flags about ties, with a space before them, or "".
 	Input, Ties string
 }

@@ -16,10 +16,10 @@ import (
 )
 
 // New returns the report on an advice. Text and Markdown show only the top candidates. version is Faultline's version.
-func New(a *advice.Advice, again Again, top int, version string) *Report {
+func New(a *advice.Advice, again ScenarioArguments, top int, version string) *Report {
 	r := &Report{
 		Head: report.NewHead(a.Result, Kind, version), Workload: a.Workload.Qualified(), Replicas: int(a.Replicas),
-		Step: a.Result.Steps[len(a.Result.Steps)-1].Name, LeftOut: a.LeftOut, Held: a.Held, One: a.One, top: top, owner: a.Workload, again: again,
+		Step: a.Result.Steps[len(a.Result.Steps)-1].Name, LeftOut: a.LeftOut, Held: a.Held, One: a.One, maxShown: top, owner: a.Workload, arguments: again,
 	}
 	ranks, rank := map[string]int{}, 0
 	for i := range a.Candidates {
@@ -31,7 +31,7 @@ func New(a *advice.Advice, again Again, top int, version string) *Report {
 			c.Rank, ranks[c.Name] = rank, rank
 		}
 		if c.Changed() {
-			c.Apply = r.apply(ShellWord(string(c.Patch)))
+			c.Apply = r.patchCommand(ShellWord(string(c.Patch)))
 		}
 		c.Costs = r.costs(&c)
 		c.Commands = r.commands(&c, func(words string) string { return ShellWord(words + string(c.Patch)) })
@@ -51,8 +51,8 @@ func New(a *advice.Advice, again Again, top int, version string) *Report {
 	return r
 }
 
-// now returns the candidate without changes.
-func (r *Report) now() *Candidate {
+// unchanged returns the candidate without changes.
+func (r *Report) unchanged() *Candidate {
 	for i := range r.Candidates {
 		if !r.Candidates[i].Changed() {
 			return &r.Candidates[i]
@@ -63,7 +63,7 @@ func (r *Report) now() *Candidate {
 
 // verdict returns the advice in one or two sentences.
 func (r *Report) verdict() string {
-	now, best := r.now(), r.best()
+	now, best := r.unchanged(), r.advised()
 	distinct := 0
 	for _, c := range r.Candidates {
 		distinct = max(distinct, c.Rank)
@@ -78,36 +78,36 @@ func (r *Report) verdict() string {
 	case distinct == 1 && r.Replicas <= 1:
 		return fmt.Sprintf("No rule changes anything here: %s has %s, and %s came to the same.", r.Workload, words.Count(r.Replicas, "replica"), tried)
 	case distinct == 1:
-		return fmt.Sprintf("Leave %s as it is (%s): %s came to the same. %s", r.Workload, rulesText(now.Rules), tried, onlyHere)
+		return fmt.Sprintf("Leave %s as it is (%s): %s came to the same. %s", r.Workload, rulesText(now.Rules), tried, equalHereNote)
 	case best == now:
 		line := fmt.Sprintf("Leave %s as it is (%s): ", r.Workload, rulesText(now.Rules))
 		top := &r.Candidates[0]
 		if top == now {
-			return line + fmt.Sprintf("it ranks first, and none of %s beats it.%s", tried, r.buys(now))
+			return line + fmt.Sprintf("it ranks first, and none of %s beats it.%s", tried, r.presentGain(now))
 		}
-		better, worse := top.Against(&now.Candidate)
-		return line + fmt.Sprintf("what is better elsewhere is worse, too, such as %s: better in %s; worse in %s.%s", top.Name, reasons(better), reasons(worse), r.buys(now))
+		better, worse := top.DifferencesFrom(&now.Candidate)
+		return line + fmt.Sprintf("what is better elsewhere is worse, too, such as %s: better in %s; worse in %s.%s", top.Name, joinReasons(better), joinReasons(worse), r.presentGain(now))
 	}
-	better, worse := best.Against(&now.Candidate)
+	better, worse := best.DifferencesFrom(&now.Candidate)
 	stuck := ""
 	if len(best.StuckRollouts) > 0 {
-		stuck = words.UpperFirst(whatif.StuckText(&best.StuckRollouts[0])) + ". "
+		stuck = words.UpperFirst(whatif.DescribeStuckRollout(&best.StuckRollouts[0])) + ". "
 	}
 	line := fmt.Sprintf("Let the pods of %s keep apart by %s", r.Workload, best.Name)
 	if len(best.Rules) == 0 {
 		line = fmt.Sprintf("Let the pods of %s have no rule to keep apart but the scheduler's own defaults", r.Workload)
 	}
 	if best.Replicas > 0 {
-		line = r.runTwo(best)
+		line = r.adviseSecondReplica(best)
 	}
 	if best.Strategy != "" && strings.HasPrefix(best.Name, advice.AsItIs) {
 		line = fmt.Sprintf("Leave the rule of %s as it is, and set %s", r.Workload, best.Strategy)
 	}
 	if len(better) > 0 && best.Replicas == 0 {
-		line += ": better than now in " + reasons(better)
+		line += ": better than now in " + joinReasons(better)
 	}
 	if len(worse) > 0 {
-		line += "; worse in " + reasons(worse)
+		line += "; worse in " + joinReasons(worse)
 	}
 	line += "."
 	if r.One != "" {
@@ -116,29 +116,29 @@ func (r *Report) verdict() string {
 	return stuck + line
 }
 
-// runTwo advises a second replica: with only one, the loss of its node leaves no pod until another is ready.
-func (r *Report) runTwo(best *Candidate) string {
+// adviseSecondReplica advises a second replica: with only one, the loss of its node leaves no pod until another is ready.
+func (r *Report) adviseSecondReplica(best *Candidate) string {
 	with := ""
 	if _, rules, _ := strings.Cut(best.Name, ", "); rules != "" {
 		with = " with " + rules
 	}
 	line := fmt.Sprintf("Run %d replicas of %s%s: with one, the loss of its node takes it down", best.Replicas, r.Workload, with)
 	for i := range best.Levels {
-		if level, now := &best.Levels[i], r.now().Level(best.Levels[i].TopologyKey); now != nil && now.Radius == 1 && level.Radius < 1 && level.TopologyKey != v1.LabelHostname {
+		if level, now := &best.Levels[i], r.unchanged().Level(best.Levels[i].TopologyKey); now != nil && now.Radius == 1 && level.Radius < 1 && level.TopologyKey != v1.LabelHostname {
 			return line + fmt.Sprintf("; with these, no loss of a %s does", doc.LevelName(level.TopologyKey))
 		}
 	}
 	return line
 }
 
-// onlyHere says what equal results mean.
-const onlyHere = "No failure that was looked at shows a difference in this cluster; in another, or later in this one, there may be one."
+// equalHereNote says what equal results mean.
+const equalHereNote = "No failure that was looked at shows a difference in this cluster; in another, or later in this one, there may be one."
 
-// best returns the advised candidate. If the workload now has a Pending pod or a rollout that never ends, and the first candidate does
+// advised returns the advised candidate. If the workload now has a Pending pod or a rollout that never ends, and the first candidate does
 // better, it is that one. Otherwise it is the first candidate that is better than now in something, and worse in nothing except skew. If
 // there is none, it is the workload without changes.
-func (r *Report) best() *Candidate {
-	now := r.now()
+func (r *Report) advised() *Candidate {
+	now := r.unchanged()
 	if top := &r.Candidates[0]; now.OwnPending > top.OwnPending || now.Rollout != nil && !now.Rollout.Ends && top.Rollout != nil && top.Rollout.Ends {
 		return top
 	}
@@ -147,7 +147,7 @@ func (r *Report) best() *Candidate {
 		if now.BeatenBy != "" && c.Name == now.BeatenBy {
 			return c
 		}
-		better, worse := c.Against(&now.Candidate)
+		better, worse := c.DifferencesFrom(&now.Candidate)
 		loses := slices.ContainsFunc(worse, func(in string) bool { return !strings.HasPrefix(in, "skew ") })
 		if c == now || len(better) > 0 && !loses {
 			return c
@@ -156,23 +156,23 @@ func (r *Report) best() *Candidate {
 	return now
 }
 
-// buys says what the present rule improves compared with no rule.
-func (r *Report) buys(now *Candidate) string {
+// presentGain says what the present rule improves compared with no rule.
+func (r *Report) presentGain(now *Candidate) string {
 	for i := range r.Candidates {
 		none := &r.Candidates[i]
 		if !none.Changed() || len(none.Rules) > 0 || len(now.Rules) == 0 {
 			continue
 		}
-		if better, _ := now.Against(&none.Candidate); len(better) > 0 {
-			return " Against no rule it is better in " + reasons(better) + "."
+		if better, _ := now.DifferencesFrom(&none.Candidate); len(better) > 0 {
+			return " Against no rule it is better in " + joinReasons(better) + "."
 		}
-		return " Without any rule it comes to the same here. " + onlyHere
+		return " Without any rule it comes to the same here. " + equalHereNote
 	}
 	return ""
 }
 
-// reasons joins the first few figures.
-func reasons(all []string) string { return words.And(all[:min(len(all), maxReasons)]) }
+// joinReasons joins the first few figures.
+func joinReasons(all []string) string { return words.And(all[:min(len(all), maxReasons)]) }
 
 // maxReasons is the largest number of figures that the advice names.
 const maxReasons = 3
@@ -184,8 +184,8 @@ func rulesText(rules []string) string {
 	return words.And(rules)
 }
 
-// apply returns the command that patches the workload.
-func (r *Report) apply(patch string) string {
+// patchCommand returns the command that patches the workload.
+func (r *Report) patchCommand(patch string) string {
 	return fmt.Sprintf("kubectl patch %s -n %s --type merge --patch %s", r.owner, r.owner.Namespace, patch)
 }
 
@@ -193,8 +193,8 @@ func (r *Report) apply(patch string) string {
 func (r *Report) commands(c *Candidate, patch func(string) string) []Command {
 	words := func(command, ties string, more ...string) string {
 		line := "simulate " + command
-		if r.again.Input != "" {
-			line += " " + r.again.Input
+		if r.arguments.Input != "" {
+			line += " " + r.arguments.Input
 		}
 		if c.Changed() {
 			line += " --patch " + patch(r.Workload+"=")
@@ -206,11 +206,11 @@ func (r *Report) commands(c *Candidate, patch func(string) string) []Command {
 	}
 	var all []Command
 	if c.Changed() {
-		all = append(all, Command{"the figures beside those of now, with pods of others that do not come back", words("compare", r.again.Ties, "--workload", r.Workload)})
+		all = append(all, Command{"the figures beside those of now, with pods of others that do not come back", words("compare", r.arguments.Ties, "--workload", r.Workload)})
 	}
-	all = append(all, Command{"what each failure takes, what does not come back, and why", words("blast", r.again.Ties, "--step", ShellWord(r.Step))})
+	all = append(all, Command{"what each failure takes, what does not come back, and why", words("blast", r.arguments.Ties, "--step", ShellWord(r.Step))})
 	if c.Rollout != nil {
-		all = append(all, Command{"the rolling update", words("run", r.again.Ties, "--restart", r.Workload)})
+		all = append(all, Command{"the rolling update", words("run", r.arguments.Ties, "--restart", r.Workload)})
 	}
 	if t := c.Trials; t != nil {
 		command, ties := "blast", " --ties random --seed "+strconv.FormatUint(t.WorstSeed, 10)

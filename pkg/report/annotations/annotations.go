@@ -43,7 +43,7 @@ type Overflow struct {
 // run must have kept every cycle as a whole. If the results of a pod exceed the API server's limit of 256 KiB, the pod has only those of
 // the best nodes, and the overflow has all.
 func Annotate(result *simulation.Result, step *simulation.Step) (*cluster.State, []Overflow, error) {
-	found := map[types.UID]*results{}
+	found := map[types.UID]*podResults{}
 	for i := range result.Steps {
 		for _, placed := range result.Steps[i].Placed {
 			found[placed.Pod.UID] = newResults(placed.Cycle, placed.Node, "")
@@ -86,8 +86,8 @@ func Annotate(result *simulation.Result, step *simulation.Step) (*cluster.State,
 	return step.State.With(pods...), overflow, nil
 }
 
-// results are the verdicts of the plugins on one pod, in the form of the annotations.
-type results struct {
+// podResults are the verdicts of the plugins on one pod, in the form of the annotations.
+type podResults struct {
 	// whole has the results that are not about a node, by annotation; byNode those about each node, by annotation and node.
 	whole  map[string]any
 	byNode map[string]map[string]map[string]string
@@ -97,16 +97,16 @@ type results struct {
 }
 
 // newResults returns nil if the scheduler has looked at no node for the pod.
-func newResults(cycle *placement.Cycle, node, nominated string) *results {
+func newResults(cycle *placement.Cycle, node, nominated string) *podResults {
 	if cycle == nil {
 		return nil
 	}
-	r := &results{whole: map[string]any{}, byNode: map[string]map[string]map[string]string{}, selected: node}
+	r := &podResults{whole: map[string]any{}, byNode: map[string]map[string]map[string]string{}, selected: node}
 	for _, key := range []string{filterKey, postFilterKey, scoreKey, finalScoreKey} {
 		r.byNode[key] = map[string]map[string]string{}
 	}
-	r.whole[preFilterStatusKey] = statuses(cycle.PreFilter)
-	r.whole[preScoreKey] = statuses(cycle.PreScore)
+	r.whole[preFilterStatusKey] = statusTexts(cycle.PreFilter)
+	r.whole[preScoreKey] = statusTexts(cycle.PreScore)
 	named := map[string][]string{}
 	for _, plugin := range cycle.NamedBy {
 		named[plugin] = cycle.Named
@@ -148,8 +148,8 @@ func newResults(cycle *placement.Cycle, node, nominated string) *results {
 	return r
 }
 
-// statuses returns the statuses as kube-scheduler-simulator writes them: "success", "" for skip, and the message of a refusal.
-func statuses(verdicts []placement.Verdict) map[string]string {
+// statusTexts returns the statuses as kube-scheduler-simulator writes them: "success", "" for skip, and the message of a refusal.
+func statusTexts(verdicts []placement.Verdict) map[string]string {
 	said := map[string]string{}
 	for _, verdict := range verdicts {
 		if said[verdict.Plugin] = verdict.Status; verdict.Status == "skip" {
@@ -160,13 +160,13 @@ func statuses(verdicts []placement.Verdict) map[string]string {
 }
 
 // annotations returns the annotations. Those about nodes have only the first most nodes.
-func (r *results) annotations(most int) map[string]string {
+func (r *podResults) annotations(most int) map[string]string {
 	annotations := map[string]string{}
 	if r.selected != "" {
 		annotations[selectedNodeKey] = r.selected
 	}
 	for key, value := range r.whole {
-		annotations[key] = encoded(value)
+		annotations[key] = encodeJSON(value)
 	}
 	for key, values := range r.byNode {
 		kept := map[string]map[string]string{}
@@ -175,13 +175,13 @@ func (r *results) annotations(most int) map[string]string {
 				kept[node] = value
 			}
 		}
-		annotations[key] = encoded(kept)
+		annotations[key] = encodeJSON(kept)
 	}
 	return annotations
 }
 
-// encoded returns the value as JSON, in which the keys of maps are sorted. The values here can always be encoded.
-func encoded(value any) string {
+// encodeJSON returns the value as JSON, in which the keys of maps are sorted. The values here can always be encoded.
+func encodeJSON(value any) string {
 	text, _ := json.Marshal(value)
 	return string(text)
 }

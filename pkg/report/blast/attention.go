@@ -14,23 +14,23 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// failed is a failure of a step, its name, such as "zone a", and its recovery; recovery is nil if it was not simulated.
-type failed struct {
+// tableFailure is a failure of a step, its name, such as "zone a", and its recovery; recovery is nil if it was not simulated.
+type tableFailure struct {
 	*blast.Failure
 	recovery *blast.Recovery
 	name     string
 }
 
-// looked returns the failures that the step's tables list.
-func (t *writer) looked(step *Step) []failed {
-	var all []failed
+// shownFailures returns the failures that the step's tables list.
+func (t *writer) shownFailures(step *Step) []tableFailure {
+	var all []tableFailure
 	for j := range step.Levels {
 		l := &step.Levels[j]
 		if t.report.secondary(l) && !t.All {
 			continue
 		}
-		for _, f := range t.shown(l) {
-			all = append(all, failed{f, l.Recovery(f), step.failed(j, f)})
+		for _, f := range t.listedFailures(l) {
+			all = append(all, tableFailure{f, l.Recovery(f), step.failureName(j, f)})
 		}
 	}
 	return all
@@ -39,7 +39,7 @@ func (t *writer) looked(step *Step) []failed {
 // attention writes what to look at after the tables of a step: placements that lose more than an even spread, stranded pods, and pods that
 // nobody replaces, with the reasons.
 func (t *writer) attention(step *Step) {
-	shown := t.looked(step)
+	shown := t.shownFailures(step)
 	t.excess(step)
 	t.stranded(shown)
 	t.notReplaced(shown)
@@ -51,7 +51,7 @@ func (t *writer) attention(step *Step) {
 	for _, f := range shown {
 		if f.Recovery != nil {
 			after := " after the loss of " + doc.DomainsText(f.Domains)
-			t.Replacements(f.Recovery.Recovered, f.Recovery.Stranded, func(namespace, name string) string { return "Pod " + t.qualified(namespace, name) + after })
+			t.ReplacementCycles(f.Recovery.Recovered, f.Recovery.Stranded, func(namespace, name string) string { return "Pod " + t.qualify(namespace, name) + after })
 		}
 	}
 }
@@ -70,11 +70,11 @@ func (t *writer) excess(step *Step) {
 		l := &step.Levels[j]
 		for i := range l.Failures {
 			f := &l.Failures[i]
-			for _, loss := range f.OfSeveral() {
+			for _, loss := range f.ReplicatedLosses() {
 				if loss.Lost <= loss.Even {
 					continue
 				}
-				found := beyond{loss, float64(loss.Lost-loss.Even) / float64(loss.Replicas), step.failed(j, f)}
+				found := beyond{loss, float64(loss.Lost-loss.Even) / float64(loss.Replicas), step.failureName(j, f)}
 				at, seen := position[loss.Ref]
 				switch {
 				case !seen:
@@ -96,12 +96,12 @@ func (t *writer) excess(step *Step) {
 			t.More(len(all)-i, "workload", "workloads")
 			return
 		}
-		t.Linef(doc.Plain, "  %s loses %d of %d with %s; an even spread loses %d", t.qualified(w.Namespace, w.Ref.String()), w.Lost, w.Replicas, w.name, w.Even)
+		t.Linef(doc.Plain, "  %s loses %d of %d with %s; an even spread loses %d", t.qualify(w.Namespace, w.Ref.String()), w.Lost, w.Replicas, w.name, w.Even)
 	}
 }
 
 // stranded writes why replacements stay Pending. Failures with the same reason share it.
-func (t *writer) stranded(shown []failed) {
+func (t *writer) stranded(shown []tableFailure) {
 	type reason struct {
 		name  string // name of the failure
 		lines []string
@@ -111,14 +111,14 @@ func (t *writer) stranded(shown []failed) {
 		if f.recovery == nil {
 			continue
 		}
-		for _, pods := range list.Group(f.recovery.Stranded, placement.StrandedPod.Why) {
+		for _, pods := range list.GroupBy(f.recovery.Stranded, placement.StrandedPod.Why) {
 			all = append(all, reason{f.name, t.refusal(pods)})
 		}
 	}
-	told := list.Group(all, func(r reason) string { return strings.Join(r.lines, "\n") })
+	told := list.GroupBy(all, func(r reason) string { return strings.Join(r.lines, "\n") })
 	t.UpTo(len(told), "reason for stranded pods", "reasons for stranded pods", func(i int) {
 		lines := told[i][0].lines
-		t.Linef(doc.Yellow, "Stranded with the loss of %s: %s", t.either(list.Each(told[i], func(r reason) string { return r.name })), lines[0])
+		t.Linef(doc.Yellow, "Stranded with the loss of %s: %s", t.joinOr(list.Map(told[i], func(r reason) string { return r.name })), lines[0])
 		for _, line := range lines[1:] {
 			t.Linef(doc.Plain, "  %s", line)
 		}
@@ -127,17 +127,17 @@ func (t *writer) stranded(shown []failed) {
 
 // refusal returns which pods wait, then kube-scheduler's message, which they share. With --all or wide it repeats the message by plugin.
 func (t *writer) refusal(pods []placement.StrandedPod) []string {
-	workloads := list.Group(pods, placement.StrandedPod.Owner)
+	workloads := list.GroupBy(pods, placement.StrandedPod.Owner)
 	of := func(group []placement.StrandedPod) string {
-		return t.qualified(group[0].Namespace, cmp.Or(group[0].Workload, group[0].Name))
+		return t.qualify(group[0].Namespace, cmp.Or(group[0].Workload, group[0].Name))
 	}
 	who := words.Count(len(pods), "pod") + " of " + of(workloads[0])
 	if len(workloads) > 1 {
-		who = words.Count(len(pods), "pod") + ": " + t.someFate(list.Each(workloads, func(group []placement.StrandedPod) string {
+		who = words.Count(len(pods), "pod") + ": " + t.joinFew(list.Map(workloads, func(group []placement.StrandedPod) string {
 			return fmt.Sprintf("%d of %s", len(group), of(group))
 		}))
 	}
-	lines := append([]string{who}, doc.Waits(pods[0].Message, pods[0].Reason, pods[0].Untried)...)
+	lines := append([]string{who}, doc.WaitLines(pods[0].Message, pods[0].Reason, pods[0].Untried)...)
 	if t.All || t.wide {
 		for _, reason := range pods[0].Reasons {
 			lines = append(lines, fmt.Sprintf("%s: %d %s", reason.Plugin, reason.Nodes, reason.Message))
@@ -156,7 +156,7 @@ func (t *writer) refusal(pods []placement.StrandedPod) []string {
 
 // notReplaced lists the lost pods that no controller replaces, and why. It leaves out pods that belong to their node, such as those of
 // DaemonSets.
-func (t *writer) notReplaced(shown []failed) {
+func (t *writer) notReplaced(shown []tableFailure) {
 	type left struct{ pod, why string }
 	var all []left
 	seen := map[left]bool{}
@@ -165,23 +165,23 @@ func (t *writer) notReplaced(shown []failed) {
 			continue
 		}
 		for _, pod := range f.recovery.NotReplaced {
-			if l := (left{t.qualified(pod.Namespace, pod.Name), pod.Why}); !pod.OfNode() && !seen[l] {
+			if l := (left{t.qualify(pod.Namespace, pod.Name), pod.Why}); !pod.BelongsToNode() && !seen[l] {
 				seen[l] = true
 				all = append(all, l)
 			}
 		}
 	}
-	for _, pods := range list.Group(all, func(l left) string { return l.why }) {
+	for _, pods := range list.GroupBy(all, func(l left) string { return l.why }) {
 		who := words.Count(len(pods), "pod")
 		if len(pods) <= maxHit || t.All {
-			who = strings.Join(list.Each(pods, func(l left) string { return l.pod }), ", ")
+			who = strings.Join(list.Map(pods, func(l left) string { return l.pod }), ", ")
 		}
 		t.Line(doc.Red.Cell("Not replaced:"), doc.Plain.Cellf(" %s (%s)", who, pods[0].why))
 	}
 }
 
 // lostWork lists the lost pods that run once for controllers that the input does not have.
-func (t *writer) lostWork(shown []failed) {
+func (t *writer) lostWork(shown []tableFailure) {
 	var pods []cluster.PodRef
 	for _, f := range shown {
 		if f.recovery == nil {
@@ -198,20 +198,20 @@ func (t *writer) lostWork(shown []failed) {
 	}
 	who := words.Count(len(pods), "pod")
 	if len(pods) <= maxHit || t.All {
-		who = strings.Join(list.Each(pods, func(p cluster.PodRef) string { return t.qualified(p.Namespace, p.Name) + " of " + p.Workload }), ", ")
+		who = strings.Join(list.Map(pods, func(p cluster.PodRef) string { return t.qualify(p.Namespace, p.Name) + " of " + p.Workload }), ", ")
 	}
 	t.Line(doc.Yellow.Cell("Lost work:"), doc.Plain.Cellf(" %s (%s once, for a controller that is not part of the input)", who, words.Pick(len(pods), "runs", "run")))
 }
 
 // evictions writes how long after a failure the last pod is evicted, the last volume detached and the last workload moved. It writes
 // nothing about events that happen at once or not at all.
-func (t *writer) evictions(shown []failed) {
-	t.lasts("The last pod is evicted", shown, func(r *blast.Recovery) float64 { return r.LastEviction })
-	t.lasts("The last volume is detached by force", shown, func(r *blast.Recovery) float64 { return r.LastDetach })
-	t.lasts("Karmada moves the last workload away", shown, func(r *blast.Recovery) float64 { return r.LastMove })
+func (t *writer) evictions(shown []tableFailure) {
+	t.lastTimes("The last pod is evicted", shown, func(r *blast.Recovery) float64 { return r.LastEviction })
+	t.lastTimes("The last volume is detached by force", shown, func(r *blast.Recovery) float64 { return r.LastDetach })
+	t.lastTimes("Karmada moves the last workload away", shown, func(r *blast.Recovery) float64 { return r.LastMove })
 }
 
-func (t *writer) lasts(what string, shown []failed, seconds func(*blast.Recovery) float64) {
+func (t *writer) lastTimes(what string, shown []tableFailure, seconds func(*blast.Recovery) float64) {
 	var least, most float64
 	for _, f := range shown {
 		if f.recovery == nil || seconds(f.recovery) == 0 {
@@ -232,8 +232,8 @@ func (t *writer) lasts(what string, shown []failed, seconds func(*blast.Recovery
 	}
 }
 
-// either returns "a", "a or b", "a, b or c".
-func (t *writer) either(names []string) string {
+// joinOr returns "a", "a or b", "a, b or c".
+func (t *writer) joinOr(names []string) string {
 	if more := len(names) - maxHit; more > 0 && !t.All {
 		names = append(names[:maxHit:maxHit], fmt.Sprintf("one of %d more", more))
 	}
@@ -241,7 +241,7 @@ func (t *writer) either(names []string) string {
 }
 
 // sharedFate lists the pods of one workload that fail together.
-func (t *writer) sharedFate(shown []failed) {
+func (t *writer) sharedFate(shown []tableFailure) {
 	first := true
 	for _, f := range shown {
 		for _, loss := range f.Workloads {
@@ -252,7 +252,7 @@ func (t *writer) sharedFate(shown []failed) {
 				t.Line(doc.Bold.Cell("Shared fate:"))
 				first = false
 			}
-			t.Linef(doc.Plain, "  %d of %s in %s: pods %s", len(loss.SharedFate), t.name(loss), doc.DomainsText(f.Domains), strings.Join(loss.SharedFate, ", "))
+			t.Linef(doc.Plain, "  %d of %s in %s: pods %s", len(loss.SharedFate), t.workloadName(loss), doc.DomainsText(f.Domains), strings.Join(loss.SharedFate, ", "))
 		}
 	}
 }
@@ -264,19 +264,19 @@ func (t *writer) unlabelled(level *blast.Level) {
 		return
 	}
 	t.Line(doc.Bold.Cell("Unlabelled:"), doc.Plain.Cellf(" %s no label %s, so %s in no domain, and no failure of the level takes the pods there: %s",
-		words.Has(n, "node"), level.TopologyKey, words.Pick(n, "it is", "they are"), t.Some(level.Unlabelled)))
+		words.Has(n, "node"), level.TopologyKey, words.Pick(n, "it is", "they are"), t.ListNames(level.Unlabelled)))
 }
 
-// someFate joins a few names with commas, and counts the others.
-func (t *writer) someFate(names []string) string {
+// joinFew joins a few names with commas, and counts the others.
+func (t *writer) joinFew(names []string) string {
 	if more := len(names) - maxFate; more > 0 && !t.All {
 		return fmt.Sprintf("%s and %d more", strings.Join(names[:maxFate], ", "), more)
 	}
 	return strings.Join(names, ", ")
 }
 
-// whole writes that the level's only failure takes every node.
-func (t *writer) whole(level *blast.Level, name string) {
+// wholeLevel writes that the level's only failure takes every node.
+func (t *writer) wholeLevel(level *blast.Level, name string) {
 	for _, f := range level.Failures { // there is only one
 		t.Linef(doc.Plain, "Level %s: %s %s all there is; the failure takes all %s, whatever the placement.",
 			name, doc.DomainsText(f.Domains), words.Pick(len(f.Domains), "is", "are"), words.Count(len(f.Nodes), "node"))

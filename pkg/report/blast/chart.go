@@ -13,10 +13,10 @@ import (
 	"github.com/faultline/faultline/pkg/report/format/chart"
 )
 
-func draw(r *Report, format string) ([]byte, error) { return drawing(r).Draw(format) }
+func draw(r *Report, format string) ([]byte, error) { return newChart(r).Draw(format) }
 
-// drawing returns a chart of the failures of one step, or of the worst failures of several steps.
-func drawing(r *Report) *chart.Chart {
+// newChart returns a chart of the failures of one step, or of the worst failures of several steps.
+func newChart(r *Report) *chart.Chart {
 	if len(r.Steps) == 1 {
 		b := r.bars()
 		return chart.Bars(chart.Title(r.Head, b.Title), strings.TrimSuffix(r.verdict().Text, "."), b)
@@ -34,22 +34,22 @@ func (r *Report) bars() *doc.Bars {
 		b.Parts[0].Name = "come back"
 	}
 	step := &r.Steps[0]
-	var all []worst
+	var all []failurePlace
 	for i := range step.Levels {
 		l := &step.Levels[i]
 		for k := range l.Failures {
 			if f := &l.Failures[k]; !r.secondary(l) {
-				all = append(all, worst{step, i, f, l.Harm(f)})
+				all = append(all, failurePlace{step, i, f, l.Harm(f)})
 			}
 		}
 	}
-	slices.SortStableFunc(all, func(a, b worst) int { return a.harm.Compare(b.harm) })
+	slices.SortStableFunc(all, func(a, b failurePlace) int { return a.harm.Compare(b.harm) })
 	for _, w := range all {
 		lost := w.failure.Pods
 		if recovery := w.recovery(); recovery != nil {
 			lost = recovery.CountLost()
 		}
-		b.Rows = append(b.Rows, doc.BarRow{Name: step.failed(w.level, w.failure), Values: []int{lost - w.harm.Gone, w.harm.Gone}, Note: strings.Join(w.takes(), ", ")})
+		b.Rows = append(b.Rows, doc.BarRow{Name: step.failureName(w.level, w.failure), Values: []int{lost - w.harm.Gone, w.harm.Gone}, Note: strings.Join(w.takes(), ", ")})
 	}
 	return b
 }
@@ -70,7 +70,7 @@ func (r *Report) losses() *chart.Chart {
 			}
 		}
 	}
-	for k, short := range doc.Shorts(keys) {
+	for k, short := range doc.ShortKeys(keys) {
 		l.Levels = append(l.Levels, doc.DomainNoun(keys[k], short))
 	}
 	for i := range r.Steps {
@@ -94,6 +94,6 @@ func shareNotBack(l *blast.Level) float64 {
 	if r == nil {
 		return 0
 	}
-	gone := r.GoneOf()[cluster.WorkloadRef{Namespace: l.Replicated.Namespace, Workload: l.Replicated.Workload}]
+	gone := r.NotBackByWorkload()[cluster.WorkloadRef{Namespace: l.Replicated.Namespace, Workload: l.Replicated.Workload}]
 	return min(l.Replicated.Share, float64(gone)/float64(l.Replicated.Replicas))
 }

@@ -11,6 +11,6 @@ func Decode(file string, data []byte) (*Report, error) {
 		return nil, err
 	}
 	problems := report.Problems{File: file}
-	report.Steps(&problems, r.Steps, func(step *Step) string { return step.Name })
+	report.CheckSteps(&problems, r.Steps, func(step *Step) string { return step.Name })
 	return r, problems.Err()
 }

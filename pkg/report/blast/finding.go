@@ -34,17 +34,17 @@ func (s *Step) findings(level int) []expect.Finding {
 		for _, loss := range f.Workloads {
 			sources[loss.Ref.Workload()] = loss.Source
 		}
-		failure := expect.Failure{Domains: s.failed(level, f), Losses: f.Workloads}
+		failure := expect.Failure{Domains: s.failureName(level, f), Losses: f.Workloads}
 		if recovery := l.Recovery(f); recovery != nil {
-			failure.Gone = gone(recovery)
+			failure.Gone = goneByWorkload(recovery)
 		}
 		facts.Failures = append(facts.Failures, failure)
 	}
 	return facts.Findings()
 }
 
-// gone returns the pods that do not come back, by workload. Workloads with stranded pods come first.
-func gone(r *blast.Recovery) []expect.Pods {
+// goneByWorkload returns the pods that do not come back, by workload. Workloads with stranded pods come first.
+func goneByWorkload(r *blast.Recovery) []expect.Pods {
 	type left struct {
 		of  cluster.Ref
 		why string
@@ -54,18 +54,18 @@ func gone(r *blast.Recovery) []expect.Pods {
 		all = append(all, left{pod.Owner(), pod.Why()})
 	}
 	for _, pod := range r.NotReplaced {
-		if !pod.OfNode() {
+		if !pod.BelongsToNode() {
 			all = append(all, left{pod.Owner(), pod.Why})
 		}
 	}
-	return list.Each(list.Group(all, func(l left) cluster.Ref { return l.of }), func(pods []left) expect.Pods {
-		return expect.Pods{Workload: pods[0].of, Messages: list.Each(pods, func(l left) string { return l.why })}
+	return list.Map(list.GroupBy(all, func(l left) cluster.Ref { return l.of }), func(pods []left) expect.Pods {
+		return expect.Pods{Workload: pods[0].of, Messages: list.Map(pods, func(l left) string { return l.why })}
 	})
 }
 
-// folded splits the findings: it returns those about workloads of several replicas, and a sentence that counts the workloads of one
+// splitOneReplica splits the findings: it returns those about workloads of several replicas, and a sentence that counts the workloads of one
 // replica, "" if there are none.
-func folded(all []expect.Finding) (found []expect.Finding, note string) {
+func splitOneReplica(all []expect.Finding) (found []expect.Finding, note string) {
 	alone := 0
 	for _, f := range all {
 		if f.ID == expect.OneReplica {
@@ -75,14 +75,14 @@ func folded(all []expect.Finding) (found []expect.Finding, note string) {
 		}
 	}
 	if alone > 0 {
-		note = words.Has(alone, "workload") + takenWhole(alone)
+		note = words.Has(alone, "workload") + endOneReplica(alone)
 	}
 	return found, note
 }
 
-// failed returns the failed domains with their level: "zone a", or "zones a + b together".
-func (s *Step) failed(level int, f *blast.Failure) string {
-	name := doc.DomainNoun(s.Levels[level].TopologyKey, s.levels()[level])
+// failureName returns the failed domains with their level: "zone a", or "zones a + b together".
+func (s *Step) failureName(level int, f *blast.Failure) string {
+	name := doc.DomainNoun(s.Levels[level].TopologyKey, s.levelNames()[level])
 	if len(f.Domains) > 1 {
 		return fmt.Sprintf("%ss %s together", name, doc.DomainsText(f.Domains))
 	}

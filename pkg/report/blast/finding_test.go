@@ -93,7 +93,7 @@ func TestFailed(t *testing.T) {
 		"rack r1":              {TopologyKey: "example.com/rack", Failures: []blast.Failure{{Domains: []string{"r1"}}}},
 	} {
 		s := &Step{Analysis: blast.Analysis{Levels: []blast.Level{level}}}
-		if got := s.failed(0, &level.Failures[0]); got != want {
+		if got := s.failureName(0, &level.Failures[0]); got != want {
 			t.Errorf("got %s, want %s", got, want)
 		}
 	}

@@ -10,15 +10,15 @@ import (
 // Formats are the formats of the report. Quiet prints the verdict, the table of levels and the reasons, and All lists every failure.
 var Formats = format.Of[Report]{
 	Doc: document, Wide: true, CSV: lossesCSV, JUnit: failuresJUnit, Draw: draw,
-	Findings: func(r *Report) findings.Findings { return findings.Of(r.Head, r.Findings()) },
+	Findings: func(r *Report) findings.Findings { return findings.New(r.Head, r.Findings()) },
 }.Formats()
 
 func document(r *Report, opts report.Options) *doc.Doc {
 	t := newWriter(r, opts)
 	if opts.Quiet {
-		t.quiet()
+		t.quietText()
 	} else {
-		t.everything()
+		t.fullText()
 	}
 	return &t.Doc
 }

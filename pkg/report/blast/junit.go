@@ -16,13 +16,13 @@ func failuresJUnit(r *Report) ([]byte, error) {
 	var cases []junit.Case
 	for i := range r.Steps {
 		s := &r.Steps[i]
-		for j, short := range s.levels() {
+		for j, short := range s.levelNames() {
 			c := junit.Case{Classname: s.Name, Name: "failure of one " + doc.DomainNoun(s.Levels[j].TopologyKey, short)}
 			if r.Simultaneous > 1 {
 				c.Name = fmt.Sprintf("failure of %s together", words.Count(r.Simultaneous, doc.DomainNoun(s.Levels[j].TopologyKey, short)))
 			}
 			var errors, warnings []string
-			found, note := folded(s.findings(j))
+			found, note := splitOneReplica(s.findings(j))
 			for _, f := range found {
 				line := f.ID + ": " + f.Message
 				if f.Level != expect.Error {

@@ -9,9 +9,9 @@ import (
 	"github.com/faultline/faultline/pkg/report/doc"
 )
 
-// row is a failure in a table, with its step and level and the noun for the level's domains. failure is nil if no failure of the level
+// failureRow is a failure in a table, with its step and level and the noun for the level's domains. failure is nil if no failure of the level
 // takes a pod.
-type row struct {
+type failureRow struct {
 	step    *Step
 	level   *blast.Level
 	noun    string
@@ -20,69 +20,69 @@ type row struct {
 
 // levels returns a table with a row for each step and level: the radius, and the most harmful failure.
 func (t *writer) levels() [][]doc.Cell {
-	var rows []row
+	var rows []failureRow
 	for i := range t.report.Steps {
 		step := &t.report.Steps[i]
 		for j, noun := range step.nouns() {
-			rows = append(rows, row{step, &step.Levels[j], noun, worstOf(&step.Levels[j])})
+			rows = append(rows, failureRow{step, &step.Levels[j], noun, worstFailure(&step.Levels[j])})
 		}
 	}
-	var c doc.TableOf[row]
+	var c doc.TableBuilder[failureRow]
 	if len(t.report.Steps) > 1 {
-		c.Text("STEP", func(r row) string { return r.step.Name })
-		c.Number("PENDING", doc.Yellow, func(r row) int { return r.step.Pending })
+		c.AddTextColumn("STEP", func(r failureRow) string { return r.step.Name })
+		c.AddNumberColumn("PENDING", doc.Yellow, func(r failureRow) int { return r.step.Pending })
 	}
-	c.Text("LEVEL", func(r row) string { return r.noun })
-	c.Add("RADIUS", func(r row) doc.Cell { return shareCell(r.level.Replicated.Share) })
-	c.Text("TAKES", t.takes)
-	c.Text("EVEN", even)
-	c.Add("EXCESS", func(r row) doc.Cell {
+	c.AddTextColumn("LEVEL", func(r failureRow) string { return r.noun })
+	c.AddColumn("RADIUS", func(r failureRow) doc.Cell { return shareCell(r.level.Replicated.Share) })
+	c.AddTextColumn("TAKES", t.radiusTakes)
+	c.AddTextColumn("EVEN", evenShare)
+	c.AddColumn("EXCESS", func(r failureRow) doc.Cell {
 		if r.level.Replicated.Replicas == 0 || r.level.Excess == nil {
 			return shareCell(0)
 		}
 		return shareCell(r.level.Excess.Share)
 	})
-	c.Text("WORST", func(r row) string {
+	c.AddTextColumn("WORST", func(r failureRow) string {
 		if r.failure == nil {
 			return doc.None
 		}
 		return doc.DomainsText(r.failure.Domains)
 	})
-	c.Number("DOWN", doc.Red, func(r row) int {
+	c.AddNumberColumn("DOWN", doc.Red, func(r failureRow) int {
 		if r.failure == nil {
 			return 0
 		}
 		return r.level.Harm(r.failure).Down
 	})
 	if t.wide {
-		c.Number("DOMAINS", doc.Plain, func(r row) int { return r.level.Domains })
-		c.Text("MEAN", func(r row) string { return mean(r.level) })
+		c.AddNumberColumn("DOMAINS", doc.Plain, func(r failureRow) int { return r.level.Domains })
+		c.AddTextColumn("MEAN", func(r failureRow) string { return meanShare(r.level) })
 	}
 	if t.report.Recover {
-		t.recovery(&c, "NOT BACK", notBack)
+		t.recoveryColumn(&c, "NOT BACK", notBackCell)
 		if t.wide {
-			t.replacements(&c)
+			t.replacementColumns(&c)
 		}
-		if t.report.scaled() {
-			t.recovery(&c, "NEW NODES", newNodes)
+		if t.report.addsNodes() {
+			t.recoveryColumn(&c, "NEW NODES", newNodesCell)
 		}
-		t.recovery(&c, "AFTER", after)
+		t.recoveryColumn(&c, "AFTER", afterCell)
 	}
 	table := c.Rows(rows)
-	table[0] = doc.Dropped(table[0], "PENDING", "EVEN", "EXCESS", "AFTER")
+	table[0] = doc.SetDropOrder(table[0], "PENDING", "EVEN", "EXCESS", "AFTER")
 	return table
 }
 
 func shareCell(share float64) doc.Cell { return doc.ShareStyle(share).Cell(doc.Percent(share)) }
 
-// recovery adds a column about recoveries. The cell of a failure without a simulated recovery is <none>, or "not tried" if the command was
+// recoveryColumn adds a column about recoveries. The cell of a failure without a simulated recovery is <none>, or "not tried" if the command was
 // interrupted.
-func (t *writer) recovery(c *doc.TableOf[row], title string, cell func(*blast.Recovery) doc.Cell) {
+func (t *writer) recoveryColumn(c *doc.TableBuilder[failureRow], title string, cell func(*blast.Recovery) doc.Cell) {
 	none := doc.None
-	if t.report.known() {
+	if t.report.judgesTriedOnly() {
 		none = "not tried"
 	}
-	c.Add(title, func(r row) doc.Cell {
+	c.AddColumn(title, func(r failureRow) doc.Cell {
 		if found := r.level.Recovery(r.failure); found != nil {
 			return cell(found)
 		}
@@ -90,38 +90,38 @@ func (t *writer) recovery(c *doc.TableOf[row], title string, cell func(*blast.Re
 	})
 }
 
-// replacements adds the columns that count stranded, not replaced and recovered pods.
-func (t *writer) replacements(c *doc.TableOf[row]) {
-	t.recovery(c, "STRANDED", func(r *blast.Recovery) doc.Cell { return doc.Number(len(r.Stranded), doc.Yellow) })
-	t.recovery(c, "NOT REPLACED", func(r *blast.Recovery) doc.Cell { return doc.Number(r.Unreplaced(), doc.Red) })
-	t.recovery(c, "RECOVERED", func(r *blast.Recovery) doc.Cell { return doc.Number(len(r.Recovered), doc.Green) })
+// replacementColumns adds the columns that count stranded, not replaced and recovered pods.
+func (t *writer) replacementColumns(c *doc.TableBuilder[failureRow]) {
+	t.recoveryColumn(c, "STRANDED", func(r *blast.Recovery) doc.Cell { return doc.Number(len(r.Stranded), doc.Yellow) })
+	t.recoveryColumn(c, "NOT REPLACED", func(r *blast.Recovery) doc.Cell { return doc.Number(r.CountNotReplaced(), doc.Red) })
+	t.recoveryColumn(c, "RECOVERED", func(r *blast.Recovery) doc.Cell { return doc.Number(len(r.Recovered), doc.Green) })
 }
 
-func after(r *blast.Recovery) doc.Cell { return shareCell(r.AfterReplicated.Share) }
+func afterCell(r *blast.Recovery) doc.Cell { return shareCell(r.AfterReplicated.Share) }
 
-// levels returns the short names of the step's levels.
-func (s *Step) levels() []string {
-	return doc.Shorts(list.Each(s.Levels, func(l blast.Level) string { return l.TopologyKey }))
+// levelNames returns the short names of the step's levels.
+func (s *Step) levelNames() []string {
+	return doc.ShortKeys(list.Map(s.Levels, func(l blast.Level) string { return l.TopologyKey }))
 }
 
 // nouns returns the nouns for the domains of the step's levels: region, zone, node, rack.
 func (s *Step) nouns() []string {
-	names := s.levels()
+	names := s.levelNames()
 	for i := range names {
 		names[i] = doc.DomainNoun(s.Levels[i].TopologyKey, names[i])
 	}
 	return names
 }
 
-// takes returns "web 2/3" for the loss that is the radius, with the domain of that failure if it is not the worst one.
-func (t *writer) takes(row row) string {
+// radiusTakes returns "web 2/3" for the loss that is the radius, with the domain of that failure if it is not the worst one.
+func (t *writer) radiusTakes(row failureRow) string {
 	r := row.level.Replicated
 	if r.Replicas == 0 {
 		return doc.None
 	}
-	takes := Takes(r, t.namespaced)
+	takes := FormatTakes(r, t.namespaced)
 	if loss := lossOf(row.level, r); loss != nil {
-		takes = fmt.Sprintf("%s %d/%d", t.name(*loss), loss.Lost, loss.Replicas)
+		takes = fmt.Sprintf("%s %d/%d", t.workloadName(*loss), loss.Lost, loss.Replicas)
 	}
 	if row.failure != nil && !slices.Equal(row.failure.Domains, r.Domains) {
 		takes += " (" + doc.DomainsText(r.Domains) + ")"
@@ -129,8 +129,8 @@ func (t *writer) takes(row row) string {
 	return takes
 }
 
-// even returns the share that an even spread would lose of the workload that makes the radius.
-func even(row row) string {
+// evenShare returns the share that an even spread would lose of the workload that makes the radius.
+func evenShare(row failureRow) string {
 	loss := lossOf(row.level, row.level.Replicated)
 	if loss == nil || row.level.Replicated.Replicas == 0 {
 		return doc.None
@@ -153,15 +153,15 @@ func lossOf(l *blast.Level, r blast.Radius) *blast.Loss {
 	return nil
 }
 
-// notBack returns "2 of 12": how many of the lost pods do not come back.
-func notBack(r *blast.Recovery) doc.Cell {
-	cell := doc.Number(r.Gone(), doc.Red)
-	cell.Text = fmt.Sprintf("%d of %d", r.Gone(), r.CountLost())
+// notBackCell returns "2 of 12": how many of the lost pods do not come back.
+func notBackCell(r *blast.Recovery) doc.Cell {
+	cell := doc.Number(r.CountNotBack(), doc.Red)
+	cell.Text = fmt.Sprintf("%d of %d", r.CountNotBack(), r.CountLost())
 	return cell
 }
 
-// scaled reports whether an autoscaler added nodes after any failure.
-func (r *Report) scaled() bool {
+// addsNodes reports whether an autoscaler added nodes after any failure.
+func (r *Report) addsNodes() bool {
 	for i := range r.Steps {
 		for j := range r.Steps[i].Levels {
 			for _, f := range r.Steps[i].Levels[j].Failures {
@@ -174,40 +174,40 @@ func (r *Report) scaled() bool {
 	return false
 }
 
-// newNodes returns "4, 0.80 an hour": how many nodes the autoscaler adds, and what they cost.
-func newNodes(r *blast.Recovery) doc.Cell {
+// newNodesCell returns "4, 0.80 an hour": how many nodes the autoscaler adds, and what they cost.
+func newNodesCell(r *blast.Recovery) doc.Cell {
 	if r.Autoscaling == nil {
 		return doc.Plain.Cell(doc.None)
 	}
 	cell := fmt.Sprint(len(r.Autoscaling.Added))
-	if more, known := r.Autoscaling.Costs(); known {
+	if more, known := r.Autoscaling.ExtraCost(); known {
 		cell += fmt.Sprintf(", %s an hour", doc.Amount(more))
 	}
 	return doc.Plain.Cell(cell)
 }
 
-// mean returns the mean over all failures of the largest share that each takes of a workload of two or more replicas.
-func mean(l *blast.Level) string {
+// meanShare returns the mean over all failures of the largest share that each takes of a workload of two or more replicas.
+func meanShare(l *blast.Level) string {
 	if l.Mean == nil || len(l.Failures) == 0 {
 		return doc.None
 	}
 	sum := 0.0
 	for i := range l.Failures {
-		sum += l.Failures[i].Replicated()
+		sum += l.Failures[i].ReplicatedShare()
 	}
 	return doc.Percent(sum / float64(len(l.Failures)))
 }
 
-// worstOf returns the most harmful failure of the level, or nil if none takes a pod.
-func worstOf(l *blast.Level) *blast.Failure {
+// worstFailure returns the most harmful failure of the level, or nil if none takes a pod.
+func worstFailure(l *blast.Level) *blast.Failure {
 	if failures := l.ByHarm(); len(failures) > 0 && failures[0].Pods > 0 {
 		return failures[0]
 	}
 	return nil
 }
 
-// Takes returns "2 of 3 of deployment/web".
-func Takes(r blast.Radius, namespaced bool) string {
+// FormatTakes returns "2 of 3 of deployment/web".
+func FormatTakes(r blast.Radius, namespaced bool) string {
 	workload := r.Workload
 	if namespaced {
 		workload = r.Namespace + "/" + workload

@@ -74,7 +74,7 @@ func TestBlastConclusion(t *testing.T) {
 }
 
 func TestBlastMarkdownHostile(t *testing.T) {
-	reporttest.Harmless(t, reporttest.Write(t, Formats, hostileBlast(), "markdown", report.Options{}))
+	reporttest.CheckHarmless(t, reporttest.Write(t, Formats, hostileBlast(), "markdown", report.Options{}))
 }
 
 // Even the largest report fits a comment, and counts what is left out.
@@ -83,6 +83,6 @@ func TestBlastMarkdownIsBounded(t *testing.T) {
 	for len(wide.Steps) < 500 {
 		wide.Steps = append(wide.Steps, wide.Steps[0])
 	}
-	reporttest.Bounded(t, reporttest.Write(t, Formats, wide, "markdown", report.Options{}), "rows", "sections")
-	reporttest.Bounded(t, reporttest.Write(t, Formats, many(5000), "markdown", report.Options{}))
+	reporttest.CheckBounded(t, reporttest.Write(t, Formats, wide, "markdown", report.Options{}), "rows", "sections")
+	reporttest.CheckBounded(t, reporttest.Write(t, Formats, many(5000), "markdown", report.Options{}))
 }

@@ -39,7 +39,7 @@ func New(result *simulation.Result, steps []Blasted, opts blast.Options, filter 
 		step.Declared = report.NewDeclared(blasted.Step, result.Scenario, only)
 		r.Steps = append(r.Steps, step)
 	}
-	report.OnceDeclared(r.Steps, func(s *Step) *[]report.Declared { return &s.Declared })
+	report.OmitUnchanged(r.Steps, func(s *Step) *[]report.Declared { return &s.Declared })
 	return r
 }
 
@@ -48,7 +48,7 @@ func newStep(blasted Blasted, from *scenario.Scenario) Step {
 	s := Step{Name: step.Name, Action: step.Action, Analysis: *blasted.Analysis, Risk: blasted.Risk}
 	for _, pod := range step.State.Pods {
 		switch {
-		case !cluster.Active(pod):
+		case !cluster.IsActive(pod):
 		case pod.Spec.NodeName == "":
 			s.Pending++
 		default:
@@ -62,7 +62,7 @@ func newStep(blasted Blasted, from *scenario.Scenario) Step {
 				failure.Recovery = nil
 			}
 			for k := range failure.Workloads {
-				failure.Workloads[k].Source = report.SourceOf(from, step.Name, failure.Workloads[k].Ref)
+				failure.Workloads[k].Source = report.FindSource(from, step.Name, failure.Workloads[k].Ref)
 			}
 		}
 	}

@@ -15,63 +15,65 @@ import (
 func (t *writer) failures(level *blast.Level, shown []*blast.Failure) {
 	quorumLost := func(l blast.Loss) bool { return l.QuorumLost }
 	some := func(holds func(*blast.Failure) bool) bool { return slices.ContainsFunc(shown, holds) }
-	var c doc.TableOf[row]
-	c.Text("DOMAIN", func(r row) string { return doc.DomainsText(r.failure.Domains) })
+	var c doc.TableBuilder[failureRow]
+	c.AddTextColumn("DOMAIN", func(r failureRow) string { return doc.DomainsText(r.failure.Domains) })
 	recoveries := some(func(f *blast.Failure) bool { return level.Recovery(f) != nil })
 	if t.wide || !recoveries {
-		c.Number("NODES", doc.Plain, func(r row) int { return len(r.failure.Nodes) })
-		c.Number("PODS", doc.Plain, func(r row) int { return r.failure.Pods })
-		c.Text("CPU", func(r row) string { return doc.Percent(r.failure.CPU) })
+		c.AddNumberColumn("NODES", doc.Plain, func(r failureRow) int { return len(r.failure.Nodes) })
+		c.AddNumberColumn("PODS", doc.Plain, func(r failureRow) int { return r.failure.Pods })
+		c.AddTextColumn("CPU", func(r failureRow) string { return doc.Percent(r.failure.CPU) })
 	}
 	if t.wide {
-		c.Text("MEMORY", func(r row) string { return doc.Percent(r.failure.Memory) })
+		c.AddTextColumn("MEMORY", func(r failureRow) string { return doc.Percent(r.failure.Memory) })
 	}
 	if t.wide || some(func(f *blast.Failure) bool { return len(f.BrokenBudgets) > 0 }) {
-		c.Add("BUDGETS BROKEN", func(r row) doc.Cell { return t.budgets(r.failure.BrokenBudgets) })
+		c.AddColumn("BUDGETS BROKEN", func(r failureRow) doc.Cell { return t.budgets(r.failure.BrokenBudgets) })
 	}
 	if t.wide || some(func(f *blast.Failure) bool { return slices.ContainsFunc(f.Workloads, quorumLost) }) {
-		c.Add("QUORUMS LOST", func(r row) doc.Cell { return t.named(list.Where(r.failure.Workloads, quorumLost)) })
+		c.AddColumn("QUORUMS LOST", func(r failureRow) doc.Cell { return t.workloadNames(list.Where(r.failure.Workloads, quorumLost)) })
 	}
-	c.Add("DOWN", func(r row) doc.Cell {
-		return t.named(list.Where(r.failure.Workloads, func(l blast.Loss) bool { return l.Gone }))
+	c.AddColumn("DOWN", func(r failureRow) doc.Cell {
+		return t.workloadNames(list.Where(r.failure.Workloads, func(l blast.Loss) bool { return l.Gone }))
 	})
 	if recoveries {
-		t.recovery(&c, "NOT BACK", notBack)
+		t.recoveryColumn(&c, "NOT BACK", notBackCell)
 		if some(func(f *blast.Failure) bool { r := level.Recovery(f); return r != nil && len(r.LostWork) > 0 }) {
-			t.recovery(&c, "LOST WORK", func(r *blast.Recovery) doc.Cell { return doc.Number(len(r.LostWork), doc.Yellow) })
+			t.recoveryColumn(&c, "LOST WORK", func(r *blast.Recovery) doc.Cell { return doc.Number(len(r.LostWork), doc.Yellow) })
 		}
-		if t.report.scaled() {
-			t.recovery(&c, "NEW NODES", newNodes)
+		if t.report.addsNodes() {
+			t.recoveryColumn(&c, "NEW NODES", newNodesCell)
 		}
 		if t.wide {
-			t.replacements(&c)
-			t.recovery(&c, "PREEMPTED", func(r *blast.Recovery) doc.Cell { return doc.Number(r.Preempted, doc.Yellow) })
-			t.recovery(&c, "AFTER", after)
+			t.replacementColumns(&c)
+			t.recoveryColumn(&c, "PREEMPTED", func(r *blast.Recovery) doc.Cell { return doc.Number(r.Preempted, doc.Yellow) })
+			t.recoveryColumn(&c, "AFTER", afterCell)
 		}
 	}
-	c.Add("EXCESS", func(r row) doc.Cell { return shareCell(level.Harm(r.failure).Excess) })
-	c.Add("WORKLOADS HIT", func(r row) doc.Cell { return doc.ShareStyle(r.failure.Replicated()).Cell(t.hit(r.failure.Workloads)) })
-	table := c.Rows(list.Each(shown, func(f *blast.Failure) row { return row{level: level, failure: f} }))
-	table[0] = doc.Dropped(table[0], "CPU", "NODES", "EXCESS")
+	c.AddColumn("EXCESS", func(r failureRow) doc.Cell { return shareCell(level.Harm(r.failure).Excess) })
+	c.AddColumn("WORKLOADS HIT", func(r failureRow) doc.Cell {
+		return doc.ShareStyle(r.failure.ReplicatedShare()).Cell(t.hitWorkloads(r.failure.Workloads))
+	})
+	table := c.Rows(list.Map(shown, func(f *blast.Failure) failureRow { return failureRow{level: level, failure: f} }))
+	table[0] = doc.SetDropOrder(table[0], "CPU", "NODES", "EXCESS")
 	t.Table("", table...)
 }
 
-// hit returns "web 2/3, db 1/3": the lost pods of each workload, or of the first one if there are many.
-func (t *writer) hit(losses []blast.Loss) string {
+// hitWorkloads returns "web 2/3, db 1/3": the lost pods of each workload, or of the first one if there are many.
+func (t *writer) hitWorkloads(losses []blast.Loss) string {
 	var parts []string
 	for i, loss := range losses {
 		if len(losses) > maxHit && i == 1 && !t.All {
 			parts = append(parts, fmt.Sprintf("%d more", len(losses)-i))
 			break
 		}
-		parts = append(parts, fmt.Sprintf("%s %d/%d", t.name(loss), loss.Lost, loss.Replicas))
+		parts = append(parts, fmt.Sprintf("%s %d/%d", t.workloadName(loss), loss.Lost, loss.Replicas))
 	}
 	return doc.OrNone(strings.Join(parts, ", "))
 }
 
-// named returns a cell with the names of the workloads.
-func (t *writer) named(losses []blast.Loss) doc.Cell {
-	return t.few(list.Each(losses, t.name), doc.Red)
+// workloadNames returns a cell with the names of the workloads.
+func (t *writer) workloadNames(losses []blast.Loss) doc.Cell {
+	return t.fewNames(list.Map(losses, t.workloadName), doc.Red)
 }
 
 func (t *writer) budgets(names []string) doc.Cell {
@@ -81,11 +83,11 @@ func (t *writer) budgets(names []string) doc.Cell {
 			short[i] = strings.TrimPrefix(name, "default/")
 		}
 	}
-	return t.few(short, doc.Red)
+	return t.fewNames(short, doc.Red)
 }
 
-// few returns a cell with the names, or with their number if they are too many.
-func (t *writer) few(names []string, s doc.Style) doc.Cell {
+// fewNames returns a cell with the names, or with their number if they are too many.
+func (t *writer) fewNames(names []string, s doc.Style) doc.Cell {
 	switch n := len(names); {
 	case n == 0:
 		return doc.Plain.Cell(doc.None)
@@ -96,16 +98,16 @@ func (t *writer) few(names []string, s doc.Style) doc.Cell {
 	}
 }
 
-// name returns the name of the workload, with its kind if several kinds have the name, and with its namespace if names need it.
-func (t *writer) name(l blast.Loss) string {
+// workloadName returns the name of the workload, with its kind if several kinds have the name, and with its namespace if names need it.
+func (t *writer) workloadName(l blast.Loss) string {
 	name := l.Name
 	if t.kinds[[2]string{l.Namespace, l.Name}] != l.Kind {
 		name = strings.ToLower(l.Kind) + "/" + name
 	}
-	return t.qualified(l.Namespace, name)
+	return t.qualify(l.Namespace, name)
 }
 
-func (t *writer) qualified(namespace, name string) string {
+func (t *writer) qualify(namespace, name string) string {
 	if t.namespaced || namespace != "default" {
 		return namespace + "/" + name
 	}

@@ -56,7 +56,7 @@ func newWriter(r *Report, opts report.Options) *writer {
 	return t
 }
 
-func (t *writer) everything() {
+func (t *writer) fullText() {
 	t.conclusion()
 	t.Space()
 	t.Linef(doc.Bold, "%s", t.question())
@@ -68,14 +68,14 @@ func (t *writer) everything() {
 	t.Header()
 }
 
-// quiet writes the verdict, the table of the levels, and why pods are stranded or not replaced.
-func (t *writer) quiet() {
+// quietText writes the verdict, the table of the levels, and why pods are stranded or not replaced.
+func (t *writer) quietText() {
 	t.conclusion()
 	t.Space()
 	t.summary()
-	var shown []failed
+	var shown []tableFailure
 	for i := range t.report.Steps {
-		for _, f := range t.looked(&t.report.Steps[i]) {
+		for _, f := range t.shownFailures(&t.report.Steps[i]) {
 			if len(t.report.Steps) > 1 {
 				f.name += " after step " + t.report.Steps[i].Name
 			}
@@ -114,7 +114,7 @@ func (t *writer) question() string {
 	switch {
 	case !r.Recover:
 		about = append(about, "no recovery")
-	case r.known():
+	case r.judgesTriedOnly():
 		about = append(about, "recovery where it was tried")
 	case r.Worst > 0 && slices.ContainsFunc(r.Steps, func(s Step) bool { return slices.ContainsFunc(s.Levels, more) }):
 		about = append(about, fmt.Sprintf("%d worst recovered", r.Worst))
@@ -153,19 +153,19 @@ func (t *writer) step(i int) {
 
 func (t *writer) level(level *blast.Level, name string) {
 	if t.report.secondary(level) && !t.All && len(level.Failures) > 0 {
-		t.whole(level, name)
+		t.wholeLevel(level, name)
 		return
 	}
 	t.Space()
 	heading := fmt.Sprintf("Level %s: %s", name, words.Count(level.Domains, "domain"))
 	if level.Mean != nil {
-		heading += fmt.Sprintf(", radius %s, mean %s", doc.Percent(level.Replicated.Share), mean(level))
+		heading += fmt.Sprintf(", radius %s, mean %s", doc.Percent(level.Replicated.Share), meanShare(level))
 	}
 	t.Linef(doc.Bold, "%s", heading)
 	if level.Search != "" {
 		t.Linef(doc.Plain, "%s", level.Search)
 	}
-	shown := t.shown(level)
+	shown := t.listedFailures(level)
 	if len(shown) > 0 {
 		t.failures(level, shown)
 	}
@@ -175,9 +175,9 @@ func (t *writer) level(level *blast.Level, name string) {
 	t.unlabelled(level)
 }
 
-// shown returns the failures that the table lists: all, or the worst of many. They are in the order in which failures are chosen for
+// listedFailures returns the failures that the table lists: all, or the worst of many. They are in the order in which failures are chosen for
 // recovery.
-func (t *writer) shown(level *blast.Level) []*blast.Failure {
+func (t *writer) listedFailures(level *blast.Level) []*blast.Failure {
 	failures := level.ByHarm()
 	if t.All || len(failures) <= maxFailures {
 		return failures
@@ -189,7 +189,7 @@ func (t *writer) shown(level *blast.Level) []*blast.Failure {
 func histogram(l *blast.Level) string {
 	shares := make([]float64, len(l.Failures))
 	for i := range l.Failures {
-		shares[i] = l.Failures[i].Replicated()
+		shares[i] = l.Failures[i].ReplicatedShare()
 	}
 	slices.Sort(shares)
 	type bin struct {

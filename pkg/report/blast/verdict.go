@@ -11,18 +11,18 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// worst is a failure, its harm, and its step and level.
-type worst struct {
+// failurePlace is a failure, its harm, and its step and level.
+type failurePlace struct {
 	step    *Step
 	level   int
 	failure *blast.Failure
 	harm    blast.Harm
 }
 
-// worst returns the failure of all steps and levels for which worse holds against every other; nil if there is none. A failure that takes
+// findWorst returns the failure of all steps and levels for which worse holds against every other; nil if there is none. A failure that takes
 // every node has the same effect for any placement, and only counts if there are no other failures.
-func (r *Report) worst(worse func(a, b blast.Harm) bool) *worst {
-	var found *worst
+func (r *Report) findWorst(worse func(a, b blast.Harm) bool) *failurePlace {
+	var found *failurePlace
 	for i := range r.Steps {
 		step := &r.Steps[i]
 		for j := range step.Levels {
@@ -32,11 +32,11 @@ func (r *Report) worst(worse func(a, b blast.Harm) bool) *worst {
 			}
 			for k := range l.Failures {
 				f := &l.Failures[k]
-				if r.known() && l.Recovery(f) == nil {
+				if r.judgesTriedOnly() && l.Recovery(f) == nil {
 					continue
 				}
 				if harm := l.Harm(f); found == nil || worse(harm, found.harm) {
-					found = &worst{step, j, f, harm}
+					found = &failurePlace{step, j, f, harm}
 				}
 			}
 		}
@@ -44,23 +44,23 @@ func (r *Report) worst(worse func(a, b blast.Harm) bool) *worst {
 	return found
 }
 
-// known reports whether the report judges only the failures with a simulated recovery, because the command was interrupted.
-func (r *Report) known() bool { return r.Partial != "" && r.Recover }
+// judgesTriedOnly reports whether the report judges only the failures with a simulated recovery, because the command was interrupted.
+func (r *Report) judgesTriedOnly() bool { return r.Partial != "" && r.Recover }
 
 func moreHarm(a, b blast.Harm) bool { return a.Compare(b) < 0 }
 
-// whole reports whether each failure of the level takes every node.
-func (r *Report) whole(l *blast.Level) bool {
+// takesAllNodes reports whether each failure of the level takes every node.
+func (r *Report) takesAllNodes(l *blast.Level) bool {
 	return l.Domains <= r.Simultaneous && len(l.Unlabelled) == 0
 }
 
 // secondary reports whether the level's failures take every node, but those of another level do not.
-func (r *Report) secondary(l *blast.Level) bool { return r.whole(l) && !r.onlyWhole() }
+func (r *Report) secondary(l *blast.Level) bool { return r.takesAllNodes(l) && !r.onlyTakesAllNodes() }
 
-func (r *Report) onlyWhole() bool {
+func (r *Report) onlyTakesAllNodes() bool {
 	for i := range r.Steps {
 		for j := range r.Steps[i].Levels {
-			if !r.whole(&r.Steps[i].Levels[j]) {
+			if !r.takesAllNodes(&r.Steps[i].Levels[j]) {
 				return false
 			}
 		}
@@ -70,19 +70,19 @@ func (r *Report) onlyWhole() bool {
 
 // verdict says what the worst of all failures does.
 func (r *Report) verdict() doc.Cell {
-	w := r.worst(moreHarm)
-	if w == nil && r.known() {
+	w := r.findWorst(moreHarm)
+	if w == nil && r.judgesTriedOnly() {
 		return doc.Yellow.Cellf("Not known yet what comes back: no failure that leaves nodes was tried.")
 	}
 	if w == nil {
 		return doc.Bold.Cell("No failures")
 	}
 	if w.harm.Budgets+w.harm.Quorums+w.harm.Whole+w.harm.Gone == 0 { // shares do not say which workloads are down for a while
-		if down := r.worst(func(a, b blast.Harm) bool { return a.Down > b.Down }); down.harm.Down > w.harm.Down {
+		if down := r.findWorst(func(a, b blast.Harm) bool { return a.Down > b.Down }); down.harm.Down > w.harm.Down {
 			w = down
 		}
 	}
-	where := w.step.failed(w.level, w.failure)
+	where := w.step.failureName(w.level, w.failure)
 	if len(r.Steps) > 1 {
 		where = fmt.Sprintf("after step %s, %s", w.step.Name, where)
 	}
@@ -90,13 +90,13 @@ func (r *Report) verdict() doc.Cell {
 	recovery := w.recovery()
 	if w.harm.Budgets+w.harm.Quorums+w.harm.Down+w.harm.Gone == 0 && (recovery == nil || len(recovery.LostWork) == 0) {
 		line := "No failure takes a workload down, breaks a budget or loses a quorum"
-		if r.known() {
+		if r.judgesTriedOnly() {
 			line = "No failure that was tried takes a workload down, breaks a budget or loses a quorum"
 		}
 		if recovery != nil {
 			line += ", and every lost pod comes back"
 			if recovery.Autoscaling != nil {
-				line += grown(recovery)
+				line += describeGrowth(recovery)
 			}
 		}
 		if w.harm.Share > 0 {
@@ -109,14 +109,14 @@ func (r *Report) verdict() doc.Cell {
 		style = doc.Yellow
 	}
 	of := ""
-	if r.known() {
+	if r.judgesTriedOnly() {
 		of = " that was tried"
 	}
 	return style.Cellf("%s %s the worst%s: %s.", words.UpperFirst(where), is, of, strings.Join(w.takes(), ", "))
 }
 
 // takes lists what the failure takes, in words.
-func (w *worst) takes() []string {
+func (w *failurePlace) takes() []string {
 	recovery := w.recovery()
 	var parts []string
 	add := func(n int, one, several string) {
@@ -125,7 +125,7 @@ func (w *worst) takes() []string {
 		}
 	}
 	if w.harm.Down > 0 {
-		parts = append(parts, w.down(recovery))
+		parts = append(parts, w.describeDown(recovery))
 	}
 	add(w.harm.Budgets, "budget broken", "budgets broken")
 	add(w.harm.Quorums, "quorum lost", "quorums lost")
@@ -139,7 +139,7 @@ func (w *worst) takes() []string {
 		if w.harm.Gone > 0 {
 			parts[len(parts)-1] += ", even"
 		}
-		parts[len(parts)-1] += grown(recovery)
+		parts[len(parts)-1] += describeGrowth(recovery)
 	}
 	if recovery != nil && len(recovery.LostWork) > 0 {
 		parts = append(parts, fmt.Sprintf("the work of %s lost", words.Count(len(recovery.LostWork), "pod")))
@@ -147,21 +147,21 @@ func (w *worst) takes() []string {
 	return parts
 }
 
-// grown returns " with 4 more nodes (general 40->44), 0.80 an hour more, the last after 7 min 12 s".
-func grown(r *blast.Recovery) string {
+// describeGrowth returns " with 4 more nodes (general 40->44), 0.80 an hour more, the last after 7 min 12 s".
+func describeGrowth(r *blast.Recovery) string {
 	line := doc.WithNodes(r.Autoscaling)
 	if r.LastNode > 0 {
-		line += ", the last after " + words.Span(time.Duration(r.LastNode*float64(time.Second)))
+		line += ", the last after " + words.FormatDuration(time.Duration(r.LastNode*float64(time.Second)))
 	}
 	return line
 }
 
 // recovery returns the recovery from the failure, or nil if it was not simulated.
-func (w *worst) recovery() *blast.Recovery { return w.step.Levels[w.level].Recovery(w.failure) }
+func (w *failurePlace) recovery() *blast.Recovery { return w.step.Levels[w.level].Recovery(w.failure) }
 
-// down returns "6 of 12 workloads down for 5 min 50 s to 6 min 10 s (each has one replica)". The times are missing if the recovery was not
+// describeDown returns "6 of 12 workloads down for 5 min 50 s to 6 min 10 s (each has one replica)". The times are missing if the recovery was not
 // simulated.
-func (w *worst) down(recovery *blast.Recovery) string {
+func (w *failurePlace) describeDown(recovery *blast.Recovery) string {
 	n, alone := w.harm.Down, w.harm.Down-w.harm.Whole
 	text := words.Count(n, "workload") + " down"
 	if w.step.Workloads > 0 {
@@ -169,7 +169,7 @@ func (w *worst) down(recovery *blast.Recovery) string {
 	}
 	var remarks []string
 	if recovery != nil && len(recovery.Outages) > 0 { // reports of older versions have none
-		lasts, ever := outages(recovery)
+		lasts, ever := summarizeOutages(recovery)
 		switch {
 		case ever == n:
 			text += " for as long as it lasts"
@@ -186,7 +186,7 @@ func (w *worst) down(recovery *blast.Recovery) string {
 		remarks = append(remarks, fmt.Sprintf("%d %s one replica", alone, words.Pick(alone, "has", "have")))
 	}
 	if recovery != nil && recovery.StartSeconds > 0 {
-		remarks = append(remarks, fmt.Sprintf("counting %s for a new pod to start", words.Span(time.Duration(recovery.StartSeconds*float64(time.Second)))))
+		remarks = append(remarks, fmt.Sprintf("counting %s for a new pod to start", words.FormatDuration(time.Duration(recovery.StartSeconds*float64(time.Second)))))
 	}
 	if len(remarks) > 0 {
 		text += " (" + strings.Join(remarks, "; ") + ")"
@@ -194,8 +194,8 @@ func (w *worst) down(recovery *blast.Recovery) string {
 	return text
 }
 
-// outages returns how long workloads are down, "5 min 50 s to 6 min 10 s", and how many are down as long as the failure lasts.
-func outages(r *blast.Recovery) (lasts string, ever int) {
+// summarizeOutages returns how long workloads are down, "5 min 50 s to 6 min 10 s", and how many are down as long as the failure lasts.
+func summarizeOutages(r *blast.Recovery) (lasts string, ever int) {
 	var ends []float64
 	for _, o := range r.Outages {
 		if o.Seconds == nil {
@@ -207,7 +207,9 @@ func outages(r *blast.Recovery) (lasts string, ever int) {
 	if len(ends) == 0 {
 		return "", ever
 	}
-	span := func(seconds float64) string { return words.Span(time.Duration(seconds * float64(time.Second))) }
+	span := func(seconds float64) string {
+		return words.FormatDuration(time.Duration(seconds * float64(time.Second)))
+	}
 	least, most := span(slices.Min(ends)), span(slices.Max(ends))
 	switch {
 	case slices.Max(ends) == 0: // the pods are deleted with their nodes
@@ -218,32 +220,32 @@ func outages(r *blast.Recovery) (lasts string, ever int) {
 	return least + " to " + most, ever
 }
 
-// others names failures that take more workloads down, or leave more pods that do not come back, than the worst of all failures.
-func (r *Report) others() []string {
+// otherWorst names failures that take more workloads down, or leave more pods that do not come back, than the worst of all failures.
+func (r *Report) otherWorst() []string {
 	var lines []string
-	first := r.worst(moreHarm)
+	first := r.findWorst(moreHarm)
 	if first == nil {
 		return nil
 	}
-	if w := r.worst(func(a, b blast.Harm) bool { return a.Down > b.Down }); w.harm.Down > first.harm.Down {
-		lines = append(lines, fmt.Sprintf("More workloads are down %s: %d of %d.", r.with(w), w.harm.Down, w.step.Workloads))
+	if w := r.findWorst(func(a, b blast.Harm) bool { return a.Down > b.Down }); w.harm.Down > first.harm.Down {
+		lines = append(lines, fmt.Sprintf("More workloads are down %s: %d of %d.", r.withFailure(w), w.harm.Down, w.step.Workloads))
 	}
-	if w := r.worst(func(a, b blast.Harm) bool { return a.Gone > b.Gone }); w.harm.Gone > first.harm.Gone {
+	if w := r.findWorst(func(a, b blast.Harm) bool { return a.Gone > b.Gone }); w.harm.Gone > first.harm.Gone {
 		lost := w.recovery().CountLost()
-		lines = append(lines, fmt.Sprintf("More pods do not come back %s: %d of %d.", r.with(w), w.harm.Gone, lost))
+		lines = append(lines, fmt.Sprintf("More pods do not come back %s: %d of %d.", r.withFailure(w), w.harm.Gone, lost))
 	}
 	return lines
 }
 
 // conclusion returns the lines next to the verdict.
 func (r *Report) conclusion(all bool) []string {
-	lines := append(r.others(), r.oneReplica(all), r.selected())
+	lines := append(r.otherWorst(), r.oneReplica(all), r.filterSentence())
 	return slices.DeleteFunc(lines, func(line string) bool { return line == "" })
 }
 
-// with returns "with zone a", or "with zone a after step b".
-func (r *Report) with(w *worst) string {
-	with := "with " + w.step.failed(w.level, w.failure)
+// withFailure returns "with zone a", or "with zone a after step b".
+func (r *Report) withFailure(w *failurePlace) string {
+	with := "with " + w.step.failureName(w.level, w.failure)
 	if len(r.Steps) > 1 {
 		with += " after step " + w.step.Name
 	}
@@ -269,16 +271,16 @@ func (r *Report) oneReplica(all bool) string {
 	case n <= maxHit || all:
 		who = words.And(names) + words.Pick(n, " has", " have")
 	}
-	return who + takenWhole(len(names))
+	return who + endOneReplica(len(names))
 }
 
-// takenWhole returns the end of a sentence about workloads of one replica.
-func takenWhole(workloads int) string {
+// endOneReplica returns the end of a sentence about workloads of one replica.
+func endOneReplica(workloads int) string {
 	return " one replica: any failure of " + words.Pick(workloads, "its domain takes it", "their domain takes them") + " whole."
 }
 
-// selected says which workloads the report is about; "" if it is about all.
-func (r *Report) selected() string {
+// filterSentence says which workloads the report is about; "" if it is about all.
+func (r *Report) filterSentence() string {
 	if r.Filter == nil {
 		return ""
 	}

@@ -11,16 +11,16 @@ func bars(r *Report) *doc.Bars {
 	b := &doc.Bars{Title: "more replicas that fit, and what binds", Noun: "workload with as much room or more", Nouns: "workloads with as much room or more"}
 	levels := r.levels()
 	if len(levels) > 0 {
-		of := doc.DomainOf(levels[0])
+		of := doc.DomainOrKey(levels[0])
 		for _, level := range levels[1:] {
-			of += " or " + doc.DomainOf(level)
+			of += " or " + doc.DomainOrKey(level)
 		}
 		b.Parts = []doc.Part{{Name: "while any " + of + " may fail", Style: doc.Green}, {Name: "only while nothing fails", Style: doc.Yellow}}
 	} else {
 		b.Parts = []doc.Part{{Name: "while nothing fails", Style: doc.Plain}}
 	}
-	for _, m := range r.tightest() {
-		row := doc.BarRow{Name: m.Name, Values: []int{m.Fit.More}, Note: more(&m.Fit).Text}
+	for _, m := range r.sortTightest() {
+		row := doc.BarRow{Name: m.Name, Values: []int{m.Fit.More}, Note: moreCell(&m.Fit).Text}
 		if len(levels) > 0 {
 			safe := m.Fit.More
 			for i := range m.Survive {
@@ -35,7 +35,7 @@ func bars(r *Report) *doc.Bars {
 			}
 			row.Values = []int{safe, m.Fit.More - safe}
 		}
-		if binds := r.mostly(&m.Fit); binds != "" {
+		if binds := r.mainReason(&m.Fit); binds != "" {
 			row.Note += ": " + binds
 		}
 		b.Rows = append(b.Rows, row)

@@ -53,7 +53,7 @@ func asked(t *testing.T) *Report {
 func TestFormats(t *testing.T) {
 	r := asked(t)
 	reporttest.Formats(t, Formats, r, "answers", "capacity-report", Kind)
-	reporttest.Has(t, reporttest.Write(t, Formats, r, "text", report.Options{}),
+	reporttest.CheckLines(t, reporttest.Write(t, Formats, r, "text", report.Options{}),
 		"deployment/web: 2 more replicas fit (5 in all); the 3rd stays Pending: cpu on 2 of 3 nodes, taint on 1.",
 		"  The HorizontalPodAutoscaler of deployment/web allows it 4.",
 		"  While any zone may fail: 1 more replica fits (4 in all); with the 2nd, the loss of zone a leaves 2 pods without a node: cpu on 1 of 3 nodes.",
@@ -89,13 +89,13 @@ func TestTightestFirst(t *testing.T) {
 	for _, fit := range []capacity.Limit{{More: 7}, {More: 100, Capped: true}, {Short: true}, {More: 2}} {
 		r.Mixes = append(r.Mixes, capacity.Mix{Name: fmt.Sprintf("deployment/w%d", len(r.Mixes)), Workloads: []capacity.Share{{Proportion: 1, Now: 1}}, Fit: fit})
 	}
-	reporttest.Has(t, reporttest.Write(t, Formats, r, "text", report.Options{}),
+	reporttest.CheckLines(t, reporttest.Write(t, Formats, r, "text", report.Options{}),
 		"No more fit of 1 of 4 workloads: deployment/w2.",
 		"Of each of the other 3 workloads at least 2 more fit.",
 		"The tightest are listed first, and --workload shows the limit of one in full.",
 	)
 	var names []string
-	for _, m := range r.tightest() {
+	for _, m := range r.sortTightest() {
 		names = append(names, m.Name)
 	}
 	if diff := cmp.Diff([]string{"deployment/w2", "deployment/w3", "deployment/w0", "deployment/w1"}, names); diff != "" {
@@ -107,7 +107,7 @@ func TestMarkdownHostile(t *testing.T) {
 	const h = reporttest.Hostile
 	limit := capacity.Limit{Level: h, Domain: h, Pod: h, Message: h, Why: h, Stranded: 1, Binds: []capacity.Binding{{What: h, Message: h, Nodes: 1}}}
 	r := &Report{Head: report.Head{Scenario: h}, Safety: []capacity.Safety{{Level: h, Unsafe: []capacity.Unsafe{{Domain: h, Message: h}}}}, Mixes: []capacity.Mix{{Name: h, Fit: limit, Survive: []capacity.Limit{limit}, Headroom: []capacity.Headroom{{Resource: h}}}, {Name: h}}, Largest: []capacity.Pod{{By: h, Node: h}}}
-	reporttest.Harmless(t, reporttest.Write(t, Formats, r, "markdown", report.Options{}))
+	reporttest.CheckHarmless(t, reporttest.Write(t, Formats, r, "markdown", report.Options{}))
 }
 
 // Of 7 more replicas 2 are safe, for 50 or more no failure was tried, and the tightest workloads come first.

@@ -20,11 +20,11 @@ func (r *Report) levels() []string {
 			most = r.Mixes[i].Survive
 		}
 	}
-	return list.Each(most, func(l capacity.Limit) string { return l.Level })
+	return list.Map(most, func(l capacity.Limit) string { return l.Level })
 }
 
-// surviving returns the limit while any domain of the level may fail, or nil if it was not found. The level "" stands for no failure.
-func surviving(m *capacity.Mix, level string) *capacity.Limit {
+// limitAt returns the limit while any domain of the level may fail, or nil if it was not found. The level "" stands for no failure.
+func limitAt(m *capacity.Mix, level string) *capacity.Limit {
 	if level == "" {
 		return &m.Fit
 	}
@@ -34,37 +34,37 @@ func surviving(m *capacity.Mix, level string) *capacity.Limit {
 	return nil
 }
 
-// tightest returns the workloads, those with the least room first, over all failures.
-func (r *Report) tightest() []*capacity.Mix {
-	sorted := list.Each(r.Mixes, func(m capacity.Mix) *capacity.Mix { return &m })
-	slices.SortStableFunc(sorted, func(a, b *capacity.Mix) int { return cmp.Compare(room(a), room(b)) })
+// sortTightest returns the workloads, those with the least room first, over all failures.
+func (r *Report) sortTightest() []*capacity.Mix {
+	sorted := list.Map(r.Mixes, func(m capacity.Mix) *capacity.Mix { return &m })
+	slices.SortStableFunc(sorted, func(a, b *capacity.Mix) int { return cmp.Compare(leastRoom(a), leastRoom(b)) })
 	return sorted
 }
 
 // minRows is how many workloads have a row even if their limits are unknown.
 const minRows = 3
 
-// scarce returns the tightest workloads that a table shows if not all are listed: those with a known limit.
-func scarce(tightest []*capacity.Mix) []*capacity.Mix {
+// selectTight returns the tightest workloads that a table shows if not all are listed: those with a known limit.
+func selectTight(tightest []*capacity.Mix) []*capacity.Mix {
 	known := 0
-	for known < len(tightest) && room(tightest[known]) < math.MaxInt {
+	for known < len(tightest) && leastRoom(tightest[known]) < math.MaxInt {
 		known++
 	}
 	return tightest[:min(len(tightest), max(known, minRows), doc.MaxDetails)]
 }
 
-// room returns the least number of units that fit, over all failures.
-func room(m *capacity.Mix) int {
-	least := units(&m.Fit)
+// leastRoom returns the least number of units that fit, over all failures.
+func leastRoom(m *capacity.Mix) int {
+	least := comparableUnits(&m.Fit)
 	for i := range m.Survive {
-		least = min(least, units(&m.Survive[i]))
+		least = min(least, comparableUnits(&m.Survive[i]))
 	}
 	return least
 }
 
-// units returns the number of units for a comparison: -1 if even the present ones do not fit, and the largest int if the search stopped
+// comparableUnits returns the number of units for a comparison: -1 if even the present ones do not fit, and the largest int if the search stopped
 // before the limit.
-func units(l *capacity.Limit) int {
+func comparableUnits(l *capacity.Limit) int {
 	switch {
 	case l.Short:
 		return -1
@@ -82,7 +82,7 @@ func (r *Report) overview(sorted []*capacity.Mix) []doc.Cell {
 		var none []string
 		rest, least := 0, math.MaxInt
 		for _, m := range sorted {
-			switch l := surviving(m, level); {
+			switch l := limitAt(m, level); {
 			case l == nil:
 			case l.More == 0:
 				none = append(none, m.Name)
@@ -100,11 +100,11 @@ func (r *Report) overview(sorted []*capacity.Mix) []doc.Cell {
 			lines = append(lines, doc.Green.Cell(words.UpperFirst(whileAny(level)+fmt.Sprintf("%s%s at least %d more fit.", of, words.Count(rest, "workload"), least))))
 		}
 	}
-	return append(lines, r.listed(sorted)...)
+	return append(lines, r.tableNotes(sorted)...)
 }
 
-// listed explains the table below.
-func (r *Report) listed(sorted []*capacity.Mix) []doc.Cell {
+// tableNotes explains the table below.
+func (r *Report) tableNotes(sorted []*capacity.Mix) []doc.Cell {
 	lines := []doc.Cell{doc.Plain.Cell("The tightest are listed first, and --workload shows the limit of one in full.")}
 	capped, least := 0, math.MaxInt
 	for _, m := range sorted {

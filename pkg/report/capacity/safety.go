@@ -14,22 +14,22 @@ import (
 
 // SafetyLines say whether every pod comes back after any loss now, and if not, what each loss leaves Pending.
 func SafetyLines(s *capacity.Safety) []doc.Cell {
-	name := doc.DomainOf(s.Level)
+	name := doc.DomainOrKey(s.Level)
 	but := ""
 	if s.Unreplaced > 0 {
 		but = fmt.Sprintf(" Up to %s not replaced.", words.Is(s.Unreplaced, "pod"))
 	}
 	if s.Safe {
 		lost := fmt.Sprintf("Whichever of the %s is lost", words.Count(s.Domains, name))
-		if _, value, one := topology.Chosen(s.Level); one {
+		if _, value, one := topology.SplitValue(s.Level); one {
 			lost = fmt.Sprintf("If %s %s is lost", name, value)
 		}
 		return []doc.Cell{doc.Green.Cellf("Safe now: yes. %s, every pod that needs another node gets one.%s", lost, but)}
 	}
 	lines := []doc.Cell{doc.Red.Cellf("Safe now: no. simulate plan --survive %s finds what to add.%s", topology.ShortKey(s.Level), but)}
-	for _, same := range list.Group(s.Unsafe, func(u capacity.Unsafe) [2]any { return [2]any{u.Pods, u.Message} }) {
+	for _, same := range list.GroupBy(s.Unsafe, func(u capacity.Unsafe) [2]any { return [2]any{u.Pods, u.Message} }) {
 		u := same[0]
-		line := fmt.Sprintf("  The loss of %s %s leaves %s Pending", name, words.Or(list.Each(same, func(u capacity.Unsafe) string { return u.Domain })), words.Count(u.Pods, "pod"))
+		line := fmt.Sprintf("  The loss of %s %s leaves %s Pending", name, words.Or(list.Map(same, func(u capacity.Unsafe) string { return u.Domain })), words.Count(u.Pods, "pod"))
 		lines = append(lines, doc.Red.Cell(line+": "+cmp.Or(u.Message, expect.NoMessage)))
 	}
 	return lines

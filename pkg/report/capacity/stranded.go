@@ -11,8 +11,8 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// strandedFor has the words for the reasons, in the order in which the search tests them.
-var strandedFor = []struct{ why, words, title string }{
+// strandedReasons has the words for the reasons, in the order in which the search tests them.
+var strandedReasons = []struct{ why, words, title string }{
 	{capacity.TakesNoPods, "on nodes that take no pods", "NO PODS"},
 	{capacity.BehindTaints, "behind taints", "TAINTS"},
 	{capacity.NotSelected, "on nodes that nobody selects", "NOT SELECTED"},
@@ -46,12 +46,12 @@ func (t *writer) stranded(s *capacity.Stranded) {
 
 // strandedSentence returns "41 of 212 free CPU cannot be used by what runs here: 22 without memory, 12 behind taints, 7 pods-per-node."
 func strandedSentence(all *capacity.Spare, resource string, amount func(float64) string) string {
-	parts := list.Each(all.Reasons, func(r capacity.StrandedBy) string { return amount(r.Amount) + " " + strandedWords(r.Why) })
+	parts := list.Map(all.Reasons, func(r capacity.StrandedBy) string { return amount(r.Amount) + " " + strandedWords(r.Why) })
 	return fmt.Sprintf("%s of %s free %s cannot be used by what runs here: %s.", amount(all.Stranded), amount(all.Free), resource, words.And(parts))
 }
 
 func strandedWords(why string) string {
-	for _, reason := range strandedFor {
+	for _, reason := range strandedReasons {
 		if reason.why == why {
 			return reason.words
 		}
@@ -71,7 +71,7 @@ func strandedTable(s *capacity.Stranded, all *capacity.Spare, of func(*capacity.
 	}
 	titles := []string{"GROUP", "NODES", "ALLOCATABLE", "DAEMONSETS", "FREE", "USABLE BY", "STRANDED"}
 	var reasons []string
-	for _, reason := range strandedFor {
+	for _, reason := range strandedReasons {
 		if part(all, reason.why) > 0 {
 			titles, reasons = append(titles, reason.title), append(reasons, reason.why)
 		}

@@ -21,7 +21,7 @@ func TestStranded(t *testing.T) {
 	noMemory, taints, pods := capacity.StrandedBy{Why: capacity.WithoutMemory, Amount: 22}, capacity.StrandedBy{Why: capacity.BehindTaints, Amount: 12}, capacity.StrandedBy{Why: capacity.NoPodsLeft, Amount: 7}
 	r.Stranded = &capacity.Stranded{Workloads: 9, All: capacity.Idle{Nodes: 3, CPU: spare(212, noMemory, taints, pods), Memory: spare(1 << 30)},
 		Groups: []capacity.Idle{{Group: "general", Nodes: 2, UsableBy: 9, CPU: spare(200, noMemory, pods)}, {Group: "tainted", Nodes: 1, CPU: spare(12, taints)}}}
-	reporttest.Has(t, reporttest.Write(t, Formats, r, "text", report.Options{}),
+	reporttest.CheckLines(t, reporttest.Write(t, Formats, r, "text", report.Options{}),
 		"41 of 212 free CPU cannot be used by what runs here: 22 without memory, 12 behind taints and 7 pods-per-node.",
 		"  GROUP     NODES   ALLOCATABLE   DAEMONSETS   FREE   USABLE BY     STRANDED   TAINTS   PODS PER NODE   NO MEMORY",
 		"  general   2       400           20 (5%)      200    9 workloads   29         0        7               22",

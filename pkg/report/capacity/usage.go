@@ -13,8 +13,8 @@ import (
 // maxUsage is the largest number of workloads in the table of usage, except with --all.
 const maxUsage = 12
 
-// unused says how much of the pods' requests they do not use.
-func unused(all []capacity.Usage) string {
+// unusedSentence says how much of the pods' requests they do not use.
+func unusedSentence(all []capacity.Usage) string {
 	var sum capacity.Usage
 	for _, u := range all {
 		sum.Pods += u.Pods
@@ -25,11 +25,11 @@ func unused(all []capacity.Usage) string {
 	}
 	return fmt.Sprintf("%s of %s cores and %s of %s memory are requested and not used by %s.",
 		doc.Quantity(v1.ResourceCPU, max(0, sum.CPU.Unused())), doc.Quantity(v1.ResourceCPU, sum.CPU.Requested),
-		doc.Binary(max(0, sum.Memory.Unused())), doc.Binary(sum.Memory.Requested), words.Count(sum.Pods, "pod"))
+		doc.FormatBytes(max(0, sum.Memory.Unused())), doc.FormatBytes(sum.Memory.Requested), words.Count(sum.Pods, "pod"))
 }
 
-// usage writes a table of what workloads request and use.
-func (t *writer) usage() {
+// usageTable writes a table of what workloads request and use.
+func (t *writer) usageTable() {
 	shown := t.report.Usage
 	if len(shown) > maxUsage && !t.All {
 		shown = shown[:maxUsage]
@@ -41,7 +41,7 @@ func (t *writer) usage() {
 			name v1.ResourceName
 			capacity.Used
 		}{{v1.ResourceCPU, u.CPU}, {v1.ResourceMemory, u.Memory}} {
-			row = append(row, doc.Plain.Row(doc.Quantity(of.name, of.Requested), doc.Quantity(of.name, of.Used.Used), signed(of.name, of.Unused()))...)
+			row = append(row, doc.Plain.Row(doc.Quantity(of.name, of.Requested), doc.Quantity(of.name, of.Used.Used), signedQuantity(of.name, of.Unused()))...)
 		}
 		table = append(table, row)
 	}
@@ -53,8 +53,8 @@ func (t *writer) usage() {
 	}
 }
 
-// signed returns the amount, with a minus if containers use more than they request.
-func signed(name v1.ResourceName, n float64) string {
+// signedQuantity returns the amount, with a minus if containers use more than they request.
+func signedQuantity(name v1.ResourceName, n float64) string {
 	if n < 0 {
 		return "-" + doc.Quantity(name, -n)
 	}

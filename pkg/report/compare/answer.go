@@ -13,10 +13,10 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// ranked returns the variants, the baseline among them, the best first. A variant whose rollout gets stuck comes last. Then the fewest
+// rankVariants returns the variants, the baseline among them, the best first. A variant whose rollout gets stuck comes last. Then the fewest
 // newly Pending pods count, then the fewest Pending pods; then, from the widest level to the narrowest, the fewest pods that do not come
 // back and the smallest radius; then the cost. Equal variants stay in order.
-func (r *Report) ranked() []*Variant {
+func (r *Report) rankVariants() []*Variant {
 	all := make([]*Variant, len(r.Variants))
 	for i := range r.Variants {
 		all[i] = &r.Variants[i]
@@ -54,16 +54,16 @@ func (r *Report) answer() string {
 	if len(others) == 1 {
 		v := &others[0]
 		if len(v.StuckRollouts) > 0 {
-			return fmt.Sprintf("%s does not come about: %s.", v.Name, whatif.StuckText(&v.StuckRollouts[0]))
+			return fmt.Sprintf("%s does not come about: %s.", v.Name, whatif.DescribeStuckRollout(&v.StuckRollouts[0]))
 		}
 		return fmt.Sprintf("%s: %s.", v.Name, cmp.Or(strings.Join(v.changes(base), "; "), "no figure changes"))
 	}
-	stuck := list.Where(r.ranked(), func(v *Variant) bool { return v != base && len(v.StuckRollouts) > 0 })
+	stuck := list.Where(r.rankVariants(), func(v *Variant) bool { return v != base && len(v.StuckRollouts) > 0 })
 	if len(stuck) == len(others) {
-		return fmt.Sprintf("No variant comes about, the rollout of each gets stuck: %s.", whatif.StuckText(&stuck[0].StuckRollouts[0]))
+		return fmt.Sprintf("No variant comes about, the rollout of each gets stuck: %s.", whatif.DescribeStuckRollout(&stuck[0].StuckRollouts[0]))
 	}
 	var parts []string
-	switch best := r.ranked()[0]; {
+	switch best := r.rankVariants()[0]; {
 	case best != base:
 		place := "comes first"
 		if r.beatsAll(best) {
@@ -78,17 +78,17 @@ func (r *Report) answer() string {
 		parts = append(parts, "No variant is better than now in everything")
 	}
 	var newly []string
-	for _, v := range r.ranked() {
+	for _, v := range r.rankVariants() {
 		if v.NewlyPending > 0 && len(v.StuckRollouts) == 0 {
-			newly = append(newly, fmt.Sprintf("%s %d%s", v.Name, v.NewlyPending, in(v.Cause, " (", ")")))
+			newly = append(newly, fmt.Sprintf("%s %d%s", v.Name, v.NewlyPending, wrapText(v.Cause, " (", ")")))
 		}
 	}
 	if len(newly) > 0 {
-		parts = append(parts, fmt.Sprintf("%d of %d %s pods newly Pending: %s", len(newly), len(others), words.Pick(len(newly), "leaves", "leave"), listed(newly)))
+		parts = append(parts, fmt.Sprintf("%d of %d %s pods newly Pending: %s", len(newly), len(others), words.Pick(len(newly), "leaves", "leave"), joinFew(newly)))
 	}
 	if len(stuck) > 0 {
 		parts = append(parts, fmt.Sprintf("%d of %d %s not come about, %s rollout gets stuck: %s", len(stuck), len(others), words.Pick(len(stuck), "does", "do"), words.Pick(len(stuck), "its", "their"),
-			listed(list.Each(stuck, func(v *Variant) string { return v.Name }))))
+			joinFew(list.Map(stuck, func(v *Variant) string { return v.Name }))))
 	}
 	answer := strings.Join(parts, "; ") + "."
 	if r.Partial != "" {
@@ -116,7 +116,7 @@ func (v *Variant) changes(base *Variant) []string {
 	var parts []string
 	switch {
 	case v.NewlyPending > 0:
-		parts = append(parts, fmt.Sprintf("%s newly Pending%s, %d in all (now %d)", words.Count(v.NewlyPending, "pod"), in(v.Cause, " (", ")"), v.Pending, base.Pending))
+		parts = append(parts, fmt.Sprintf("%s newly Pending%s, %d in all (now %d)", words.Count(v.NewlyPending, "pod"), wrapText(v.Cause, " (", ")"), v.Pending, base.Pending))
 	case v.Pending != base.Pending:
 		parts = append(parts, fmt.Sprintf("%s Pending (now %d)", words.Count(v.Pending, "pod"), base.Pending))
 	}
@@ -144,18 +144,18 @@ func (v *Variant) changes(base *Variant) []string {
 	return parts
 }
 
-// in returns a text between two others, or "" for "".
-func in(text, before, after string) string {
+// wrapText returns a text between two others, or "" for "".
+func wrapText(text, before, after string) string {
 	if text == "" {
 		return ""
 	}
 	return before + text + after
 }
 
-// front names the variants that no other beats.
-func (r *Report) front() string {
+// frontSentence names the variants that no other beats.
+func (r *Report) frontSentence() string {
 	var front []string
-	for _, v := range r.ranked() {
+	for _, v := range r.rankVariants() {
 		if v.Front {
 			front = append(front, v.Name)
 		}
@@ -176,7 +176,7 @@ func (r *Report) stuckRollouts() []string {
 	for i := range r.Variants {
 		v := &r.Variants[i]
 		for j := range v.StuckRollouts {
-			text := whatif.StuckText(&v.StuckRollouts[j])
+			text := whatif.DescribeStuckRollout(&v.StuckRollouts[j])
 			if names[text] == nil {
 				texts = append(texts, text)
 			}
@@ -186,5 +186,5 @@ func (r *Report) stuckRollouts() []string {
 	if len(r.Variants) == 2 && len(texts) > 0 { // the answer has the first one
 		texts = texts[1:]
 	}
-	return list.Each(texts, func(text string) string { return fmt.Sprintf("%s: %s.", listed(names[text]), text) })
+	return list.Map(texts, func(text string) string { return fmt.Sprintf("%s: %s.", joinFew(names[text]), text) })
 }

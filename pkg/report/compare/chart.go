@@ -7,10 +7,10 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-func draw(r *Report, format string) ([]byte, error) { return drawing(r).Draw(format) }
+func draw(r *Report, format string) ([]byte, error) { return newChart(r).Draw(format) }
 
-// drawing returns a chart with a row of bars for each variant, and a panel for each kind of goal.
-func drawing(r *Report) *chart.Chart {
+// newChart returns a chart with a row of bars for each variant, and a panel for each kind of goal.
+func newChart(r *Report) *chart.Chart {
 	var versions []chart.Version
 	for i := range r.Variants {
 		v := &r.Variants[i]

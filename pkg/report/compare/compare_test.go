@@ -43,7 +43,7 @@ func compared(t *testing.T) *Report {
 func TestFormats(t *testing.T) {
 	r := compared(t)
 	reporttest.Formats(t, Formats, r, "variants", "compare-report", Kind)
-	reporttest.Has(t, reporttest.Write(t, Formats, r, "text", report.Options{}),
+	reporttest.CheckLines(t, reporttest.Write(t, Formats, r, "text", report.Options{}),
 		"soft comes first: 0 pods Pending (now 1), the loss of a zone takes at most 25% of a workload (now 50%) and leaves 1 lost pod without a node (now 2); "+
 			"1 of 3 leaves pods newly Pending: hard 2 (cpu).",
 		"soft and hard are not beaten: no other is better in one thing and as good in the rest.",
@@ -103,7 +103,7 @@ func TestSparse(t *testing.T) {
 	r.Workloads = []string{"deployment/web", "deployment/api"}
 	out := reporttest.Write(t, Formats, r, "text", report.Options{})
 	six := "zone a 1 of 3, b 1 of 3, c 1 of 3, d 1 of 3, e 1 of 3, f 1 of 3"
-	reporttest.Has(t, out,
+	reporttest.CheckLines(t, out,
 		"4 variants after step last, the best first; skew and blast radius of deployment/web and deployment/api. An asterisk marks those that are not beaten.",
 		"VARIANT PODS PENDING MOVED SKEW/RACK RADIUS/RACK SKEW/ZONE RADIUS/ZONE SKEW/HALL RADIUS/HALL NOT BACK/ZONE NOT BACK/HALL",
 		"* baseline 0 0 0 2 50% <none> <none> <none> <none> <none> <none>",
@@ -116,7 +116,7 @@ func TestSparse(t *testing.T) {
 		t.Error("the picture does not name the workloads")
 	}
 	r.Variants = r.Variants[3:]
-	if out := reporttest.Write(t, Formats, r, "text", report.Options{}); strings.Contains(out, leftBehind) {
+	if out := reporttest.Write(t, Formats, r, "text", report.Options{}); strings.Contains(out, failuresTitle) {
 		t.Errorf("no failure strands pods; got\n%s", out)
 	}
 }
@@ -131,7 +131,7 @@ func TestFrontInWords(t *testing.T) {
 		for i, unbeaten := range front {
 			r.Variants = append(r.Variants, Variant{Name: string(rune('a' + i)), Front: unbeaten})
 		}
-		if got := r.front(); got != want {
+		if got := r.frontSentence(); got != want {
 			t.Errorf("got  %s\nwant %s", got, want)
 		}
 	}
@@ -176,5 +176,5 @@ func TestAnswer(t *testing.T) {
 func TestMarkdownHostile(t *testing.T) {
 	const h = reporttest.Hostile + "\a\u202e"
 	r := &Report{Head: report.Head{Scenario: h}, Variants: []Variant{{Name: "baseline"}, {Name: h, Description: h}}}
-	reporttest.Harmless(t, reporttest.Write(t, Formats, r, "markdown", report.Options{}))
+	reporttest.CheckHarmless(t, reporttest.Write(t, Formats, r, "markdown", report.Options{}))
 }

@@ -21,13 +21,13 @@ import (
 func document(r *Report, opts report.Options) *doc.Doc {
 	d := doc.New(r.Head, opts)
 	d.Linef(doc.Bold, "%s", r.answer())
-	if held := r.heldBack(); held != "" {
+	if held := r.describeHeld(); held != "" {
 		d.Linef(doc.Yellow, "%s", held)
 	}
 	if len(r.Variants) > 2 {
-		d.Linef(doc.Plain, "%s", r.front())
+		d.Linef(doc.Plain, "%s", r.frontSentence())
 	}
-	d.Linef(doc.Plain, "%s", r.about())
+	d.Linef(doc.Plain, "%s", r.describeCompared())
 	d.Space()
 	d.Table("", r.table()...)
 	if stuck := r.stuckRollouts(); len(stuck) > 0 {
@@ -36,7 +36,7 @@ func document(r *Report, opts report.Options) *doc.Doc {
 	}
 	if failures := r.failures(); len(failures) > 1 {
 		d.Space()
-		d.Linef(doc.Bold, "%s", leftBehind)
+		d.Linef(doc.Bold, "%s", failuresTitle)
 		d.Table("", failures...)
 	}
 	if descriptions := r.descriptions(); len(descriptions) > 0 {
@@ -48,40 +48,40 @@ func document(r *Report, opts report.Options) *doc.Doc {
 	return &d
 }
 
-// heldBack says how many of the wanted replicas HorizontalPodAutoscalers allow, for each variant; "" if they allow all.
-func (r *Report) heldBack() string {
+// describeHeld says how many of the wanted replicas HorizontalPodAutoscalers allow, for each variant; "" if they allow all.
+func (r *Report) describeHeld() string {
 	var names []string
 	for i := range r.Variants {
-		if workloads, replicas, wanted := world.HeldBack(r.Variants[i].Held); workloads > 0 {
+		if workloads, replicas, wanted := world.SumHeldBack(r.Variants[i].Held); workloads > 0 {
 			names = append(names, fmt.Sprintf("%d of %d for %s (%s)", replicas, wanted, r.Variants[i].Name, words.Count(workloads, "workload")))
 		}
 	}
 	if len(names) == 0 {
 		return ""
 	}
-	return "HorizontalPodAutoscalers allow fewer replicas: " + listed(names) + "."
+	return "HorizontalPodAutoscalers allow fewer replicas: " + joinFew(names) + "."
 }
 
 // maxNamed is the largest number of variants that a line names.
 const maxNamed = 6
 
-func listed(names []string) string {
+func joinFew(names []string) string {
 	if more := len(names) - maxNamed; more > 0 {
 		names = append(slices.Clone(names[:maxNamed]), fmt.Sprintf("and %d more", more))
 	}
 	return strings.Join(names, ", ")
 }
 
-// about says what is compared.
-func (r *Report) about() string {
+// describeCompared says what is compared.
+func (r *Report) describeCompared() string {
 	line := fmt.Sprintf("%s after step %s, the best first", words.Count(len(r.Variants), "variant"), r.Step)
 	if len(r.Workloads) > 0 {
 		line += "; skew and blast radius of " + words.And(r.Workloads)
 	}
-	return strings.TrimSpace(line + ". An asterisk marks those that are not beaten. " + figures.Partly(r.found()))
+	return strings.TrimSpace(line + ". An asterisk marks those that are not beaten. " + figures.PartlyNote(r.allFound()))
 }
 
-func (r *Report) found() []*whatif.Found {
+func (r *Report) allFound() []*whatif.Found {
 	var all []*whatif.Found
 	for i := range r.Variants {
 		all = append(all, &r.Variants[i].Found)
@@ -89,9 +89,9 @@ func (r *Report) found() []*whatif.Found {
 	return all
 }
 
-// keys returns the topology keys of the levels of all variants. It leaves out a level that has one domain in each variant: its loss takes
+// levelKeys returns the topology keys of the levels of all variants. It leaves out a level that has one domain in each variant: its loss takes
 // everything, in any variant.
-func (r *Report) keys() []string {
+func (r *Report) levelKeys() []string {
 	var keys []string
 	for _, v := range r.Variants {
 		for _, level := range v.Levels {
@@ -105,14 +105,14 @@ func (r *Report) keys() []string {
 
 // table returns the titles, and a row for each variant. A figure is green if it is better than the baseline's, and yellow if it is worse.
 func (r *Report) table() [][]doc.Cell {
-	keys := r.keys()
+	keys := r.levelKeys()
 	titles := []string{"VARIANT", "PODS", "PENDING", "MOVED"}
-	for _, name := range doc.Heads(keys) {
+	for _, name := range doc.ColumnTitles(keys) {
 		titles = append(titles, "SKEW/"+name, "RADIUS/"+name)
 	}
-	looked, cost := r.looked(keys), slices.ContainsFunc(r.Variants, func(v Variant) bool { return v.Cost != nil })
+	looked, cost := r.recoveredKeys(keys), slices.ContainsFunc(r.Variants, func(v Variant) bool { return v.Cost != nil })
 	for _, key := range looked {
-		titles = append(titles, "NOT BACK/"+doc.Heads([]string{key})[0])
+		titles = append(titles, "NOT BACK/"+doc.ColumnTitles([]string{key})[0])
 	}
 	scaled := slices.ContainsFunc(r.Variants, func(v Variant) bool { return v.NewNodes != nil })
 	if scaled {
@@ -121,16 +121,16 @@ func (r *Report) table() [][]doc.Cell {
 	if cost {
 		titles = append(titles, "COST/H")
 	}
-	table := [][]doc.Cell{doc.Dropped(doc.Bold.Row(titles...), figures.LeastNeeded(keys)...)}
+	table := [][]doc.Cell{doc.SetDropOrder(doc.Bold.Row(titles...), figures.DropOrder(keys)...)}
 	base := &r.Variants[0]
-	for _, v := range r.ranked() {
+	for _, v := range r.rankVariants() {
 		name := v.Name
 		if v.Front {
 			name = "* " + name
 		} else {
 			name = "  " + name
 		}
-		cells := []doc.Cell{doc.Plain.Cell(name), doc.Number(v.Pods, doc.Plain), doc.Number(v.Pending, figures.Against(float64(v.Pending), float64(base.Pending))), doc.Number(v.Moved, doc.Plain)}
+		cells := []doc.Cell{doc.Plain.Cell(name), doc.Number(v.Pods, doc.Plain), doc.Number(v.Pending, figures.ComparisonStyle(float64(v.Pending), float64(base.Pending))), doc.Number(v.Moved, doc.Plain)}
 		for _, key := range keys {
 			level, was := v.Level(key), base.Level(key)
 			if level == nil {
@@ -139,7 +139,7 @@ func (r *Report) table() [][]doc.Cell {
 			}
 			skew, radius := doc.Plain, doc.Plain
 			if was != nil {
-				skew, radius = figures.Against(float64(level.Skew), float64(was.Skew)), figures.Against(level.Radius, was.Radius)
+				skew, radius = figures.ComparisonStyle(float64(level.Skew), float64(was.Skew)), figures.ComparisonStyle(level.Radius, was.Radius)
 			}
 			cells = append(cells, skew.Cell(strconv.Itoa(level.Skew)), radius.Cell(doc.Percent(level.Radius)))
 		}
@@ -157,8 +157,8 @@ func (r *Report) table() [][]doc.Cell {
 	return table
 }
 
-// looked returns the keys of the levels for which recovery was simulated.
-func (r *Report) looked(keys []string) []string {
+// recoveredKeys returns the keys of the levels for which recovery was simulated.
+func (r *Report) recoveredKeys(keys []string) []string {
 	return list.Where(keys, func(key string) bool {
 		return slices.ContainsFunc(r.Variants, func(v Variant) bool {
 			level := v.Level(key)
@@ -167,8 +167,8 @@ func (r *Report) looked(keys []string) []string {
 	})
 }
 
-// leftBehind is the title of failures.
-const leftBehind = "Lost pods that do not come back, of those that each failure takes:"
+// failuresTitle is the title of failures.
+const failuresTitle = "Lost pods that do not come back, of those that each failure takes:"
 
 // maxDomains is the largest number of domains that failures names in a row.
 const maxDomains = 6
@@ -178,7 +178,7 @@ const maxDomains = 6
 func (r *Report) failures() [][]doc.Cell {
 	type row struct{ variant, level, notBack string }
 	var rows []row
-	for _, v := range r.ranked() {
+	for _, v := range r.rankVariants() {
 		for _, level := range v.Levels {
 			var parts []string
 			worst := slices.Clone(level.Failures)
@@ -203,8 +203,8 @@ func (r *Report) failures() [][]doc.Cell {
 		}
 	}
 	table := [][]doc.Cell{doc.Bold.Row("VARIANT", "LEVEL", "NOT BACK")}
-	for _, same := range list.Group(rows, func(r row) [2]string { return [2]string{r.level, r.notBack} }) {
-		names := strings.Join(list.Each(same, func(r row) string { return r.variant }), ", ")
+	for _, same := range list.GroupBy(rows, func(r row) [2]string { return [2]string{r.level, r.notBack} }) {
+		names := strings.Join(list.Map(same, func(r row) string { return r.variant }), ", ")
 		if len(same) == len(r.Variants) {
 			names = "every variant"
 		}

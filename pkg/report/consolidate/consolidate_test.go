@@ -83,7 +83,7 @@ func TestVerdict(t *testing.T) {
 		}
 	}
 	for _, s := range answer().Stays {
-		if because[s.Why] == "" {
+		if reasonTexts[s.Why] == "" {
 			t.Errorf("%s has no words", s.Why)
 		}
 	}
@@ -95,5 +95,5 @@ func TestHostile(t *testing.T) {
 		Survive: []string{h}, Removed: []consolidate.Removed{{Node: h}}, Stranded: []consolidate.Stranded{{Level: h}},
 		Stays: []consolidate.Stay{{Node: h, Why: consolidate.ByRoom, Pods: []cluster.PodRef{{Namespace: h, Name: h, Workload: h}}, Message: h}},
 	}}
-	reporttest.Harmless(t, reporttest.Write(t, Formats, r, "markdown", report.Options{}))
+	reporttest.CheckHarmless(t, reporttest.Write(t, Formats, r, "markdown", report.Options{}))
 }

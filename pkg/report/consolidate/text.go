@@ -14,10 +14,10 @@ import (
 )
 
 // Formats are the formats of the report. Quiet prints only the answer, name the nodes that can go, and All lists every node.
-var Formats = format.Of[Report]{Doc: document, Brief: true, Course: course, Names: names}.Formats()
+var Formats = format.Of[Report]{Doc: document, Brief: true, Course: course, Names: nodeNames}.Formats()
 
-func names(r *Report) []string {
-	return list.Each(r.Removed, func(n consolidate.Removed) string { return "node/" + n.Node })
+func nodeNames(r *Report) []string {
+	return list.Map(r.Removed, func(n consolidate.Removed) string { return "node/" + n.Node })
 }
 
 // document is the verdict, then the nodes that can go, and why the others stay.
@@ -25,14 +25,14 @@ func document(r *Report, opts report.Options) *doc.Doc {
 	d := doc.New(r.Head, opts)
 	d.Line(r.verdict())
 	for _, s := range r.Stranded {
-		d.Linef(doc.Plain, "The loss of a %s leaves at most %s without a node, before: %d.", doc.DomainOf(s.Level), words.Count(s.After, "pod"), s.Before)
+		d.Linef(doc.Plain, "The loss of a %s leaves at most %s without a node, before: %d.", doc.DomainOrKey(s.Level), words.Count(s.After, "pod"), s.Before)
 	}
 	if r.Unpriced > 0 && r.Saved != nil {
 		d.Linef(doc.Yellow, "%s no price, and not counted.", words.Count(r.Unpriced, "node")+words.Pick(r.Unpriced, " has", " have"))
 	}
-	groups := list.Group(r.Stays, func(s consolidate.Stay) consolidate.Why { return s.Why })
+	groups := list.GroupBy(r.Stays, func(s consolidate.Stay) consolidate.Why { return s.Why })
 	for _, group := range groups {
-		d.Linef(doc.Plain, "%s: %s.", words.Count(len(group), "node")+words.Pick(len(group), " stays", " stay"), because[group[0].Why])
+		d.Linef(doc.Plain, "%s: %s.", words.Count(len(group), "node")+words.Pick(len(group), " stays", " stay"), reasonTexts[group[0].Why])
 	}
 	d.Space()
 	rows := [][]doc.Cell{doc.Bold.Row("GOES", "EVICTED", "PRICE")}
@@ -64,37 +64,37 @@ func document(r *Report, opts report.Options) *doc.Doc {
 		rows = append(rows, []doc.Cell{doc.Plain.Cell(s.Node), doc.Plain.Cell(string(s.Why)), doc.Plain.Cell(pods), doc.Plain.Cell(doc.OrNone(s.Message))})
 	}
 	if len(rows) > 1 {
-		d.Add(doc.Table{Rows: rows, Most: mostStays, Noun: "node", Nouns: "nodes"})
+		d.Add(doc.Table{Rows: rows, Most: maxStays, Noun: "node", Nouns: "nodes"})
 	}
 	d.Header()
 	return &d
 }
 
-// mostStays is the largest number of nodes that stay and are listed in text.
-const mostStays = 20
+// maxStays is the largest number of nodes that stay and are listed in text.
+const maxStays = 20
 
-// because has the reasons why nodes stay, in words.
-var because = map[consolidate.Why]string{
+// reasonTexts has the reasons why nodes stay, in words.
+var reasonTexts = map[consolidate.Why]string{
 	consolidate.Kept: "you keep it", consolidate.ControlPlane: "control planes are not asked about", consolidate.ByPod: "a pod cannot be evicted",
 	consolidate.ByBudget: "a budget allows no eviction", consolidate.ByVolume: "no other node can have the volume of a pod", consolidate.ByRoom: "no other node has room for a pod",
 	consolidate.ByRules: "the rules of a pod, or taints, leave no other node", consolidate.ByQuota: "no other pod would be created", consolidate.ByFailure: "a failure would strand more pods",
 	consolidate.ByAutoscaler: "the autoscaler would add another one", consolidate.ByPreemption: "a pod that nothing replaces would be preempted",
 }
 
-// untried reports whether nodes that stay for this reason were not tried.
-func untried(why consolidate.Why) bool {
+// isUntried reports whether nodes that stay for this reason were not tried.
+func isUntried(why consolidate.Why) bool {
 	return why == consolidate.Kept || why == consolidate.ControlPlane
 }
 
-// stay counts the nodes that stay for a reason for which has returns true.
-func (r *Report) stay(has func(consolidate.Why) bool) int {
+// countStays counts the nodes that stay for a reason for which has returns true.
+func (r *Report) countStays(has func(consolidate.Why) bool) int {
 	return list.Count(r.Stays, func(s consolidate.Stay) bool { return has(s.Why) })
 }
 
 // whyUntried says why no node was tried.
 func (r *Report) whyUntried() string {
-	planes := r.stay(func(w consolidate.Why) bool { return w == consolidate.ControlPlane })
-	kept := r.stay(func(w consolidate.Why) bool { return w == consolidate.Kept })
+	planes := r.countStays(func(w consolidate.Why) bool { return w == consolidate.ControlPlane })
+	kept := r.countStays(func(w consolidate.Why) bool { return w == consolidate.Kept })
 	only := "; --pool KEY=VALUE tries those with a label"
 	switch {
 	case planes+kept == 0:
@@ -112,11 +112,11 @@ func (r *Report) whyUntried() string {
 // verdict returns the first line.
 func (r *Report) verdict() doc.Cell {
 	n := len(r.Removed)
-	switch tried := n + r.Unproven + r.stay(func(w consolidate.Why) bool { return !untried(w) }); {
+	switch tried := n + r.Unproven + r.countStays(func(w consolidate.Why) bool { return !isUntried(w) }); {
 	case r.Unproven > 0 && n == 0:
-		return doc.Yellow.Cellf("Not known yet which nodes can go%s: %d of %s can go while no node fails%s.", r.survives(), r.Unproven, words.Count(r.Nodes, "node"), r.notTried())
+		return doc.Yellow.Cellf("Not known yet which nodes can go%s: %d of %s can go while no node fails%s.", r.survivalText(), r.Unproven, words.Count(r.Nodes, "node"), r.untriedText())
 	case r.Partial != "" && n == 0:
-		return doc.Yellow.Cellf("No node is known yet that can go%s: %s tried%s.", r.survives(), words.Pick(tried, "1 node was", fmt.Sprintf("%d nodes were", tried)), r.notTried())
+		return doc.Yellow.Cellf("No node is known yet that can go%s: %s tried%s.", r.survivalText(), words.Pick(tried, "1 node was", fmt.Sprintf("%d nodes were", tried)), r.untriedText())
 	case tried == 0:
 		return doc.Yellow.Cellf("No node was tried: %s.", r.whyUntried())
 	case n == 0 && tried < r.Nodes:
@@ -129,21 +129,21 @@ func (r *Report) verdict() doc.Cell {
 		saved = fmt.Sprintf(", %.2f an hour less", *r.Saved)
 	}
 	if r.Partial != "" {
-		return doc.Green.Cellf("At least %d of %s can go%s: no budget is broken, no pod is newly Pending%s%s.", n, words.Count(r.Nodes, "node"), saved, r.survives(), r.notTried())
+		return doc.Green.Cellf("At least %d of %s can go%s: no budget is broken, no pod is newly Pending%s%s.", n, words.Count(r.Nodes, "node"), saved, r.survivalText(), r.untriedText())
 	}
-	return doc.Green.Cellf("%d of %s can go: %d %s enough%s; no budget is broken, no pod is newly Pending%s.", n, words.Count(r.Nodes, "node"), r.Nodes-n, words.Pick(r.Nodes-n, "is", "are"), saved, r.survives())
+	return doc.Green.Cellf("%d of %s can go: %d %s enough%s; no budget is broken, no pod is newly Pending%s.", n, words.Count(r.Nodes, "node"), r.Nodes-n, words.Pick(r.Nodes-n, "is", "are"), saved, r.survivalText())
 }
 
-// notTried counts the nodes that an interrupted search has not tried.
-func (r *Report) notTried() string {
+// untriedText counts the nodes that an interrupted search has not tried.
+func (r *Report) untriedText() string {
 	if r.Untried == 0 {
 		return ""
 	}
 	return fmt.Sprintf("; %d %s not tried", r.Untried, words.Pick(r.Untried, "was", "were"))
 }
 
-// survives says which losses the cluster still survives without the removed nodes.
-func (r *Report) survives() string {
+// survivalText says which losses the cluster still survives without the removed nodes.
+func (r *Report) survivalText() string {
 	if len(r.Survive) == 0 {
 		return " while no node fails"
 	}

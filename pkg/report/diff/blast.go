@@ -15,23 +15,23 @@ import (
 func NewBlast(old, new *blast.Report, version string) *Report {
 	d := newDiff(blast.Kind, &old.Head, &new.Head, version)
 	d.Old.Steps, d.New.Steps = len(old.Steps), len(new.Steps)
-	d.unlike("failure of nodes", old.Mode, new.Mode)
-	d.unlike("domains that fail together", fmt.Sprint(old.Simultaneous), fmt.Sprint(new.Simultaneous))
-	d.unlike("workloads", cmp.Or(blast.FilterText(old.Filter), "all"), cmp.Or(blast.FilterText(new.Filter), "all"))
-	d.unlike("recoveries", recoveriesText(old), recoveriesText(new))
-	d.unlike("losses of an even spread", evensText(old), evensText(new))
+	d.addCondition("failure of nodes", old.Mode, new.Mode)
+	d.addCondition("domains that fail together", fmt.Sprint(old.Simultaneous), fmt.Sprint(new.Simultaneous))
+	d.addCondition("workloads", cmp.Or(blast.FilterText(old.Filter), "all"), cmp.Or(blast.FilterText(new.Filter), "all"))
+	d.addCondition("recoveries", recoveriesText(old), recoveriesText(new))
+	d.addCondition("losses of an even spread", evensText(old), evensText(new))
 	name := func(s blast.Step) string { return s.Name }
-	for _, at := range d.pairSteps(list.Each(old.Steps, name), list.Each(new.Steps, name)) {
+	for _, at := range d.pairSteps(list.Map(old.Steps, name), list.Map(new.Steps, name)) {
 		step := newBlastDiff(&old.Steps[at.old], &new.Steps[at.new], old.Simultaneous, new.Simultaneous)
 		of := func(s *blast.Step) []report.Declared { return s.Declared }
-		otherwise := d.declared(step.Name, declaredAfter(old.Steps[:at.old+1], of), declaredAfter(new.Steps[:at.new+1], of))
+		otherwise := d.addDeclared(step.Name, declaredAfter(old.Steps[:at.old+1], of), declaredAfter(new.Steps[:at.new+1], of))
 		if same := step.Pending == nil && len(step.Added)+len(step.Removed)+len(step.OneReplica)+len(step.Levels) == 0; same && !otherwise {
 			d.Unchanged = append(d.Unchanged, step.Name)
 		} else if !same {
 			d.Failures = append(d.Failures, step)
 		}
 	}
-	d.conclude()
+	d.setVerdict()
 	return d
 }
 
@@ -61,8 +61,8 @@ func evensText(r *blast.Report) string {
 
 // newBlastDiff compares a step. oldTogether and newTogether are the numbers of domains that fail together in each report.
 func newBlastDiff(old, new *blast.Step, oldTogether, newTogether int) BlastDiff {
-	d := BlastDiff{Name: new.Name, Pending: change(old.Pending, new.Pending), OneReplica: oneReplica(old, new)}
-	for _, l := range pairs(old.Levels, new.Levels, func(l askblast.Level) string { return l.TopologyKey }) {
+	d := BlastDiff{Name: new.Name, Pending: newChange(old.Pending, new.Pending), OneReplica: newlyOneReplica(old, new)}
+	for _, l := range pairBy(old.Levels, new.Levels, func(l askblast.Level) string { return l.TopologyKey }) {
 		switch {
 		case l.old == nil:
 			d.Added = append(d.Added, l.new.TopologyKey)
@@ -70,7 +70,7 @@ func newBlastDiff(old, new *blast.Step, oldTogether, newTogether int) BlastDiff 
 			d.Removed = append(d.Removed, l.old.TopologyKey)
 		default:
 			level := newBlastLevelDiff(l.old, l.new)
-			level.Excess = newExcess(spreads(l.old, oldTogether), spreads(l.new, newTogether), oldTogether, newTogether)
+			level.Excess = newExcess(worstSpreads(l.old, oldTogether), worstSpreads(l.new, newTogether), oldTogether, newTogether)
 			level.NewlyStranded = newlyStranded(l.old, l.new, level.Excess)
 			if !level.empty() {
 				d.Levels = append(d.Levels, level)
@@ -86,18 +86,18 @@ func (d *BlastLevelDiff) empty() bool {
 }
 
 func newBlastLevelDiff(old, new *askblast.Level) BlastLevelDiff {
-	d := BlastLevelDiff{TopologyKey: new.TopologyKey, Domains: change(old.Domains, new.Domains)}
+	d := BlastLevelDiff{TopologyKey: new.TopologyKey, Domains: newChange(old.Domains, new.Domains)}
 	if old.Radius.Share != new.Radius.Share {
 		d.Radius = &RadiusDiff{Old: old.Radius, New: new.Radius}
 	}
-	d.NotBack = bothLookedAt(most(old, notBack), most(new, notBack))
-	d.Stranded = bothLookedAt(most(old, stranded), most(new, stranded))
-	d.NotReplaced = bothLookedAt(most(old, notReplaced), most(new, notReplaced))
-	d.QuorumLost, d.Gone = ofSeveral(old, new, quorumLost), ofSeveral(old, new, gone)
-	d.BrokenBudgets = nameDiff(brokenBudgets(old), brokenBudgets(new))
+	d.NotBack = changeIfKnown(maxOverRecoveries(old, notBack), maxOverRecoveries(new, notBack))
+	d.Stranded = changeIfKnown(maxOverRecoveries(old, stranded), maxOverRecoveries(new, stranded))
+	d.NotReplaced = changeIfKnown(maxOverRecoveries(old, notReplaced), maxOverRecoveries(new, notReplaced))
+	d.QuorumLost, d.Gone = diffSeveralReplicas(old, new, quorumLost), diffSeveralReplicas(old, new, gone)
+	d.BrokenBudgets = newNameDiff(brokenBudgets(old), brokenBudgets(new))
 	none := &askblast.Failure{}
-	for _, f := range pairs(old.Failures, new.Failures, domainsKey) {
-		d.failure(old, new, cmp.Or(f.old, none), cmp.Or(f.new, none))
+	for _, f := range pairBy(old.Failures, new.Failures, domainsKey) {
+		d.addFailure(old, new, cmp.Or(f.old, none), cmp.Or(f.new, none))
 	}
 	slices.SortStableFunc(d.Failures, func(a, b FailureDiff) int { return slices.Compare(a.Domains, b.Domains) })
 	return d
@@ -108,25 +108,25 @@ func domainsKey(f askblast.Failure) string { return fmt.Sprintf("%q", f.Domains)
 func quorumLost(l askblast.Loss) bool { return l.QuorumLost }
 func gone(l askblast.Loss) bool       { return l.Gone }
 
-// ofSeveral compares for which workloads holds is true in any failure of the level. A name is new or no longer there only if the workload
+// diffSeveralReplicas compares for which workloads holds is true in any failure of the level. A name is new or no longer there only if the workload
 // has several replicas in the report that has the name.
-func ofSeveral(old, new *askblast.Level, holds func(askblast.Loss) bool) *NameDiff {
+func diffSeveralReplicas(old, new *askblast.Level, holds func(askblast.Loss) bool) *NameDiff {
 	names := func(l *askblast.Level, least int) []string {
 		var all []string
 		for i := range l.Failures {
-			all = append(all, losing(&l.Failures[i], func(l askblast.Loss) bool { return l.Replicas >= least && holds(l) })...)
+			all = append(all, workloadsWhere(&l.Failures[i], func(l askblast.Loss) bool { return l.Replicas >= least && holds(l) })...)
 		}
-		return distinct(all)
+		return sortUnique(all)
 	}
-	d := &NameDiff{Newly: without(names(new, 2), names(old, 1)), NoLonger: without(names(old, 2), names(new, 1))}
+	d := &NameDiff{Newly: subtractNames(names(new, 2), names(old, 1)), NoLonger: subtractNames(names(old, 2), names(new, 1))}
 	if len(d.Newly)+len(d.NoLonger) == 0 {
 		return nil
 	}
 	return d
 }
 
-// without returns the names that are not among others.
-func without(names, others []string) []string {
+// subtractNames returns the names that are not among others.
+func subtractNames(names, others []string) []string {
 	return slices.DeleteFunc(names, func(name string) bool { return slices.Contains(others, name) })
 }
 
@@ -135,43 +135,43 @@ func brokenBudgets(l *askblast.Level) []string {
 	for i := range l.Failures {
 		names = append(names, l.Failures[i].BrokenBudgets...)
 	}
-	return distinct(names)
+	return sortUnique(names)
 }
 
-func distinct(names []string) []string {
+func sortUnique(names []string) []string {
 	slices.Sort(names)
 	return slices.Compact(names)
 }
 
-func notBack(r *askblast.Recovery) int     { return r.Gone() }
+func notBack(r *askblast.Recovery) int     { return r.CountNotBack() }
 func stranded(r *askblast.Recovery) int    { return len(r.Stranded) }
-func notReplaced(r *askblast.Recovery) int { return r.Unreplaced() }
+func notReplaced(r *askblast.Recovery) int { return r.CountNotReplaced() }
 
-// most returns the largest number over all recoveries of the level, or -1 if none was simulated.
-func most(l *askblast.Level, of func(*askblast.Recovery) int) int {
+// maxOverRecoveries returns the largest number over all recoveries of the level, or -1 if none was simulated.
+func maxOverRecoveries(l *askblast.Level, of func(*askblast.Recovery) int) int {
 	n := -1
 	for i := range l.Failures {
-		n = max(n, countOf(l, &l.Failures[i], of))
+		n = max(n, recoveryCount(l, &l.Failures[i], of))
 	}
 	return n
 }
 
-// countOf returns the number for the recovery from the failure, or -1 if it was not simulated.
-func countOf(l *askblast.Level, f *askblast.Failure, of func(*askblast.Recovery) int) int {
+// recoveryCount returns the number for the recovery from the failure, or -1 if it was not simulated.
+func recoveryCount(l *askblast.Level, f *askblast.Failure, of func(*askblast.Recovery) int) int {
 	if r := l.Recovery(f); r != nil {
 		return of(r)
 	}
 	return -1
 }
 
-func bothLookedAt(old, new int) *Change {
+func changeIfKnown(old, new int) *Change {
 	if old < 0 || new < 0 {
 		return nil
 	}
-	return change(old, new)
+	return newChange(old, new)
 }
 
-func (d *BlastLevelDiff) failure(oldLevel, newLevel *askblast.Level, old, new *askblast.Failure) {
+func (d *BlastLevelDiff) addFailure(oldLevel, newLevel *askblast.Level, old, new *askblast.Failure) {
 	f := FailureDiff{Domains: new.Domains}
 	if f.Domains == nil {
 		f.Domains = old.Domains
@@ -179,19 +179,19 @@ func (d *BlastLevelDiff) failure(oldLevel, newLevel *askblast.Level, old, new *a
 	if old.Share() != new.Share() {
 		f.Share = &ShareDiff{Old: old.Share(), New: new.Share()}
 	}
-	f.NotBack = bothLookedAt(countOf(oldLevel, old, notBack), countOf(newLevel, new, notBack))
-	f.Stranded = bothLookedAt(countOf(oldLevel, old, stranded), countOf(newLevel, new, stranded))
-	f.NotReplaced = bothLookedAt(countOf(oldLevel, old, notReplaced), countOf(newLevel, new, notReplaced))
-	f.QuorumLost = nameDiff(losing(old, quorumLost), losing(new, quorumLost))
-	f.Gone = nameDiff(losing(old, gone), losing(new, gone))
-	f.BrokenBudgets = nameDiff(old.BrokenBudgets, new.BrokenBudgets)
+	f.NotBack = changeIfKnown(recoveryCount(oldLevel, old, notBack), recoveryCount(newLevel, new, notBack))
+	f.Stranded = changeIfKnown(recoveryCount(oldLevel, old, stranded), recoveryCount(newLevel, new, stranded))
+	f.NotReplaced = changeIfKnown(recoveryCount(oldLevel, old, notReplaced), recoveryCount(newLevel, new, notReplaced))
+	f.QuorumLost = newNameDiff(workloadsWhere(old, quorumLost), workloadsWhere(new, quorumLost))
+	f.Gone = newNameDiff(workloadsWhere(old, gone), workloadsWhere(new, gone))
+	f.BrokenBudgets = newNameDiff(old.BrokenBudgets, new.BrokenBudgets)
 	if f.Share != nil || f.Stranded != nil || f.NotReplaced != nil || f.QuorumLost != nil || f.Gone != nil || f.BrokenBudgets != nil {
 		d.Failures = append(d.Failures, f)
 	}
 }
 
-// losing returns the names of the workloads for which holds is true.
-func losing(f *askblast.Failure, holds func(askblast.Loss) bool) []string {
+// workloadsWhere returns the names of the workloads for which holds is true.
+func workloadsWhere(f *askblast.Failure, holds func(askblast.Loss) bool) []string {
 	var names []string
 	for _, l := range f.Workloads {
 		if holds(l) {
@@ -201,9 +201,9 @@ func losing(f *askblast.Failure, holds func(askblast.Loss) bool) []string {
 	return names
 }
 
-// nameDiff compares two lists of names. It returns nil if they have the same names.
-func nameDiff(old, new []string) *NameDiff {
-	d := &NameDiff{Newly: without(slices.Clone(new), old), NoLonger: without(slices.Clone(old), new)}
+// newNameDiff compares two lists of names. It returns nil if they have the same names.
+func newNameDiff(old, new []string) *NameDiff {
+	d := &NameDiff{Newly: subtractNames(slices.Clone(new), old), NoLonger: subtractNames(slices.Clone(old), new)}
 	if len(d.Newly)+len(d.NoLonger) == 0 {
 		return nil
 	}

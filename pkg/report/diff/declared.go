@@ -21,34 +21,34 @@ import (
 
 // Values of DeclaredDiff.Change for something that only one of the reports declares.
 const (
-	added   = "added"
-	dropped = "dropped"
+	changeAdded   = "added"
+	changeDropped = "dropped"
 )
 
-// number returns the word for a change of a number, and [firmness] that for a rule or a budget: by is -1 for less, 1 for more and 0 for
+// numberChange returns the word for a change of a number, and [firmnessChange] that for a rule or a budget: by is -1 for less, 1 for more and 0 for
 // neither.
-func number(by int) string { return map[int]string{-1: "lowered", 0: "changed", 1: "raised"}[by] }
-func firmness(by int) string {
+func numberChange(by int) string { return map[int]string{-1: "lowered", 0: "changed", 1: "raised"}[by] }
+func firmnessChange(by int) string {
 	return map[int]string{-1: "weakened", 0: "changed", 1: "strengthened"}[by]
 }
 
-// removed reports whether the new declaration protects or places the workload less. Fewer replicas do not count, since the failures show
+// isRemoval reports whether the new declaration protects or places the workload less. Fewer replicas do not count, since the failures show
 // their effect. A smaller request does not count either, since it often is the intended change.
-func (d DeclaredDiff) removed() bool {
+func (d DeclaredDiff) isRemoval() bool {
 	switch d.What {
 	case "rule", "budget":
-		return d.Change == dropped || d.Change == firmness(-1)
+		return d.Change == changeDropped || d.Change == firmnessChange(-1)
 	case "priority":
-		return d.Change == number(-1)
+		return d.Change == numberChange(-1)
 	case "request":
-		return d.Change == dropped
+		return d.Change == changeDropped
 	}
 	return false
 }
 
 // text returns "deployment/web drops required anti-affinity over zone", or "deployment/web has priority 0 instead of priority 10".
 func (d DeclaredDiff) text() string {
-	if d.Change == dropped {
+	if d.Change == changeDropped {
 		return d.Qualified() + " drops " + d.Old
 	}
 	return fmt.Sprintf("%s has %s instead of %s", d.Qualified(), d.New, d.Old)
@@ -65,8 +65,8 @@ func declaredAfter[S any](steps []S, of func(*S) []report.Declared) []report.Dec
 	return nil
 }
 
-// declared adds the differences in declarations that no earlier step has. It reports whether it adds any.
-func (d *Report) declared(step string, old, new []report.Declared) bool {
+// addDeclared adds the differences in declarations that no earlier step has. It reports whether it adds any.
+func (d *Report) addDeclared(step string, old, new []report.Declared) bool {
 	before := len(d.Declared)
 	if old == nil || new == nil {
 		return false
@@ -82,12 +82,12 @@ func (d *Report) declared(step string, old, new []report.Declared) bool {
 			}
 		}
 	}
-	for _, w := range pairs(old, new, func(w report.Declared) cluster.Ref { return w.Ref }) {
+	for _, w := range pairBy(old, new, func(w report.Declared) cluster.Ref { return w.Ref }) {
 		switch {
 		case w.old == nil:
-			add(w.new, []DeclaredDiff{{What: "workload", Change: added, New: summary(w.new)}})
+			add(w.new, []DeclaredDiff{{What: "workload", Change: changeAdded, New: declaredText(w.new)}})
 		case w.new == nil:
-			add(&report.Declared{Ref: w.old.Ref}, []DeclaredDiff{{What: "workload", Change: dropped, Old: summary(w.old)}})
+			add(&report.Declared{Ref: w.old.Ref}, []DeclaredDiff{{What: "workload", Change: changeDropped, Old: declaredText(w.old)}})
 		default:
 			add(w.new, declaredDiffs(w.old, w.new))
 		}
@@ -95,9 +95,9 @@ func (d *Report) declared(step string, old, new []report.Declared) bool {
 	return len(d.Declared) > before
 }
 
-// summary returns "spread over zone, maxSkew 1, DoNotSchedule; 3 replicas; cpu 1".
-func summary(d *report.Declared) string {
-	all := list.Each(declaredDiffs(&report.Declared{}, d), func(one DeclaredDiff) string { return one.New })
+// declaredText returns "spread over zone, maxSkew 1, DoNotSchedule; 3 replicas; cpu 1".
+func declaredText(d *report.Declared) string {
+	all := list.Map(declaredDiffs(&report.Declared{}, d), func(one DeclaredDiff) string { return one.New })
 	return strings.Join(all, "; ")
 }
 
@@ -106,37 +106,37 @@ func declaredDiffs(old, new *report.Declared) []DeclaredDiff {
 	add := func(what, change, old, new string) {
 		all = append(all, DeclaredDiff{What: what, Change: change, Old: old, New: new})
 	}
-	for _, p := range pairInTurn(old.Rules, new.Rules, sameRule, sameSubject, sameDomains) {
+	for _, p := range pairInTurn(old.Rules, new.Rules, withoutPath, onlySubject, onlyDomains) {
 		switch before, after := p.old, p.new; {
 		case before == nil:
-			add("rule", added, "", after.String())
+			add("rule", changeAdded, "", after.String())
 		case after == nil:
-			add("rule", dropped, before.String(), "")
-		case sameRule(*before) != sameRule(*after):
+			add("rule", changeDropped, before.String(), "")
+		case withoutPath(*before) != withoutPath(*after):
 			texts := [2]string{before.String(), after.String()}
 			if texts[0] == texts[1] {
-				texts = [2]string{detailed(before), detailed(after)}
+				texts = [2]string{detailedRule(before), detailedRule(after)}
 			}
-			add("rule", firmness(compareRules(before, after)), texts[0], texts[1])
+			add("rule", firmnessChange(compareRules(before, after)), texts[0], texts[1])
 		}
 	}
 	name := func(b report.Budget) string { return b.Name }
 	for _, p := range pairInTurn(old.Budgets, new.Budgets, name, func(report.Budget) string { return "" }) {
 		switch before, after := p.old, p.new; {
 		case before == nil:
-			add("budget", added, "", budgetText(after))
+			add("budget", changeAdded, "", budgetText(after))
 		case after == nil:
-			add("budget", dropped, budgetText(before), "")
+			add("budget", changeDropped, budgetText(before), "")
 		case *before != *after:
 			replicas := ptr.Deref(new.Replicas, 100)
-			add("budget", firmness(cmp.Compare(desired(after, replicas), desired(before, replicas))), budgetText(before), budgetText(after))
+			add("budget", firmnessChange(cmp.Compare(budgetMinimum(after, replicas), budgetMinimum(before, replicas))), budgetText(before), budgetText(after))
 		}
 	}
 	if before, after := ptr.Deref(old.Replicas, 0), ptr.Deref(new.Replicas, 0); before != after {
-		add("replicas", number(cmp.Compare(after, before)), words.Count(before, "replica"), words.Count(after, "replica"))
+		add("replicas", numberChange(cmp.Compare(after, before)), words.Count(before, "replica"), words.Count(after, "replica"))
 	}
 	if old.Priority != new.Priority {
-		add("priority", number(cmp.Compare(new.Priority, old.Priority)), fmt.Sprint("priority ", old.Priority), fmt.Sprint("priority ", new.Priority))
+		add("priority", numberChange(cmp.Compare(new.Priority, old.Priority)), fmt.Sprint("priority ", old.Priority), fmt.Sprint("priority ", new.Priority))
 	}
 	requests := maps.Clone(old.Requests)
 	if requests == nil {
@@ -148,12 +148,12 @@ func declaredDiffs(old, new *report.Declared) []DeclaredDiff {
 		text := func(quantity string) string { return string(name) + " " + quantity }
 		switch {
 		case before == "":
-			add("request", added, "", text(after))
+			add("request", changeAdded, "", text(after))
 		case after == "":
-			add("request", dropped, text(before), "")
+			add("request", changeDropped, text(before), "")
 		default:
 			if by := compareQuantities(after, before); by != 0 {
-				add("request", number(by), text(before), text(after))
+				add("request", numberChange(by), text(before), text(after))
 			}
 		}
 	}
@@ -165,8 +165,8 @@ func declaredDiffs(old, new *report.Declared) []DeclaredDiff {
 func pairInTurn[T any, K comparable](old, new []T, keys ...func(T) K) []pair[T] {
 	var all []pair[T]
 	for _, key := range keys {
-		all = append(all, list.Where(pairs(old, new, key), func(p pair[T]) bool { return p.old != nil && p.new != nil })...)
-		new, old = apart(old, new, key)
+		all = append(all, list.Where(pairBy(old, new, key), func(p pair[T]) bool { return p.old != nil && p.new != nil })...)
+		new, old = unpaired(old, new, key)
 	}
 	for i := range old {
 		all = append(all, pair[T]{&old[i], nil})
@@ -177,18 +177,18 @@ func pairInTurn[T any, K comparable](old, new []T, keys ...func(T) K) []pair[T] 
 	return all
 }
 
-// sameRule, [sameSubject] and [sameDomains] are keys that keep less and less of a rule: all but its path in the spec; the pods or nodes that it
+// withoutPath, [onlySubject] and [onlyDomains] are keys that keep less and less of a rule: all but its path in the spec; the pods or nodes that it
 // is about; only its kind and its level.
-func sameRule(r rule.Rule) rule.Rule {
+func withoutPath(r rule.Rule) rule.Rule {
 	r.Path = ""
 	return r
 }
 
-func sameSubject(r rule.Rule) rule.Rule {
+func onlySubject(r rule.Rule) rule.Rule {
 	return rule.Rule{Kind: r.Kind, TopologyKey: r.TopologyKey, Selector: r.Selector, Besides: r.Besides}
 }
 
-func sameDomains(r rule.Rule) rule.Rule { return rule.Rule{Kind: r.Kind, TopologyKey: r.TopologyKey} }
+func onlyDomains(r rule.Rule) rule.Rule { return rule.Rule{Kind: r.Kind, TopologyKey: r.TopologyKey} }
 
 // compareRules returns a negative number if the new version of a rule is weaker, or asks nodes for fewer labels, and a positive one if it
 // is stronger.
@@ -200,16 +200,16 @@ func compareRules(old, new *rule.Rule) int {
 	}
 	labels := func(r *rule.Rule) []string { return strings.Split(r.Selector, ",") }
 	switch {
-	case len(without(labels(new), labels(old))) == 0:
+	case len(subtractNames(labels(new), labels(old))) == 0:
 		return -1
-	case len(without(labels(old), labels(new))) == 0:
+	case len(subtractNames(labels(old), labels(new))) == 0:
 		return 1
 	}
 	return 0
 }
 
-// detailed returns the rule in words with all its fields.
-func detailed(r *rule.Rule) string {
+// detailedRule returns the rule in words with all its fields.
+func detailedRule(r *rule.Rule) string {
 	text := fmt.Sprintf("%s of %s", r, r.Selector)
 	if r.MinDomains > 0 {
 		text += fmt.Sprint(", minDomains ", r.MinDomains)
@@ -238,8 +238,8 @@ func budgetText(b *report.Budget) string {
 	return "budget " + b.Name + " with " + limit
 }
 
-// desired returns how many of the replicas the budget keeps, as the disruption controller computes it.
-func desired(b *report.Budget, replicas int) int {
+// budgetMinimum returns how many of the replicas the budget keeps, as the disruption controller computes it.
+func budgetMinimum(b *report.Budget, replicas int) int {
 	of := func(limit string) int {
 		n, _ := intstr.GetScaledValueFromIntOrPercent(ptr.To(intstr.Parse(limit)), replicas, true)
 		return n

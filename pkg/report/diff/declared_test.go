@@ -22,7 +22,7 @@ func declaring(t *testing.T, spec string) report.Declared {
 	if err := yaml.UnmarshalStrict([]byte(spec), &pod); err != nil {
 		t.Fatal(err)
 	}
-	return report.Declared{Ref: cluster.Ref{Kind: "Deployment", Namespace: "default", Name: "web"}, Rules: rule.Of(&pod)}
+	return report.Declared{Ref: cluster.Ref{Kind: "Deployment", Namespace: "default", Name: "web"}, Rules: rule.List(&pod)}
 }
 
 // Each change of a rule has its word, and says whether a gate may fail on it.
@@ -37,8 +37,8 @@ func TestDeclaredRules(t *testing.T) {
 		removed  bool
 	}{
 		"the same":             {hard, hard, "", false},
-		"dropped":              {hard, `{}`, dropped, true},
-		"added":                {`{}`, hard, added, false},
+		"dropped":              {hard, `{}`, changeDropped, true},
+		"added":                {`{}`, hard, changeAdded, false},
 		"required → preferred": {hard, soft, "weakened", true},
 		"preferred → required": {soft, hard, "strengthened", false},
 		"another selector":     {spread(`maxSkew: 1, whenUnsatisfiable: DoNotSchedule, ` + own), spread(`maxSkew: 1, whenUnsatisfiable: DoNotSchedule`), "changed", false},
@@ -60,7 +60,7 @@ func TestDeclaredRules(t *testing.T) {
 		old, new := declaring(t, c.old), declaring(t, c.new)
 		got, removed := "", false
 		for _, d := range declaredDiffs(&old, &new) {
-			got, removed = got+d.Change, removed || d.removed()
+			got, removed = got+d.Change, removed || d.isRemoval()
 			if d.Old == d.New {
 				t.Errorf("%s: both versions read %q", name, d.Old)
 			}
@@ -82,16 +82,16 @@ func TestDeclaredNumbers(t *testing.T) {
 	}
 	var got []change
 	for _, d := range declaredDiffs(&old, &new) {
-		got = append(got, change{d.What, d.Change, d.Old, d.New, d.removed()})
+		got = append(got, change{d.What, d.Change, d.Old, d.New, d.isRemoval()})
 	}
 	want := []change{
 		{"budget", "changed", "budget b with maxUnavailable 1", "budget b with minAvailable 75%", false}, // 3 of 4 both times
 		{"budget", "weakened", "budget a with minAvailable 2", "budget a with minAvailable 25%", true},   // 2 of 4, then 1
-		{"budget", dropped, "budget gone with minAvailable 1", "", true},
+		{"budget", changeDropped, "budget gone with minAvailable 1", "", true},
 		{"replicas", "raised", "3 replicas", "4 replicas", false},
 		{"priority", "lowered", "priority 10", "priority 0", true},
 		{"request", "lowered", "cpu 500m", "cpu 0.4", false},
-		{"request", dropped, "example.com/gpu 1", "", true},
+		{"request", changeDropped, "example.com/gpu 1", "", true},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("changes (-want +got):\n%s", diff)

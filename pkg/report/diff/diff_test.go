@@ -402,7 +402,7 @@ func TestDiffLarge(t *testing.T) {
 	if n := strings.Count(all, "elsewhere"); n != 3000 {
 		t.Errorf("--all lists %d of 3000", n)
 	}
-	reporttest.Bounded(t, writeDiff(t, d, "markdown", report.Options{}))
+	reporttest.CheckBounded(t, writeDiff(t, d, "markdown", report.Options{}))
 	if diff := cmp.Diff(writeDiff(t, d, "json", report.Options{}), writeDiff(t, New(crowd("n"), crowd("elsewhere"), ""), "json", report.Options{})); diff != "" {
 		t.Errorf("not the same twice:\n%s", diff)
 	}
@@ -411,7 +411,7 @@ func TestDiffLarge(t *testing.T) {
 // oldReport and oldBlast return those of the walkthrough, without some of its steps.
 func oldReport(t testing.TB) *run.Report {
 	t.Helper()
-	r, err := run.Decode("walkthrough.json", reporttest.File(t, "../run/testdata/walkthrough.json"))
+	r, err := run.Decode("walkthrough.json", reporttest.ReadFile(t, "../run/testdata/walkthrough.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -420,7 +420,7 @@ func oldReport(t testing.TB) *run.Report {
 
 func oldBlast(t testing.TB) *blast.Report {
 	t.Helper()
-	r, err := blast.Decode("walkthrough.json", reporttest.File(t, "../blast/testdata/walkthrough.json"))
+	r, err := blast.Decode("walkthrough.json", reporttest.ReadFile(t, "../blast/testdata/walkthrough.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -470,6 +470,6 @@ func altered(r *run.Report) *run.Report {
 }
 
 func TestDiffMarkdownHostile(t *testing.T) {
-	reporttest.Harmless(t, writeDiff(t, New(hostileRun(), altered(hostileRun()), reporttest.Hostile), "markdown", report.Options{}))
-	reporttest.Harmless(t, writeDiff(t, NewBlast(hostileFailure(1), hostileFailure(4), reporttest.Hostile), "markdown", report.Options{}))
+	reporttest.CheckHarmless(t, writeDiff(t, New(hostileRun(), altered(hostileRun()), reporttest.Hostile), "markdown", report.Options{}))
+	reporttest.CheckHarmless(t, writeDiff(t, NewBlast(hostileFailure(1), hostileFailure(4), reporttest.Hostile), "markdown", report.Options{}))
 }

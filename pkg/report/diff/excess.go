@@ -10,22 +10,22 @@ import (
 	"github.com/faultline/faultline/pkg/report/blast"
 )
 
-// spread is the worst loss of a workload to failures of a level. low and high bound the number of domains over which the even spread of the
+// boundedSpread is the worst loss of a workload to failures of a level. low and high bound the number of domains over which the even spread of the
 // report is.
-type spread struct {
+type boundedSpread struct {
 	Spread
 	low, high int
 }
 
-// spreads returns the worst loss of each workload to failures of the level. together is how many domains fail together.
-func spreads(l *askblast.Level, together int) map[cluster.WorkloadRef]*spread {
-	worst := map[cluster.WorkloadRef]*spread{}
+// worstSpreads returns the worst loss of each workload to failures of the level. together is how many domains fail together.
+func worstSpreads(l *askblast.Level, together int) map[cluster.WorkloadRef]*boundedSpread {
+	worst := map[cluster.WorkloadRef]*boundedSpread{}
 	for i := range l.Failures {
 		f := &l.Failures[i]
 		for _, loss := range f.Workloads {
 			of := loss.Ref.Workload()
 			if worst[of] == nil || loss.Lost > worst[of].Lost {
-				worst[of] = &spread{Spread: Spread{Lost: loss.Lost, Even: loss.Even, Replicas: loss.Replicas, Domains: f.Domains}}
+				worst[of] = &boundedSpread{Spread: Spread{Lost: loss.Lost, Even: loss.Even, Replicas: loss.Replicas, Domains: f.Domains}}
 			}
 		}
 	}
@@ -37,13 +37,13 @@ func spreads(l *askblast.Level, together int) map[cluster.WorkloadRef]*spread {
 
 // bound finds low and high: the least and the most domains over which an even spread loses s.Even pods. For example, 6 replicas lose 2 over 3, 4 or
 // 5 domains, so low is 3 and high is 5. Reports of older versions do not have s.Even; then the even spread loses at most what the placement loses.
-func (s *spread) bound(domains, together int) {
-	s.low = 1 + sort.Search(domains-1, func(i int) bool { return askblast.Even(s.Replicas, i+1, together) <= cmp.Or(s.Even, s.Lost) })
-	s.high = max(s.low, sort.Search(domains, func(i int) bool { return askblast.Even(s.Replicas, i+1, together) < s.Even }))
+func (s *boundedSpread) bound(domains, together int) {
+	s.low = 1 + sort.Search(domains-1, func(i int) bool { return askblast.EvenLoss(s.Replicas, i+1, together) <= cmp.Or(s.Even, s.Lost) })
+	s.high = max(s.low, sort.Search(domains, func(i int) bool { return askblast.EvenLoss(s.Replicas, i+1, together) < s.Even }))
 }
 
 // newExcess returns the workloads of several replicas that are further from an even spread than before, the largest share first.
-func newExcess(old, new map[cluster.WorkloadRef]*spread, oldTogether, newTogether int) []ExcessDiff {
+func newExcess(old, new map[cluster.WorkloadRef]*boundedSpread, oldTogether, newTogether int) []ExcessDiff {
 	var all []ExcessDiff
 	for of, after := range new {
 		before := old[of]
@@ -52,12 +52,12 @@ func newExcess(old, new map[cluster.WorkloadRef]*spread, oldTogether, newTogethe
 		}
 		d := ExcessDiff{WorkloadRef: of, New: after.Spread}
 		if before == nil {
-			d.New.Even = askblast.Even(after.Replicas, after.low, newTogether)
+			d.New.Even = askblast.EvenLoss(after.Replicas, after.low, newTogether)
 		} else {
 			over := min(max(after.low, before.low), before.high) // domains that admitted the workload before, so that a rule which excludes some is seen
 			d.Old = &before.Spread
-			d.Old.Even = askblast.Even(before.Replicas, over, oldTogether)
-			d.New.Even = askblast.Even(after.Replicas, over, newTogether)
+			d.Old.Even = askblast.EvenLoss(before.Replicas, over, oldTogether)
+			d.New.Even = askblast.EvenLoss(after.Replicas, over, newTogether)
 		}
 		if d.worse() {
 			all = append(all, d)
@@ -85,8 +85,8 @@ func (d *ExcessDiff) worse() bool {
 	return beyond > before/d.Old.Replicas
 }
 
-// oneReplica returns the workloads that have one replica now and had several before.
-func oneReplica(old, new *blast.Step) []OneReplica {
+// newlyOneReplica returns the workloads that have one replica now and had several before.
+func newlyOneReplica(old, new *blast.Step) []OneReplica {
 	replicas := func(s *blast.Step) map[cluster.WorkloadRef]int {
 		of := map[cluster.WorkloadRef]int{}
 		for _, l := range s.Levels {
@@ -124,9 +124,9 @@ func newlyStranded(old, new *askblast.Level, excess []ExcessDiff) []StrandedDiff
 			continue
 		}
 		lookedAt[domainsKey(*f)] = true
-		for of, n := range r.GoneOf() {
+		for of, n := range r.NotBackByWorkload() {
 			if n > before[of] {
-				before[of], nothingBack[of] = n, n >= lostOf(f, of)
+				before[of], nothingBack[of] = n, n >= countLost(f, of)
 			}
 		}
 	}
@@ -137,7 +137,7 @@ func newlyStranded(old, new *askblast.Level, excess []ExcessDiff) []StrandedDiff
 		if r == nil || !whole && !lookedAt[domainsKey(*f)] {
 			continue // it is unknown what this failure left before
 		}
-		for of, n := range r.GoneOf() {
+		for of, n := range r.NotBackByWorkload() {
 			further := slices.ContainsFunc(excess, func(d ExcessDiff) bool { return d.WorkloadRef == of })
 			if n > before[of] && (further || !nothingBack[of]) && (worst[of] == nil || n > worst[of].New) {
 				worst[of] = &StrandedDiff{WorkloadRef: of, Old: before[of], New: n, Domains: f.Domains}
@@ -154,8 +154,8 @@ func newlyStranded(old, new *askblast.Level, excess []ExcessDiff) []StrandedDiff
 	return all
 }
 
-// lostOf returns how many pods of the workload the failure takes.
-func lostOf(f *askblast.Failure, of cluster.WorkloadRef) int {
+// countLost returns how many pods of the workload the failure takes.
+func countLost(f *askblast.Failure, of cluster.WorkloadRef) int {
 	for _, loss := range f.Workloads {
 		if loss.Ref.Workload() == of {
 			return loss.Lost

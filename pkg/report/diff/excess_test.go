@@ -20,7 +20,7 @@ import (
 func zoned(replicas, lost, open int) *blast.Report {
 	even := 0
 	if open > 0 {
-		even = askblast.Even(replicas, open, 1)
+		even = askblast.EvenLoss(replicas, open, 1)
 	}
 	level := askblast.Level{TopologyKey: "topology.kubernetes.io/zone", Domains: 3}
 	for zone, n := range map[string]int{"a": lost, "b": min(replicas-lost, 1)} {

@@ -26,14 +26,14 @@ func (t *writer) failures(s *BlastDiff) {
 		t.Linef(doc.Plain, "Levels removed: %s", strings.Join(s.Removed, ", "))
 	}
 	title := func(n int, which string) string { return words.Count(n, "workload") + " " + which + ":" }
-	t.list(doc.Red, title(len(s.OneReplica), "with one replica left"), len(s.OneReplica), func(i int) string { return t.oneReplica(s.OneReplica[i]) })
+	t.titledList(doc.Red, title(len(s.OneReplica), "with one replica left"), len(s.OneReplica), func(i int) string { return t.oneReplicaText(s.OneReplica[i]) })
 	for i := range s.Levels {
 		l := &s.Levels[i]
 		level := doc.LevelName(l.TopologyKey)
-		t.list(doc.Red, title(len(l.Excess), "further from an even spread over "+level+"s"), len(l.Excess), func(i int) string { return t.excess(l.Excess[i]) })
-		t.list(doc.Red, title(len(l.NewlyStranded), "with more pods that do not come back when a "+level+" fails"), len(l.NewlyStranded), func(i int) string {
+		t.titledList(doc.Red, title(len(l.Excess), "further from an even spread over "+level+"s"), len(l.Excess), func(i int) string { return t.excessText(l.Excess[i]) })
+		t.titledList(doc.Red, title(len(l.NewlyStranded), "with more pods that do not come back when a "+level+" fails"), len(l.NewlyStranded), func(i int) string {
 			d := l.NewlyStranded[i]
-			return fmt.Sprintf("%s: %s in %s", t.name(d.Namespace, d.Workload), d.pods(), doc.DomainsText(d.Domains))
+			return fmt.Sprintf("%s: %s in %s", t.qualify(d.Namespace, d.Workload), d.pods(), doc.DomainsText(d.Domains))
 		})
 	}
 	if len(s.Levels) > 0 {
@@ -49,18 +49,18 @@ func (t *writer) failures(s *BlastDiff) {
 	}
 }
 
-// oneReplica returns "deployment/web: 3 → 1 replica".
-func (t *writer) oneReplica(w OneReplica) string {
-	return fmt.Sprintf("%s: %d → 1 replica", t.name(w.Namespace, w.Workload), w.Replicas)
+// oneReplicaText returns "deployment/web: 3 → 1 replica".
+func (t *writer) oneReplicaText(w OneReplica) string {
+	return fmt.Sprintf("%s: %d → 1 replica", t.qualify(w.Namespace, w.Workload), w.Replicas)
 }
 
-// excess returns "deployment/web: 2 of 6 → 4 of 6 in a (2 if spread evenly)".
-func (t *writer) excess(d ExcessDiff) string {
+// excessText returns "deployment/web: 2 of 6 → 4 of 6 in a (2 if spread evenly)".
+func (t *writer) excessText(d ExcessDiff) string {
 	was := "new"
 	if d.Old != nil {
 		was = fmt.Sprintf("%d of %d", d.Old.Lost, d.Old.Replicas)
 	}
-	return fmt.Sprintf("%s: %s → %d of %d in %s (%d if spread evenly)", t.name(d.Namespace, d.Workload), was, d.New.Lost, d.New.Replicas, doc.DomainsText(d.New.Domains), d.New.Even)
+	return fmt.Sprintf("%s: %s → %d of %d in %s (%d if spread evenly)", t.qualify(d.Namespace, d.Workload), was, d.New.Lost, d.New.Replicas, doc.DomainsText(d.New.Domains), d.New.Even)
 }
 
 // pods returns "1 → 2 pods".
@@ -83,7 +83,7 @@ func (t *writer) levels(s *BlastDiff) [][]doc.Cell {
 		table = append(table, append(cells, worseStyle(len(l.NewlyStranded) > 0).Cell(l.NotBack.text()),
 			doc.Plain.Cell(l.Stranded.text()), doc.Plain.Cell(l.NotReplaced.text())))
 	}
-	return used(table)
+	return dropEmptyColumns(table)
 }
 
 func (r *RadiusDiff) text() string {
@@ -108,7 +108,7 @@ func (r *RadiusDiff) takes(namespaced bool) string {
 		case alike:
 			return fmt.Sprintf("%d of %d in %s", radius.Lost, radius.Replicas, doc.DomainsText(radius.Domains))
 		}
-		return blast.Takes(radius, namespaced) + " in " + doc.DomainsText(radius.Domains)
+		return blast.FormatTakes(radius, namespaced) + " in " + doc.DomainsText(radius.Domains)
 	}
 	line := side(r.Old) + " → " + side(r.New)
 	if alike && r.New.Workload != "" {
@@ -126,7 +126,7 @@ func (d *BlastLevelDiff) table() [][]doc.Cell {
 	table := [][]doc.Cell{doc.Bold.Row("DOMAIN", "TAKES UP TO", "NOT BACK", "STRANDED", "NOT REPLACED", "QUORUM LOST", "GONE", "BUDGETS BROKEN")}
 	failures := slices.Clone(d.Failures)
 	slices.SortStableFunc(failures, func(a, b FailureDiff) int {
-		return cmp.Or(cmp.Compare(b.Share.by(), a.Share.by()), cmp.Compare(b.NotBack.by(), a.NotBack.by()))
+		return cmp.Or(cmp.Compare(b.Share.growth(), a.Share.growth()), cmp.Compare(b.NotBack.growth(), a.NotBack.growth()))
 	})
 	for _, f := range failures {
 		takes := doc.None
@@ -136,17 +136,17 @@ func (d *BlastLevelDiff) table() [][]doc.Cell {
 		table = append(table, doc.Plain.Row(doc.DomainsText(f.Domains), takes, f.NotBack.text(), f.Stranded.text(), f.NotReplaced.text(),
 			f.QuorumLost.text(), f.Gone.text(), f.BrokenBudgets.text()))
 	}
-	return used(table)
+	return dropEmptyColumns(table)
 }
 
-func (s *ShareDiff) by() float64 {
+func (s *ShareDiff) growth() float64 {
 	if s == nil {
 		return 0
 	}
 	return s.New - s.Old
 }
 
-func (c *Change) by() int {
+func (c *Change) growth() int {
 	if c == nil {
 		return 0
 	}

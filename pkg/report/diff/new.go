@@ -22,22 +22,22 @@ import (
 func New(old, new *run.Report, version string) *Report {
 	d := newDiff(run.Kind, &old.Head, &new.Head, version)
 	d.Old.Steps, d.New.Steps = len(old.Steps), len(new.Steps)
-	before, after := placesOf(old.Steps), placesOf(new.Steps)
-	pairs := d.pairSteps(list.Each(old.Steps, func(s run.Step) string { return s.Name }), list.Each(new.Steps, func(s run.Step) string { return s.Name }))
+	before, after := podsByName(old.Steps), podsByName(new.Steps)
+	pairs := d.pairSteps(list.Map(old.Steps, func(s run.Step) string { return s.Name }), list.Map(new.Steps, func(s run.Step) string { return s.Name }))
 	var earlier []StepDiff
 	for _, at := range pairs {
-		step := stepDiff{StepDiff: StepDiff{Name: new.Steps[at.new].Name}, old: &old.Steps[at.old], new: &new.Steps[at.new]}
+		step := stepComparison{StepDiff: StepDiff{Name: new.Steps[at.new].Name}, old: &old.Steps[at.old], new: &new.Steps[at.new]}
 		step.compare(before[:at.old+1], after[:at.new+1])
-		step.since(earlier)
+		step.markRepeatedMoves(earlier)
 		earlier = append(earlier, step.StepDiff)
 		of := func(s *run.Step) []report.Declared { return s.Declared }
-		if !d.declared(step.Name, declaredAfter(old.Steps[:at.old+1], of), declaredAfter(new.Steps[:at.new+1], of)) && step.empty() {
+		if !d.addDeclared(step.Name, declaredAfter(old.Steps[:at.old+1], of), declaredAfter(new.Steps[:at.new+1], of)) && step.empty() {
 			d.Unchanged = append(d.Unchanged, step.Name)
 		} else if !step.empty() {
 			d.Steps = append(d.Steps, step.StepDiff)
 		}
 	}
-	d.conclude()
+	d.setVerdict()
 	return d
 }
 
@@ -47,29 +47,29 @@ func newDiff(of string, old, new *report.Head, version string) *Report {
 		APIVersion: report.APIVersion, Kind: Kind, Version: version, Of: of,
 		Old: Compared{Version: old.Version, Scenario: old.Scenario}, New: Compared{Version: new.Version, Scenario: new.Scenario},
 	}
-	d.unlike("scenario", old.Scenario, new.Scenario)
-	d.unlike("Faultline", old.Version, new.Version)
-	d.unlike("kube-scheduler", old.Scheduler.Version, new.Scheduler.Version)
-	d.unlike("Kubernetes", old.Scheduler.Kubernetes, new.Scheduler.Kubernetes)
-	d.unlike("profiles", strings.Join(old.Scheduler.Profiles, ", "), strings.Join(new.Scheduler.Profiles, ", "))
-	d.unlike("feature gates", strings.Join(old.Scheduler.FeatureGates, ", "), strings.Join(new.Scheduler.FeatureGates, ", "))
-	d.unlike("ties", doc.Ties(*old), doc.Ties(*new))
-	d.unlike("cluster", doc.ClusterLine(old.Cluster), doc.ClusterLine(new.Cluster))
+	d.addCondition("scenario", old.Scenario, new.Scenario)
+	d.addCondition("Faultline", old.Version, new.Version)
+	d.addCondition("kube-scheduler", old.Scheduler.Version, new.Scheduler.Version)
+	d.addCondition("Kubernetes", old.Scheduler.Kubernetes, new.Scheduler.Kubernetes)
+	d.addCondition("profiles", strings.Join(old.Scheduler.Profiles, ", "), strings.Join(new.Scheduler.Profiles, ", "))
+	d.addCondition("feature gates", strings.Join(old.Scheduler.FeatureGates, ", "), strings.Join(new.Scheduler.FeatureGates, ", "))
+	d.addCondition("ties", doc.Ties(*old), doc.Ties(*new))
+	d.addCondition("cluster", doc.ClusterLine(old.Cluster), doc.ClusterLine(new.Cluster))
 	return d
 }
 
-func (d *Report) unlike(what, old, new string) {
+func (d *Report) addCondition(what, old, new string) {
 	if old != new {
 		d.Conditions = append(d.Conditions, Condition{What: what, Old: cmp.Or(old, "none"), New: cmp.Or(new, "none")})
 	}
 }
 
-// both has the indices of an element in two lists.
-type both struct{ old, new int }
+// indexPair has the indices of an element in two lists.
+type indexPair struct{ old, new int }
 
 // pairSteps pairs the steps with the same name, in the order of new, and adds the others to the report. If several steps have a name, it
 // pairs the first with the first, and so on.
-func (d *Report) pairSteps(old, new []string) []both {
+func (d *Report) pairSteps(old, new []string) []indexPair {
 	pairs, added, removed := pairByKey(old, new)
 	for _, i := range added {
 		d.Added = append(d.Added, new[i])
@@ -82,14 +82,14 @@ func (d *Report) pairSteps(old, new []string) []both {
 
 // pairByKey pairs the n-th element of a key with the n-th one of the same key, in the order of new. added and removed are the indices of
 // the elements without a pair.
-func pairByKey[K comparable](old, new []K) (pairs []both, added, removed []int) {
+func pairByKey[K comparable](old, new []K) (pairs []indexPair, added, removed []int) {
 	places := map[K][]int{}
 	for i, key := range old {
 		places[key] = append(places[key], i)
 	}
 	for i, key := range new {
 		if left := places[key]; len(left) > 0 {
-			pairs, places[key] = append(pairs, both{left[0], i}), left[1:]
+			pairs, places[key] = append(pairs, indexPair{left[0], i}), left[1:]
 		} else {
 			added = append(added, i)
 		}
@@ -104,19 +104,19 @@ func pairByKey[K comparable](old, new []K) (pairs []both, added, removed []int) 
 // pair is an element of two lists; nil for a list that lacks it.
 type pair[T any] struct{ old, new *T }
 
-// pairs returns the pairs of pairByKey, then the elements that only new has, then those that only old has.
-func pairs[T any, K comparable](old, new []T, key func(T) K) []pair[T] {
-	matched, added, removed := pairByKey(list.Each(old, key), list.Each(new, key))
+// pairBy returns the pairs of pairByKey, then the elements that only new has, then those that only old has.
+func pairBy[T any, K comparable](old, new []T, key func(T) K) []pair[T] {
+	matched, added, removed := pairByKey(list.Map(old, key), list.Map(new, key))
 	return slices.Concat(
-		list.Each(matched, func(at both) pair[T] { return pair[T]{&old[at.old], &new[at.new]} }),
-		list.Each(added, func(i int) pair[T] { return pair[T]{nil, &new[i]} }),
-		list.Each(removed, func(i int) pair[T] { return pair[T]{&old[i], nil} }),
+		list.Map(matched, func(at indexPair) pair[T] { return pair[T]{&old[at.old], &new[at.new]} }),
+		list.Map(added, func(i int) pair[T] { return pair[T]{nil, &new[i]} }),
+		list.Map(removed, func(i int) pair[T] { return pair[T]{&old[i], nil} }),
 	)
 }
 
-// apart returns the elements that only new has, and those that only old has.
-func apart[T any, K comparable](old, new []T, key func(T) K) (added, removed []T) {
-	for _, p := range pairs(old, new, key) {
+// unpaired returns the elements that only new has, and those that only old has.
+func unpaired[T any, K comparable](old, new []T, key func(T) K) (added, removed []T) {
+	for _, p := range pairBy(old, new, key) {
 		switch {
 		case p.old == nil:
 			added = append(added, *p.new)
@@ -127,8 +127,8 @@ func apart[T any, K comparable](old, new []T, key func(T) K) (added, removed []T
 	return added, removed
 }
 
-// placesOf returns the pods of each step by name.
-func placesOf(steps []run.Step) []map[types.NamespacedName]*run.Pod {
+// podsByName returns the pods of each step by name.
+func podsByName(steps []run.Step) []map[types.NamespacedName]*run.Pod {
 	places := make([]map[types.NamespacedName]*run.Pod, len(steps))
 	for i := range steps {
 		places[i] = make(map[types.NamespacedName]*run.Pod, len(steps[i].Pods))
@@ -139,9 +139,9 @@ func placesOf(steps []run.Step) []map[types.NamespacedName]*run.Pod {
 	return places
 }
 
-// placed returns the pod as it was in the last of the steps that placed it on the node that it has now; nil if it had that node from the
+// lastPlacement returns the pod as it was in the last of the steps that placed it on the node that it has now; nil if it had that node from the
 // start.
-func placed(steps []map[types.NamespacedName]*run.Pod, pod *run.Pod) *run.Pod {
+func lastPlacement(steps []map[types.NamespacedName]*run.Pod, pod *run.Pod) *run.Pod {
 	for _, step := range slices.Backward(steps) {
 		was := step[pod.Key()]
 		if was == nil || was.Node != pod.Node {
@@ -154,27 +154,27 @@ func placed(steps []map[types.NamespacedName]*run.Pod, pod *run.Pod) *run.Pod {
 	return nil
 }
 
-// stepDiff is a comparison of one step, and the two steps.
-type stepDiff struct {
+// stepComparison is a comparison of one step, and the two steps.
+type stepComparison struct {
 	StepDiff
 	old, new *run.Step
 }
 
 // compare compares the step. before and after have the pods of each step up to and including this one.
-func (d *stepDiff) compare(before, after []map[types.NamespacedName]*run.Pod) {
-	d.Pods = change(d.old.Summary.Pods, d.new.Summary.Pods)
-	d.Pending = change(d.old.Summary.Pending, d.new.Summary.Pending)
-	d.NotCreated = change(d.old.Summary.NotCreated, d.new.Summary.NotCreated)
-	d.NotReady = change(d.old.Summary.NotReady, d.new.Summary.NotReady)
-	d.pods(before, after)
-	d.workloads()
-	d.bindings()
-	d.rollouts()
-	d.expectations()
+func (d *stepComparison) compare(before, after []map[types.NamespacedName]*run.Pod) {
+	d.Pods = newChange(d.old.Summary.Pods, d.new.Summary.Pods)
+	d.Pending = newChange(d.old.Summary.Pending, d.new.Summary.Pending)
+	d.NotCreated = newChange(d.old.Summary.NotCreated, d.new.Summary.NotCreated)
+	d.NotReady = newChange(d.old.Summary.NotReady, d.new.Summary.NotReady)
+	d.comparePods(before, after)
+	d.compareWorkloads()
+	d.compareBindings()
+	d.compareRollouts()
+	d.compareExpectations()
 }
 
-// change returns nil if the number is the same.
-func change(old, new int) *Change {
+// newChange returns nil if the number is the same.
+func newChange(old, new int) *Change {
 	if old == new {
 		return nil
 	}
@@ -182,29 +182,29 @@ func change(old, new int) *Change {
 }
 
 // empty reports whether there is no difference.
-func (d *stepDiff) empty() bool {
+func (d *stepComparison) empty() bool {
 	return d.Pods == nil && d.Pending == nil && d.NotCreated == nil && d.NotReady == nil &&
 		len(d.Moved)+len(d.Added)+len(d.Removed)+len(d.NewlyPending)+len(d.NoLongerPending)+len(d.OtherMessage)+len(d.Workloads)+len(d.Bindings)+
 			len(d.NewlyStuck)+len(d.NoLongerStuck)+len(d.NewlyUnmet)+len(d.NoLongerUnmet) == 0
 }
 
-// pods compares the pods, workload by workload in the new report's order, then those of the workloads that only the old report has.
-func (d *stepDiff) pods(before, after []map[types.NamespacedName]*run.Pod) {
+// comparePods compares the pods, workload by workload in the new report's order, then those of the workloads that only the old report has.
+func (d *stepComparison) comparePods(before, after []map[types.NamespacedName]*run.Pod) {
 	of := run.Pod.Owner
-	old := list.By(list.Group(d.old.Pods, of), func(group []run.Pod) cluster.Ref { return of(group[0]) })
-	for _, group := range list.Group(d.new.Pods, of) {
-		d.workloadPods(old[of(group[0])], group, before, after)
+	old := list.IndexBy(list.GroupBy(d.old.Pods, of), func(group []run.Pod) cluster.Ref { return of(group[0]) })
+	for _, group := range list.GroupBy(d.new.Pods, of) {
+		d.compareWorkloadPods(old[of(group[0])], group, before, after)
 		delete(old, of(group[0]))
 	}
 	for _, pod := range d.old.Pods {
 		if group, left := old[of(pod)]; left {
-			d.workloadPods(group, nil, before, after)
+			d.compareWorkloadPods(group, nil, before, after)
 			delete(old, of(pod))
 		}
 	}
 }
 
-func (d *stepDiff) workloadPods(old, new []run.Pod, before, after []map[types.NamespacedName]*run.Pod) {
+func (d *stepComparison) compareWorkloadPods(old, new []run.Pod, before, after []map[types.NamespacedName]*run.Pod) {
 	pairs, added, removed := pairPods(old, new)
 	same := sameNodes(old, new)
 	for _, at := range pairs {
@@ -214,11 +214,11 @@ func (d *stepDiff) workloadPods(old, new []run.Pod, before, after []map[types.Na
 			d.OtherMessage = append(d.OtherMessage, OtherMessage{PodRef: to.PodRef, Old: from.Why(), New: to.Why()})
 		case from.Node == to.Node:
 		case to.Node == "":
-			d.NewlyPending = append(d.NewlyPending, newlyPending(to))
+			d.NewlyPending = append(d.NewlyPending, newStrandedPod(to))
 		case from.Node == "":
 			d.NoLongerPending = append(d.NoLongerPending, newDiffPod(to))
 		default:
-			moved := newMoved(from, to, placed(before, from), placed(after, to))
+			moved := newMovedPod(from, to, lastPlacement(before, from), lastPlacement(after, to))
 			moved.SameNodes = same
 			if from.Name != to.Name {
 				moved.OldName, moved.Position = from.Name, at.new+1
@@ -229,7 +229,7 @@ func (d *stepDiff) workloadPods(old, new []run.Pod, before, after []map[types.Na
 	for _, i := range added {
 		d.Added = append(d.Added, newDiffPod(&new[i]))
 		if new[i].Node == "" {
-			d.NewlyPending = append(d.NewlyPending, newlyPending(&new[i]))
+			d.NewlyPending = append(d.NewlyPending, newStrandedPod(&new[i]))
 		}
 	}
 	for _, i := range removed {
@@ -241,8 +241,8 @@ func (d *stepDiff) workloadPods(old, new []run.Pod, before, after []map[types.Na
 }
 
 // pairPods pairs the pods of a workload as MovedPod says.
-func pairPods(old, new []run.Pod) (pairs []both, added, removed []int) {
-	key := func(pods []run.Pod) []types.NamespacedName { return list.Each(pods, run.Pod.Key) }
+func pairPods(old, new []run.Pod) (pairs []indexPair, added, removed []int) {
+	key := func(pods []run.Pod) []types.NamespacedName { return list.Map(pods, run.Pod.Key) }
 	kind := ""
 	if len(new) > 0 {
 		kind, _, _ = strings.Cut(new[0].Workload, "/")
@@ -251,20 +251,20 @@ func pairPods(old, new []run.Pod) (pairs []both, added, removed []int) {
 	case "", "statefulset":
 		return pairByKey(key(old), key(new))
 	case "daemonset":
-		node := func(pods []run.Pod) []string { return list.Each(pods, func(p run.Pod) string { return p.Node }) }
+		node := func(pods []run.Pod) []string { return list.Map(pods, func(p run.Pod) string { return p.Node }) }
 		return pairByKey(node(old), node(new))
 	}
 	byName, left, gone := pairByKey(key(old), key(new))
 	for len(left) > 0 && len(gone) > 0 { // other names, since the template changed or other pods were created before
-		byName = append(byName, both{gone[0], left[0]})
+		byName = append(byName, indexPair{gone[0], left[0]})
 		left, gone = left[1:], gone[1:]
 	}
-	slices.SortFunc(byName, func(a, b both) int { return a.new - b.new })
-	var byPosition []both
+	slices.SortFunc(byName, func(a, b indexPair) int { return a.new - b.new })
+	var byPosition []indexPair
 	for i := range min(len(old), len(new)) {
-		byPosition = append(byPosition, both{i, i})
+		byPosition = append(byPosition, indexPair{i, i})
 	}
-	moves := func(pairs []both) (n int) {
+	moves := func(pairs []indexPair) (n int) {
 		for _, at := range pairs {
 			if old[at.old].Node != new[at.new].Node {
 				n++
@@ -301,16 +301,16 @@ func newDiffPod(p *run.Pod) DiffPod {
 	return DiffPod{PodRef: p.PodRef, Node: p.Node}
 }
 
-func newlyPending(p *run.Pod) placement.StrandedPod {
+func newStrandedPod(p *run.Pod) placement.StrandedPod {
 	return placement.StrandedPod{PodRef: p.PodRef, Wait: p.Wait, Reasons: p.Reasons}
 }
 
-// newMoved compares two versions of a pod. fromPlaced and toPlaced are the pod in the steps that placed it.
-func newMoved(from, to, fromPlaced, toPlaced *run.Pod) MovedPod {
+// newMovedPod compares two versions of a pod. fromPlaced and toPlaced are the pod in the steps that placed it.
+func newMovedPod(from, to, fromPlaced, toPlaced *run.Pod) MovedPod {
 	m := MovedPod{Namespace: to.Namespace, Name: to.Name, Workload: to.Workload, From: from.Node, To: to.Node}
 	m.OldChoice, m.NewChoice = newChoice(fromPlaced), newChoice(toPlaced)
 	m.AmongEquals = m.OldChoice != nil && m.NewChoice != nil && m.OldChoice.Ties > 1 && m.NewChoice.Ties > 1 &&
-		!fromPlaced.Cycle.Below(to.Node) && !toPlaced.Cycle.Below(from.Node)
+		!fromPlaced.Cycle.ScoresBelowTop(to.Node) && !toPlaced.Cycle.ScoresBelowTop(from.Node)
 	return m
 }
 
@@ -322,8 +322,8 @@ func newChoice(p *run.Pod) *Choice {
 	return &Choice{Scored: d.Scored, Ties: d.Ties, Margin: d.Margin, Deciders: d.Deciders}
 }
 
-// since sets, for each pod that already moved in the last compared step in the same way, the first step with this move.
-func (d *stepDiff) since(earlier []StepDiff) {
+// markRepeatedMoves sets, for each pod that already moved in the last compared step in the same way, the first step with this move.
+func (d *stepComparison) markRepeatedMoves(earlier []StepDiff) {
 	if len(earlier) == 0 {
 		return
 	}
@@ -339,23 +339,23 @@ func (d *stepDiff) since(earlier []StepDiff) {
 	}
 }
 
-func (d *stepDiff) workloads() {
-	for _, w := range pairs(d.old.Workloads, d.new.Workloads, func(w run.Workload) string { return w.Namespace + "/" + w.Title() }) {
+func (d *stepComparison) compareWorkloads() {
+	for _, w := range pairBy(d.old.Workloads, d.new.Workloads, func(w run.Workload) string { return w.Namespace + "/" + w.Title() }) {
 		is := cmp.Or(w.new, w.old)
 		none := &run.Workload{Ref: is.Ref, Source: is.Source}
-		d.workload(cmp.Or(w.old, none), cmp.Or(w.new, none))
+		d.compareWorkload(cmp.Or(w.old, none), cmp.Or(w.new, none))
 	}
 }
 
-// workload compares a workload. It leaves out levels that only one of the reports shows, since the rules of the pods decide which levels a
+// compareWorkload compares a workload. It leaves out levels that only one of the reports shows, since the rules of the pods decide which levels a
 // report shows.
-func (d *stepDiff) workload(old, new *run.Workload) {
+func (d *stepComparison) compareWorkload(old, new *run.Workload) {
 	w := WorkloadDiff{
 		Ref: new.Ref, Source: new.Source,
-		Desired: change(old.Desired, new.Desired), Running: change(old.Running, new.Running), Pending: change(old.Pending, new.Pending),
+		Desired: newChange(old.Desired, new.Desired), Running: newChange(old.Running, new.Running), Pending: newChange(old.Pending, new.Pending),
 	}
 	key := func(d run.Distribution) string { return d.TopologyKey }
-	keys := list.Each(new.Domains, key)
+	keys := list.Map(new.Domains, key)
 	for _, d := range old.Domains {
 		if !slices.Contains(keys, d.TopologyKey) {
 			keys = append(keys, d.TopologyKey)
@@ -364,7 +364,7 @@ func (d *stepDiff) workload(old, new *run.Workload) {
 	for _, key := range keys {
 		before, after := old.Distribution(key), new.Distribution(key)
 		both := before != nil && after != nil
-		if both && !equal(before, after) || !both && (len(old.Domains) == 0 || len(new.Domains) == 0) {
+		if both && !equalDistributions(before, after) || !both && (len(old.Domains) == 0 || len(new.Domains) == 0) {
 			w.Levels = append(w.Levels, LevelDiff{TopologyKey: key, Old: before, New: after})
 		}
 	}
@@ -373,14 +373,14 @@ func (d *stepDiff) workload(old, new *run.Workload) {
 	}
 }
 
-func equal(d, other *run.Distribution) bool {
+func equalDistributions(d, other *run.Distribution) bool {
 	return d.Empty == other.Empty && d.Unlabelled == other.Unlabelled && d.Skew == other.Skew && slices.Equal(d.Counts, other.Counts)
 }
 
-// bindings compares what Karmada decided, and not which pods then run.
-func (d *stepDiff) bindings() {
+// compareBindings compares what Karmada decided, and not which pods then run.
+func (d *stepComparison) compareBindings() {
 	id := func(b run.Binding) string { return b.Namespace + "/" + b.Kind + "/" + b.Name }
-	for _, b := range pairs(d.old.Bindings, d.new.Bindings, id) {
+	for _, b := range pairBy(d.old.Bindings, d.new.Bindings, id) {
 		if b.old == nil || b.new == nil || !b.old.Decides(b.new) {
 			of := cmp.Or(b.new, b.old)
 			d.Bindings = append(d.Bindings, BindingDiff{Kind: of.Kind, Namespace: of.Namespace, Name: of.Name, Old: b.old, New: b.new})
@@ -388,12 +388,12 @@ func (d *stepDiff) bindings() {
 	}
 }
 
-func (d *stepDiff) rollouts() {
-	d.NewlyStuck, d.NoLongerStuck = apart(d.old.Rollouts, d.new.Rollouts, func(r controller.Rollout) cluster.Ref { return r.Ref })
+func (d *stepComparison) compareRollouts() {
+	d.NewlyStuck, d.NoLongerStuck = unpaired(d.old.Rollouts, d.new.Rollouts, func(r controller.Rollout) cluster.Ref { return r.Ref })
 }
 
-// expectations pairs expectations by their words. An expectation counts as met in a report that does not have it.
-func (d *stepDiff) expectations() {
+// compareExpectations pairs expectations by their words. An expectation counts as met in a report that does not have it.
+func (d *stepComparison) compareExpectations() {
 	want := func(e expect.Judged) string { return e.Want }
-	d.NewlyUnmet, d.NoLongerUnmet = apart(expect.Unmet(d.old.Expectations), expect.Unmet(d.new.Expectations), want)
+	d.NewlyUnmet, d.NoLongerUnmet = unpaired(expect.Unmet(d.old.Expectations), expect.Unmet(d.new.Expectations), want)
 }

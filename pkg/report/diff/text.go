@@ -50,20 +50,20 @@ func newWriter(r *Report, opts report.Options) *writer {
 
 func namespaced(r askblast.Radius) bool { return r.Replicas > 0 && r.Namespace != "default" }
 
-func (t *writer) everything() {
+func (t *writer) fullText() {
 	t.Line(t.verdict())
 	t.Space()
 	t.Add(doc.Fields{{Title: "Old:", Lines: []string{t.report.Old.text()}}, {Title: "New:", Lines: []string{t.report.New.text()}}})
 	if len(t.report.Conditions) > 0 {
 		t.Space()
-		t.Linef(doc.Bold, "%s", notAlike)
+		t.Linef(doc.Bold, "%s", conditionsTitle)
 		t.Table("  ", t.conditions()...)
 	}
 	if len(t.report.Declared) > 0 && !t.page {
 		t.Space()
 		t.declared()
 	}
-	if worse := t.worse(); t.page && len(worse) > 1 {
+	if worse := t.worseTable(); t.page && len(worse) > 1 {
 		t.Section("Worse")
 		t.Add(doc.Table{Rows: worse, Noun: "line", Nouns: "lines"})
 	}
@@ -78,10 +78,10 @@ func (t *writer) everything() {
 		t.failures(&t.report.Failures[i])
 	}
 	t.Space()
-	t.others()
+	t.uncomparedSteps()
 }
 
-const notAlike = "Not alike, which may explain differences:"
+const conditionsTitle = "Not alike, which may explain differences:"
 
 func (t *writer) verdict() doc.Cell {
 	s := doc.Green
@@ -129,12 +129,12 @@ func (t *writer) conditions() [][]doc.Cell {
 func (t *writer) declared() {
 	table := [][]doc.Cell{doc.Bold.Row("STEP", "WORKLOAD", "WHAT", "CHANGE", "OLD", "NEW")}
 	for _, d := range t.report.Declared {
-		row := doc.Plain.Row(d.Step, t.name(d.Namespace, d.WorkloadRef.Workload), d.What, d.Change, doc.OrNone(d.Old), doc.OrNone(d.New))
-		row[3] = worseStyle(d.removed()).Cell(d.Change)
+		row := doc.Plain.Row(d.Step, t.qualify(d.Namespace, d.WorkloadRef.Workload), d.What, d.Change, doc.OrNone(d.Old), doc.OrNone(d.New))
+		row[3] = worseStyle(d.isRemoval()).Cell(d.Change)
 		table = append(table, row)
 	}
 	t.Linef(doc.Bold, "Declared otherwise %d:", len(t.report.Declared))
-	t.rows(used(table), "declaration", "declarations")
+	t.rows(dropEmptyColumns(table), "declaration", "declarations")
 }
 
 // Titles of the steps that only one of the reports has.
@@ -143,15 +143,15 @@ const (
 	stepsRemoved = "Steps removed"
 )
 
-// others lists the steps that are not compared, and the steps without a difference.
-func (t *writer) others() {
+// uncomparedSteps lists the steps that are not compared, and the steps without a difference.
+func (t *writer) uncomparedSteps() {
 	r := t.report
 	for _, steps := range []struct {
 		title string
 		names []string
 	}{{stepsAdded + ":", r.Added}, {stepsRemoved + ":", r.Removed}, {"No difference in", r.Unchanged}} {
 		if len(steps.names) > 0 {
-			t.Line(doc.Bold.Cell(steps.title), doc.Plain.Cell(" "+t.Some(steps.names)))
+			t.Line(doc.Bold.Cell(steps.title), doc.Plain.Cell(" "+t.ListNames(steps.names)))
 		}
 	}
 }
@@ -159,18 +159,18 @@ func (t *writer) others() {
 func (t *writer) step(s *StepDiff) {
 	t.heading(s.Name, s.counts())
 	t.newlyPending(s.NewlyPending)
-	t.names(doc.Green, "No longer Pending", len(s.NoLongerPending), func(i int) string {
+	t.countedList(doc.Green, "No longer Pending", len(s.NoLongerPending), func(i int) string {
 		p := s.NoLongerPending[i]
 		if p.Node == "" {
-			return t.name(p.Namespace, p.Name) + ", which is no longer there"
+			return t.qualify(p.Namespace, p.Name) + ", which is no longer there"
 		}
-		return t.name(p.Namespace, p.Name) + " on " + p.Node
+		return t.qualify(p.Namespace, p.Name) + " on " + p.Node
 	})
 	t.otherMessages(s.OtherMessage)
-	t.names(doc.Red, "Expectations newly unmet", len(s.NewlyUnmet), func(i int) string { return s.NewlyUnmet[i].String() })
-	t.names(doc.Green, "Expectations no longer unmet", len(s.NoLongerUnmet), func(i int) string { return s.NoLongerUnmet[i].Want })
-	t.names(doc.Red, "Rollouts newly stuck", len(s.NewlyStuck), func(i int) string { return t.rollout(s.NewlyStuck[i]) + ": " + s.NewlyStuck[i].Waiting })
-	t.names(doc.Green, "Rollouts no longer stuck", len(s.NoLongerStuck), func(i int) string { return t.rollout(s.NoLongerStuck[i]) })
+	t.countedList(doc.Red, "Expectations newly unmet", len(s.NewlyUnmet), func(i int) string { return s.NewlyUnmet[i].String() })
+	t.countedList(doc.Green, "Expectations no longer unmet", len(s.NoLongerUnmet), func(i int) string { return s.NoLongerUnmet[i].Want })
+	t.countedList(doc.Red, "Rollouts newly stuck", len(s.NewlyStuck), func(i int) string { return t.rolloutName(s.NewlyStuck[i]) + ": " + s.NewlyStuck[i].Waiting })
+	t.countedList(doc.Green, "Rollouts no longer stuck", len(s.NoLongerStuck), func(i int) string { return t.rolloutName(s.NoLongerStuck[i]) })
 	t.moved(s)
 	pod := func(pods []DiffPod) func(i int) string {
 		return func(i int) string {
@@ -178,11 +178,11 @@ func (t *writer) step(s *StepDiff) {
 			if pods[i].Node != "" {
 				where = "on " + pods[i].Node
 			}
-			return t.name(pods[i].Namespace, pods[i].Name) + " " + where
+			return t.qualify(pods[i].Namespace, pods[i].Name) + " " + where
 		}
 	}
-	t.names(doc.Plain, "Pods added", len(s.Added), pod(s.Added))
-	t.names(doc.Plain, "Pods removed", len(s.Removed), pod(s.Removed))
+	t.countedList(doc.Plain, "Pods added", len(s.Added), pod(s.Added))
+	t.countedList(doc.Plain, "Pods removed", len(s.Removed), pod(s.Removed))
 	if table := t.bindings(s.Bindings); len(table) > 1 {
 		t.Linef(doc.Bold, "Karmada decides otherwise %d:", len(s.Bindings))
 		t.rows(table, "workload", "workloads")
@@ -226,56 +226,56 @@ func (c *Change) text() string {
 	return fmt.Sprintf("%d → %d", c.Old, c.New)
 }
 
-// names writes one line per name, below a title with their number.
-func (t *writer) names(s doc.Style, title string, n int, name func(i int) string) {
-	t.list(s, fmt.Sprintf("%s %d:", title, n), n, name)
+// countedList writes one line per name, below a title with their number.
+func (t *writer) countedList(s doc.Style, title string, n int, name func(i int) string) {
+	t.titledList(s, fmt.Sprintf("%s %d:", title, n), n, name)
 }
 
-// list writes one line per name, below a title, if there are any names.
-func (t *writer) list(s doc.Style, title string, n int, name func(i int) string) {
+// titledList writes one line per name, below a title, if there are any names.
+func (t *writer) titledList(s doc.Style, title string, n int, name func(i int) string) {
 	if n > 0 {
 		t.Linef(s, "%s", title)
 	}
 	t.UpTo(n, "line", "lines", func(i int) { t.Linef(doc.Plain, "  %s", name(i)) })
 }
 
-func (t *writer) name(namespace, name string) string {
+func (t *writer) qualify(namespace, name string) string {
 	if t.namespaced {
 		return namespace + "/" + name
 	}
 	return name
 }
 
-func (t *writer) rollout(r controller.Rollout) string {
-	return t.name(r.Namespace, r.String())
+func (t *writer) rolloutName(r controller.Rollout) string {
+	return t.qualify(r.Namespace, r.String())
 }
 
 func (t *writer) newlyPending(pods []placement.StrandedPod) {
 	if len(pods) > 0 {
 		t.Linef(doc.Red, "Newly Pending %d:", len(pods))
 	}
-	groups := list.Group(pods, placement.StrandedPod.SameReason)
+	groups := list.GroupBy(pods, placement.StrandedPod.SameReason)
 	t.UpTo(len(groups), "group of pods", "groups of pods", func(i int) {
-		name := t.group(groups[i])
+		name := t.groupName(groups[i])
 		if len(groups[i]) == 1 {
-			name = t.name(groups[i][0].Namespace, groups[i][0].Name)
+			name = t.qualify(groups[i][0].Namespace, groups[i][0].Name)
 		}
 		t.Linef(doc.Plain, "  %s", name)
 		first := groups[i][0]
-		for _, line := range doc.Waits(first.Message, first.Reason, first.Untried) {
+		for _, line := range doc.WaitLines(first.Message, first.Reason, first.Untried) {
 			t.Linef(doc.Plain, "    %s", line)
 		}
 	})
 }
 
-// group counts the pods of one workload. A pod without a workload has its name.
-func (t *writer) group(pods []placement.StrandedPod) string {
+// groupName counts the pods of one workload. A pod without a workload has its name.
+func (t *writer) groupName(pods []placement.StrandedPod) string {
 	first := pods[0]
 	switch {
 	case first.Workload != "":
-		return words.Count(len(pods), "pod") + " of " + t.name(first.Namespace, first.Workload)
+		return words.Count(len(pods), "pod") + " of " + t.qualify(first.Namespace, first.Workload)
 	case len(pods) == 1:
-		return t.name(first.Namespace, first.Name)
+		return t.qualify(first.Namespace, first.Name)
 	}
 	return words.Count(len(pods), "pod") + " without owner"
 }
@@ -285,7 +285,7 @@ func (t *writer) otherMessages(pods []OtherMessage) {
 		t.Linef(doc.Yellow, "Pending for another reason %d:", len(pods))
 	}
 	t.UpTo(len(pods), "pod", "pods", func(i int) {
-		t.Linef(doc.Plain, "  %s", t.name(pods[i].Namespace, pods[i].Name))
+		t.Linef(doc.Plain, "  %s", t.qualify(pods[i].Namespace, pods[i].Name))
 		t.Linef(doc.Plain, "    old  %s", cmp.Or(pods[i].Old, expect.NoMessage))
 		t.Linef(doc.Plain, "    new  %s", cmp.Or(pods[i].New, expect.NoMessage))
 	})
@@ -297,34 +297,34 @@ func (t *writer) moved(s *StepDiff) {
 		return
 	}
 	t.Linef(doc.Bold, "Moved %d:", len(s.Moved))
-	t.rows(t.moves(s.Moved), "pod", "pods")
-	for _, pods := range list.Group(s.earlier(), func(m MovedPod) string { return m.Since }) {
+	t.rows(t.moveTable(s.Moved), "pod", "pods")
+	for _, pods := range list.GroupBy(s.movedEarlier(), func(m MovedPod) string { return m.Since }) {
 		t.Linef(doc.Plain, "  %s as in step %s", words.Count(len(pods), "pod"), pods[0].Since)
 	}
 }
 
-// earlier returns the pods with the same move in an earlier step.
-func (s *StepDiff) earlier() []MovedPod {
+// movedEarlier returns the pods with the same move in an earlier step.
+func (s *StepDiff) movedEarlier() []MovedPod {
 	return list.Without(s.Moved, func(m MovedPod) bool { return m.Since == "" })
 }
 
-// moves returns a table with a row for each pod that moves in this step.
-func (t *writer) moves(moved []MovedPod) [][]doc.Cell {
+// moveTable returns a table with a row for each pod that moves in this step.
+func (t *writer) moveTable(moved []MovedPod) [][]doc.Cell {
 	table := [][]doc.Cell{doc.Bold.Row("POD", "FROM", "TO", "DECIDED BEFORE", "DECIDED NOW", "NOTE")}
 	for _, m := range moved {
 		if m.Since == "" {
-			table = append(table, doc.Plain.Row(t.pod(m), m.From, m.To, m.OldChoice.text(), m.NewChoice.text(), m.note()))
+			table = append(table, doc.Plain.Row(t.movedPodName(m), m.From, m.To, m.OldChoice.text(), m.NewChoice.text(), m.note()))
 		}
 	}
-	return used(table)
+	return dropEmptyColumns(table)
 }
 
-// pod returns the name of the pod, or its position in the workload if its name has changed.
-func (t *writer) pod(m MovedPod) string {
+// movedPodName returns the name of the pod, or its position in the workload if its name has changed.
+func (t *writer) movedPodName(m MovedPod) string {
 	if m.Position > 0 {
-		return fmt.Sprintf("%s pod of %s", words.Ordinal(m.Position), t.name(m.Namespace, m.Workload))
+		return fmt.Sprintf("%s pod of %s", words.Ordinal(m.Position), t.qualify(m.Namespace, m.Workload))
 	}
-	return t.name(m.Namespace, m.Name)
+	return t.qualify(m.Namespace, m.Name)
 }
 
 // note says why a move may mean little.
@@ -363,7 +363,7 @@ func (c *Choice) text() string {
 func (t *writer) workloads(workloads []WorkloadDiff) [][]doc.Cell {
 	table := [][]doc.Cell{doc.Bold.Row("WORKLOAD", "PODS", "OLD", "NEW", "SKEW")}
 	for _, w := range workloads {
-		name := t.name(w.Namespace, w.Ref.String())
+		name := t.qualify(w.Namespace, w.Ref.String())
 		for _, c := range []struct {
 			*Change
 			words string
@@ -373,10 +373,10 @@ func (t *writer) workloads(workloads []WorkloadDiff) [][]doc.Cell {
 			}
 		}
 		for _, l := range w.Levels {
-			table = append(table, doc.Plain.Row(name, "by "+doc.LevelName(l.TopologyKey), brief(l.Old), brief(l.New), l.skew()))
+			table = append(table, doc.Plain.Row(name, "by "+doc.LevelName(l.TopologyKey), distributionText(l.Old), distributionText(l.New), l.skew()))
 		}
 	}
-	return used(table)
+	return dropEmptyColumns(table)
 }
 
 // bindings returns a table with a row for each workload about which Karmada decides otherwise.
@@ -389,12 +389,12 @@ func (t *writer) bindings(bindings []BindingDiff) [][]doc.Cell {
 		return b.Text(t.All)
 	}
 	for _, b := range bindings {
-		table = append(table, doc.Plain.Row(t.name(b.Namespace, strings.ToLower(b.Kind)+"/"+b.Name), decided(b.Old), decided(b.New)))
+		table = append(table, doc.Plain.Row(t.qualify(b.Namespace, strings.ToLower(b.Kind)+"/"+b.Name), decided(b.Old), decided(b.New)))
 	}
 	return table
 }
 
-func brief(d *run.Distribution) string {
+func distributionText(d *run.Distribution) string {
 	if d == nil {
 		return doc.None
 	}
@@ -418,8 +418,8 @@ func (t *writer) rows(table [][]doc.Cell, one, several string) {
 	}
 }
 
-// used removes the columns without a value.
-func used(table [][]doc.Cell) [][]doc.Cell {
+// dropEmptyColumns removes the columns without a value.
+func dropEmptyColumns(table [][]doc.Cell) [][]doc.Cell {
 	rest := make([][]doc.Cell, len(table))
 	for i := range table[0] {
 		if !slices.ContainsFunc(table[1:], func(cells []doc.Cell) bool { return cells[i].Text != doc.None }) {

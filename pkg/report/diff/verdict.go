@@ -11,8 +11,8 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// conclude sets the verdict on the differences.
-func (d *Report) conclude() {
+// setVerdict sets the verdict on the differences.
+func (d *Report) setVerdict() {
 	c := expect.Comparison{
 		Steps: max(d.Old.Steps, d.New.Steps), Different: len(d.Steps) + len(d.Failures), StepsAdded: len(d.Added), StepsRemoved: len(d.Removed),
 	}
@@ -23,7 +23,7 @@ func (d *Report) conclude() {
 		d.Failures[i].addTo(&c)
 	}
 	for _, is := range d.Declared {
-		if is.removed() {
+		if is.isRemoval() {
 			c.RulesRemoved = append(c.RulesRemoved, is.text())
 		} else {
 			c.Declared++
@@ -39,14 +39,14 @@ func (s *StepDiff) addTo(c *expect.Comparison) {
 	}
 	c.Pending, c.NotReady = append(c.Pending, s.pending()), s.NotReady.addTo(c.NotReady, s.Name)
 	c.NotCreated = s.NotCreated.addTo(c.NotCreated, s.Name)
-	c.Decided = append(c.Decided, list.Each(s.Bindings, func(b BindingDiff) string { return b.Namespace + "/" + b.Kind + "/" + b.Name })...)
+	c.Decided = append(c.Decided, list.Map(s.Bindings, func(b BindingDiff) string { return b.Namespace + "/" + b.Kind + "/" + b.Name })...)
 	c.NewlyStuck += len(s.NewlyStuck)
 	c.NoLongerStuck += len(s.NoLongerStuck)
 	c.NewlyUnmet += len(s.NewlyUnmet)
 	c.NoLongerUnmet += len(s.NoLongerUnmet)
 	name := func(p DiffPod) string { return p.Namespace + "/" + p.Name }
-	c.PodsAdded = append(c.PodsAdded, list.Each(s.Added, name)...)
-	c.PodsRemoved = append(c.PodsRemoved, list.Each(s.Removed, name)...)
+	c.PodsAdded = append(c.PodsAdded, list.Map(s.Added, name)...)
+	c.PodsRemoved = append(c.PodsRemoved, list.Map(s.Removed, name)...)
 }
 
 // pending counts how many more Pending pods each workload has than before, whichever pods they are.
@@ -98,7 +98,7 @@ func (d *BlastLevelDiff) notBack(step string) expect.Change {
 	if d.NotBack != nil {
 		c.Old, c.New = d.NotBack.Old, d.NotBack.New
 	}
-	for _, failure := range list.Group(d.NewlyStranded, func(d StrandedDiff) string { return fmt.Sprintf("%q", d.Domains) }) {
+	for _, failure := range list.GroupBy(d.NewlyStranded, func(d StrandedDiff) string { return fmt.Sprintf("%q", d.Domains) }) {
 		n := 0
 		for _, d := range failure {
 			n += d.New - d.Old

@@ -11,16 +11,16 @@ import (
 	"github.com/faultline/faultline/pkg/report/doc"
 )
 
-// worse returns a table with a row for each change for the worse, the most important first.
-func (t *writer) worse() [][]doc.Cell {
+// worseTable returns a table with a row for each change for the worse, the most important first.
+func (t *writer) worseTable() [][]doc.Cell {
 	table := [][]doc.Cell{doc.Bold.Row("STEP", "WORSE", "OLD → NEW", "WHY")}
 	for _, s := range t.report.Steps {
-		for i, pods := range list.Group(s.NewlyPending, placement.StrandedPod.SameReason) {
+		for i, pods := range list.GroupBy(s.NewlyPending, placement.StrandedPod.SameReason) {
 			pending := doc.None
 			if i == 0 {
 				pending = s.Pending.text()
 			}
-			table = append(table, doc.Plain.Row(s.Name, t.group(pods)+" newly Pending", pending, cmp.Or(pods[0].Why(), expect.NoMessage)))
+			table = append(table, doc.Plain.Row(s.Name, t.groupName(pods)+" newly Pending", pending, cmp.Or(pods[0].Why(), expect.NoMessage)))
 		}
 	}
 	for _, s := range t.report.Steps {
@@ -28,7 +28,7 @@ func (t *writer) worse() [][]doc.Cell {
 			table = append(table, doc.Plain.Row(s.Name, "expectation newly unmet", doc.None, e.String()))
 		}
 		for _, r := range s.NewlyStuck {
-			table = append(table, doc.Plain.Row(s.Name, "rollout of "+t.rollout(r)+" newly stuck", doc.None, r.Waiting))
+			table = append(table, doc.Plain.Row(s.Name, "rollout of "+t.rolloutName(r)+" newly stuck", doc.None, r.Waiting))
 		}
 		if s.NotCreated != nil && s.NotCreated.New > s.NotCreated.Old {
 			table = append(table, doc.Plain.Row(s.Name, "pods refused", s.NotCreated.text(), doc.None))
@@ -38,7 +38,7 @@ func (t *writer) worse() [][]doc.Cell {
 		}
 	}
 	for _, d := range t.report.Declared {
-		if d.removed() {
+		if d.isRemoval() {
 			table = append(table, doc.Plain.Row(d.Step, d.What+" "+d.Change, doc.None, d.text()))
 		}
 	}
@@ -56,7 +56,7 @@ func (t *writer) worseFailures(s *BlastDiff) [][]doc.Cell {
 		row("pods Pending before any failure", s.Pending.text(), doc.None)
 	}
 	for _, w := range s.OneReplica {
-		row("one replica left", doc.None, t.oneReplica(w))
+		row("one replica left", doc.None, t.oneReplicaText(w))
 	}
 	for _, l := range s.Levels {
 		level := doc.LevelName(l.TopologyKey)
@@ -65,10 +65,10 @@ func (t *writer) worseFailures(s *BlastDiff) [][]doc.Cell {
 			if e.Old != nil {
 				change = fmt.Sprintf("%d of %d → %d of %d", e.Old.Lost, e.Old.Replicas, e.New.Lost, e.New.Replicas)
 			}
-			row("radius of "+level, change, t.excess(e))
+			row("radius of "+level, change, t.excessText(e))
 		}
 		for _, d := range l.NewlyStranded {
-			row("not back when "+level+" "+doc.DomainsText(d.Domains)+" fails", d.pods(), t.name(d.Namespace, d.Workload))
+			row("not back when "+level+" "+doc.DomainsText(d.Domains)+" fails", d.pods(), t.qualify(d.Namespace, d.Workload))
 		}
 		for _, names := range []struct {
 			*NameDiff

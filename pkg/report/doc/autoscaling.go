@@ -18,16 +18,16 @@ func WithNodes(a *world.Autoscaling) string {
 	for _, g := range a.Groups {
 		nodes += g.To - g.From
 	}
-	with := fmt.Sprintf(" with %s (%s)", words.Count(nodes, "more node"), a.Words())
+	with := fmt.Sprintf(" with %s (%s)", words.Count(nodes, "more node"), a.DescribeSizes())
 	if nodes < 0 {
-		with = fmt.Sprintf(" with %s (%s)", words.Count(-nodes, "fewer node"), a.Words())
+		with = fmt.Sprintf(" with %s (%s)", words.Count(-nodes, "fewer node"), a.DescribeSizes())
 	}
 	return with + PriceChange(a)
 }
 
 // PriceChange returns ", 0.60 an hour more", or "" if a price is unknown or the cost is the same.
 func PriceChange(a *world.Autoscaling) string {
-	switch more, known := a.Costs(); {
+	switch more, known := a.ExtraCost(); {
 	case known && more > 0:
 		return fmt.Sprintf(", %.2f an hour more", more)
 	case known && more < 0:

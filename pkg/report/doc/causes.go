@@ -8,10 +8,10 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// Causes returns lines that say why the scheduler refuses a pod, with the values of both sides: "NodeResourcesFit refuses 3 nodes: asks 3
+// CauseLines returns lines that say why the scheduler refuses a pod, with the values of both sides: "NodeResourcesFit refuses 3 nodes: asks 3
 // cpu; …".
-func Causes(causes []cause.Cause) []string {
-	return list.Each(causes, func(c cause.Cause) string {
+func CauseLines(causes []cause.Cause) []string {
+	return list.Map(causes, func(c cause.Cause) string {
 		switch {
 		case c.Denial != nil: // its sentence names the plugin
 			return c.Sentence

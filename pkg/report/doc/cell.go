@@ -35,11 +35,11 @@ func (s Style) Cellf(format string, args ...any) Cell { return s.Cell(fmt.Sprint
 
 // Row returns cells of one style.
 func (s Style) Row(texts ...string) []Cell {
-	return list.Each(texts, s.Cell)
+	return list.Map(texts, s.Cell)
 }
 
-// Dropped sets the order in which columns are left out: the first of order goes first. It returns the titles.
-func Dropped(titles []Cell, order ...string) []Cell {
+// SetDropOrder sets the order in which columns are left out: the first of order goes first. It returns the titles.
+func SetDropOrder(titles []Cell, order ...string) []Cell {
 	for i := range titles {
 		titles[i].Drop = slices.Index(order, titles[i].Text) + 1
 	}

@@ -30,13 +30,13 @@ func (d *Doc) Cycles(pods []Explained) {
 	told := slices.DeleteFunc(pods, func(e Explained) bool { return e.Cycle == nil })
 	d.UpTo(len(told), "pod", "pods", func(i int) {
 		d.Space()
-		d.Line(Bold.Cell(told[i].Name), Plain.Cell(" "+OutcomeOf(told[i].Node, told[i].Decision)))
+		d.Line(Bold.Cell(told[i].Name), Plain.Cell(" "+FormatOutcome(told[i].Node, told[i].Decision)))
 		d.Cycle(told[i].Cycle)
 	})
 }
 
-// Replacements writes the scheduling cycles of pods that replace lost ones. name formats their names.
-func (d *Doc) Replacements(recovered []placement.RecoveredPod, stranded []placement.StrandedPod, name func(namespace, name string) string) {
+// ReplacementCycles writes the scheduling cycles of pods that replace lost ones. name formats their names.
+func (d *Doc) ReplacementCycles(recovered []placement.RecoveredPod, stranded []placement.StrandedPod, name func(namespace, name string) string) {
 	var pods []Explained
 	for _, pod := range recovered {
 		pods = append(pods, Explained{Name: name(pod.Namespace, pod.Name), Node: pod.Node, Cycle: pod.Cycle})
@@ -47,8 +47,8 @@ func (d *Doc) Replacements(recovered []placement.RecoveredPod, stranded []placem
 	d.Cycles(pods)
 }
 
-// OutcomeOf returns "→ worker-2 by 102 points over worker-3", or how else the node was chosen.
-func OutcomeOf(node string, d *placement.Decision) string {
+// FormatOutcome returns "→ worker-2 by 102 points over worker-3", or how else the node was chosen.
+func FormatOutcome(node string, d *placement.Decision) string {
 	switch {
 	case node == "":
 		return "got no node"
@@ -97,7 +97,7 @@ func (d *Doc) refusals(c *placement.Cycle) {
 	d.Linef(Plain, "  Filters refused %d of %s:", refused, words.Count(c.Searched, "node"))
 	var rows [][]Cell
 	for _, refusal := range c.Refusals {
-		rows = append(rows, []Cell{Plain.Cellf("%d", refusal.Count), Bold.Cell(refusal.Plugin), Plain.Cell(refusal.Message), Plain.Cell(d.Few(refusal.Nodes, refusal.Count))})
+		rows = append(rows, []Cell{Plain.Cellf("%d", refusal.Count), Bold.Cell(refusal.Plugin), Plain.Cell(refusal.Message), Plain.Cell(d.NameFew(refusal.Nodes, refusal.Count))})
 	}
 	d.Table("    ", rows...)
 }
@@ -105,8 +105,8 @@ func (d *Doc) refusals(c *placement.Cycle) {
 // scores writes a table with a row for each node and a column for each plugin whose scores differ. Scores that are equal on all nodes
 // decide nothing, and share a line below.
 func (d *Doc) scores(c *placement.Cycle) {
-	shown := d.shownOf(c.Candidates)
-	apart, alike := Columns(c.Candidates)
+	shown := d.shownCandidates(c.Candidates)
+	apart, alike := SplitByDifference(c.Candidates)
 	head := Bold.Row("NODE", "RANK", "TOTAL")
 	for _, i := range apart {
 		score := c.Candidates[0].Scores[i]
@@ -130,7 +130,7 @@ func (d *Doc) scores(c *placement.Cycle) {
 			score := candidate.Scores[i]
 			text := strconv.FormatInt(score.Weighted, 10)
 			if score.Raw != score.Normalised || score.Weight != 1 {
-				text += fmt.Sprintf(" (%s)", origin(score))
+				text += fmt.Sprintf(" (%s)", scoreOrigin(score))
 			}
 			cells = append(cells, s.Cell(text))
 		}
@@ -146,7 +146,7 @@ func (d *Doc) scores(c *placement.Cycle) {
 			score := c.Candidates[0].Scores[i]
 			text := fmt.Sprintf("%s %d", score.Plugin, score.Weighted)
 			if score.Raw != score.Normalised {
-				text += fmt.Sprintf(" (%s)", origin(score))
+				text += fmt.Sprintf(" (%s)", scoreOrigin(score))
 			}
 			equal = append(equal, text)
 		}
@@ -161,9 +161,9 @@ func (d *Doc) scores(c *placement.Cycle) {
 	}
 }
 
-// shownOf returns the candidates that the table shows: the first ones, the chosen one, the present one, and the best one below the top
+// shownCandidates returns the candidates that the table shows: the first ones, the chosen one, the present one, and the best one below the top
 // score.
-func (d *Doc) shownOf(candidates []placement.Candidate) []placement.Candidate {
+func (d *Doc) shownCandidates(candidates []placement.Candidate) []placement.Candidate {
 	if d.All || len(candidates) <= maxCandidates {
 		return candidates
 	}
@@ -179,16 +179,16 @@ func (d *Doc) shownOf(candidates []placement.Candidate) []placement.Candidate {
 	return shown
 }
 
-// origin returns the scores before weighting: "-100→0", or "-100" if normalising changed nothing.
-func origin(score placement.PluginScore) string {
+// scoreOrigin returns the scores before weighting: "-100→0", or "-100" if normalising changed nothing.
+func scoreOrigin(score placement.PluginScore) string {
 	if score.Raw == score.Normalised {
 		return strconv.FormatInt(score.Raw, 10)
 	}
 	return fmt.Sprintf("%d→%d", score.Raw, score.Normalised)
 }
 
-// Columns returns the indices of the plugins whose scores differ between the nodes, and of the others.
-func Columns(candidates []placement.Candidate) (apart, alike []int) {
+// SplitByDifference returns the indices of the plugins whose scores differ between the nodes, and of the others.
+func SplitByDifference(candidates []placement.Candidate) (apart, alike []int) {
 	for i, first := range candidates[0].Scores {
 		differs := slices.ContainsFunc(candidates, func(c placement.Candidate) bool {
 			return c.Scores[i].Weighted != first.Weighted || c.Scores[i].Raw != first.Raw
@@ -230,16 +230,16 @@ func (d *Doc) parts(candidates []placement.Candidate, plugin int) {
 	d.Line(Bold.Cell("  "+candidates[0].Scores[plugin].Plugin), Plain.Cell(", raw score by rule:"))
 	var table [][]Cell
 	for _, r := range rows {
-		where := d.Few(r.nodes, len(r.nodes))
+		where := d.NameFew(r.nodes, len(r.nodes))
 		if r.TopologyKey != "" {
-			where = Shorts([]string{r.TopologyKey})[0] + " " + cmp.Or(r.Domain, `""`)
+			where = ShortKeys([]string{r.TopologyKey})[0] + " " + cmp.Or(r.Domain, `""`)
 		}
-		cells := Plain.Row(r.Rule, where, trimmed(r.Score))
+		cells := Plain.Row(r.Rule, where, formatDecimals(r.Score))
 		if r.TopologyKey != "" {
-			cells = append(cells, Plain.Cell(sum(r.Part)))
+			cells = append(cells, Plain.Cell(partFormula(r.Part)))
 		}
 		if len(r.Pods) > 0 {
-			cells = append(cells, Plain.Cell(d.Few(r.Pods, r.Count)))
+			cells = append(cells, Plain.Cell(d.NameFew(r.Pods, r.Count)))
 		}
 		table = append(table, cells)
 	}
@@ -250,16 +250,16 @@ func (d *Doc) parts(candidates []placement.Candidate, plugin int) {
 	d.Add(named)
 }
 
-// sum returns how the score of a rule was computed: "2 pods × 1.61 + 2". The last number is the maxSkew of a constraint minus 1.
-func sum(p placement.Part) string {
-	text := fmt.Sprintf("%s × %s", words.Count(p.Count, "pod"), trimmed(p.Weight))
+// partFormula returns how the score of a rule was computed: "2 pods × 1.61 + 2". The last number is the maxSkew of a constraint minus 1.
+func partFormula(p placement.Part) string {
+	text := fmt.Sprintf("%s × %s", words.Count(p.Count, "pod"), formatDecimals(p.Weight))
 	if more := p.Score - float64(p.Count)*p.Weight; more > 0.5 {
-		text += " + " + trimmed(more)
+		text += " + " + formatDecimals(more)
 	}
 	return text
 }
 
-// trimmed returns a number with at most two decimals.
-func trimmed(x float64) string {
+// formatDecimals returns a number with at most two decimals.
+func formatDecimals(x float64) string {
 	return strings.TrimSuffix(strings.TrimRight(strconv.FormatFloat(x, 'f', 2, 64), "0"), ".")
 }

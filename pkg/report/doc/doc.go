@@ -21,8 +21,8 @@ type Doc struct {
 	// All lists every detail, however many there are.
 	All bool
 	gap bool // the next block begins a section
-	// proved means that the proof was added below the first line of the answer.
-	proved bool
+	// proofAdded means that the proof was added below the first line of the answer.
+	proofAdded bool
 }
 
 // Section is a group of blocks.
@@ -114,8 +114,8 @@ func (d *Doc) Add(b Block) {
 	last := d.Sections[len(d.Sections)-1]
 	last.Blocks = append(last.Blocks, b)
 	d.gap = false
-	if proof := d.Head.Proof; proof != nil && !d.proved {
-		d.proved = true
+	if proof := d.Head.Proof; proof != nil && !d.proofAdded {
+		d.proofAdded = true
 		style := Green
 		if !proof.Holds {
 			style = Red
@@ -191,8 +191,8 @@ const (
 	MaxDetails = 10
 )
 
-// Some joins names with commas. It counts the names after the first MaxDetails.
-func (d *Doc) Some(names []string) string {
+// ListNames joins names with commas. It counts the names after the first MaxDetails.
+func (d *Doc) ListNames(names []string) string {
 	if more := len(names) - MaxDetails; more > 0 && !d.All {
 		return fmt.Sprintf("%s and %d more; use --all to list them", strings.Join(names[:MaxDetails], ", "), more)
 	}
@@ -213,8 +213,8 @@ func (d *Doc) UpTo(n int, one, several string, show func(i int)) {
 // More adds a count of things that are not listed.
 func (d *Doc) More(n int, one, several string) { d.Add(More{n, one, several}) }
 
-// Few joins the first names of a number of things, and counts the others. Only some of the things may have names.
-func (d *Doc) Few(names []string, of int) string {
+// NameFew joins the first names of a number of things, and counts the others. Only some of the things may have names.
+func (d *Doc) NameFew(names []string, of int) string {
 	if !d.All {
 		names = names[:min(len(names), MaxNamed)]
 	}

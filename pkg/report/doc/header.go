@@ -94,7 +94,7 @@ func IgnoredLines(objects []report.Ignored, all bool) []string {
 		number[object.Kind]++
 	}
 	slices.SortStableFunc(kinds, func(a, b string) int { return cmp.Compare(number[b], number[a]) })
-	parts := list.Each(kinds, func(kind string) string { return fmt.Sprintf("%d %s", number[kind], kind) })
+	parts := list.Map(kinds, func(kind string) string { return fmt.Sprintf("%d %s", number[kind], kind) })
 	verb := "take"
 	if len(objects) == 1 {
 		verb = "takes"

@@ -27,7 +27,7 @@ const (
 // Noun returns the noun for a failure domain of the level, such as zone; also for a level such as zone=b.
 func Noun(level string) string {
 	key := level
-	if base, _, is := topology.Chosen(level); is {
+	if base, _, is := topology.SplitValue(level); is {
 		key = base
 	}
 	switch key {
@@ -52,10 +52,10 @@ func DomainNoun(key, short string) string {
 }
 
 // LevelName returns zone for topology.kubernetes.io/zone, and node for kubernetes.io/hostname.
-func LevelName(key string) string { return DomainNoun(key, Shorts([]string{key})[0]) }
+func LevelName(key string) string { return DomainNoun(key, ShortKeys([]string{key})[0]) }
 
-// DomainOf returns the noun for a domain of the level, or the level itself if there is no noun.
-func DomainOf(level string) string {
+// DomainOrKey returns the noun for a domain of the level, or the level itself if there is no noun.
+func DomainOrKey(level string) string {
 	if word := Noun(level); word != "domain" {
 		return word
 	}
@@ -64,23 +64,23 @@ func DomainOf(level string) string {
 
 // AnyDomain returns "any zone", or "zone b" for the level zone=b.
 func AnyDomain(level string) string {
-	if _, value, is := topology.Chosen(level); is {
-		return DomainOf(level) + " " + value
+	if _, value, is := topology.SplitValue(level); is {
+		return DomainOrKey(level) + " " + value
 	}
-	return "any " + DomainOf(level)
+	return "any " + DomainOrKey(level)
 }
 
-// Heads returns the column titles of topology keys: ZONE for topology.kubernetes.io/zone, as kubectl's -L prints it.
-func Heads(keys []string) []string {
-	titles := Shorts(keys)
+// ColumnTitles returns the column titles of topology keys: ZONE for topology.kubernetes.io/zone, as kubectl's -L prints it.
+func ColumnTitles(keys []string) []string {
+	titles := ShortKeys(keys)
 	for i := range titles {
 		titles[i] = strings.ToUpper(titles[i])
 	}
 	return titles
 }
 
-// Shorts returns the topology keys without the part up to their last slash. It keeps a whole key if another one ends in the same word.
-func Shorts(keys []string) []string {
+// ShortKeys returns the topology keys without the part up to their last slash. It keeps a whole key if another one ends in the same word.
+func ShortKeys(keys []string) []string {
 	last := func(key string) string {
 		parts := strings.Split(key, "+") // a level can have several keys
 		for i, part := range parts {
@@ -102,6 +102,6 @@ func Shorts(keys []string) []string {
 
 // DomainsText joins the names of domains that fail together: "a + b". It writes the empty value of a label as "".
 func DomainsText(domains []string) string {
-	names := list.Each(domains, func(domain string) string { return cmp.Or(domain, `""`) })
+	names := list.Map(domains, func(domain string) string { return cmp.Or(domain, `""`) })
 	return strings.Join(names, " + ")
 }

@@ -11,9 +11,9 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// Refused returns why a pod is Pending, as kubectl shows it: the reason of its event or condition, then the message. It marks a reason that
+// RefusalText returns why a pod is Pending, as kubectl shows it: the reason of its event or condition, then the message. It marks a reason that
 // kubectl does not show.
-func Refused(why string) string {
+func RefusalText(why string) string {
 	switch {
 	case why == "":
 		return expect.NoMessage
@@ -29,17 +29,17 @@ func Refused(why string) string {
 	return "FailedScheduling  " + why
 }
 
-// Waits returns lines about a Pending pod: what kubectl shows, and what else is known.
-func Waits(message, reason, untried string) []string {
+// WaitLines returns lines about a Pending pod: what kubectl shows, and what else is known.
+func WaitLines(message, reason, untried string) []string {
 	var lines []string
 	if message != "" || untried == "" {
-		lines = append(lines, Refused(message))
+		lines = append(lines, RefusalText(message))
 	}
 	if reason == v1.PodReasonSchedulerError {
 		lines = append(lines, reason+": a plugin failed, and the scheduler tries the pod again and again")
 	}
 	if untried != "" {
-		lines = append(lines, Refused(placement.NotTried+untried))
+		lines = append(lines, RefusalText(placement.NotTried+untried))
 	}
 	return lines
 }

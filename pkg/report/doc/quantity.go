@@ -12,25 +12,25 @@ import (
 func Quantity(name v1.ResourceName, n float64) string {
 	switch {
 	case name == v1.ResourceMemory, name == v1.ResourceEphemeralStorage, strings.HasPrefix(string(name), v1.ResourceHugePagesPrefix):
-		return Binary(n)
+		return FormatBytes(n)
 	case name == v1.ResourceCPU && n < 1:
 		return resource.NewMilliQuantity(int64(n*1000+0.5), resource.DecimalSI).String()
 	case name == v1.ResourceCPU && n < 100:
 		return strings.TrimSuffix(fmt.Sprintf("%.1f", n), ".0")
 	}
-	return Grouped(fmt.Sprintf("%.0f", n))
+	return GroupThousands(fmt.Sprintf("%.0f", n))
 }
 
-// Grouped separates thousands by commas.
-func Grouped(digits string) string {
+// GroupThousands separates thousands by commas.
+func GroupThousands(digits string) string {
 	for i := len(digits) - 3; i > 0; i -= 3 {
 		digits = digits[:i] + "," + digits[i:]
 	}
 	return digits
 }
 
-// Binary returns a number of bytes in the largest unit that does not exceed it: 1.5Gi.
-func Binary(n float64) string {
+// FormatBytes returns a number of bytes in the largest unit that does not exceed it: 1.5Gi.
+func FormatBytes(n float64) string {
 	for _, unit := range []struct {
 		name string
 		size float64

@@ -20,10 +20,10 @@ func bars(r *Report) *doc.Bars {
 	}
 	for i := range r.Nodes {
 		n := &r.Nodes[i]
-		stays := n.Stays()
+		stays := n.BlockingPods()
 		row := doc.BarRow{Name: n.Node, Values: []int{len(n.Evicted), len(stays)}, Note: "ends"}
 		if !n.Ends {
-			why := list.Group(stays, func(p world.BlockedPod) string { return p.Reason })
+			why := list.GroupBy(stays, func(p world.BlockedPod) string { return p.Reason })
 			row.Note = "does not end"
 			for _, pods := range why {
 				row.Note += fmt.Sprintf("; %s: %s", words.Count(len(pods), "pod"), pods[0].Reason)

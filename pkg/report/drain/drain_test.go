@@ -108,7 +108,7 @@ func hostileDrain() *Report {
 }
 
 func TestDrainMarkdownHostile(t *testing.T) {
-	reporttest.Harmless(t, reporttest.Write(t, Formats, hostileDrain(), "markdown", report.Options{}))
+	reporttest.CheckHarmless(t, reporttest.Write(t, Formats, hostileDrain(), "markdown", report.Options{}))
 }
 
 // Even the largest report fits a comment, and counts what is left out.
@@ -120,7 +120,7 @@ func TestDrainMarkdownIsBounded(t *testing.T) {
 	for len(r.Nodes) < 500 {
 		r.Nodes = append(r.Nodes, r.Nodes[0])
 	}
-	reporttest.Bounded(t, reporttest.Write(t, Formats, r, "markdown", report.Options{}), "rows")
+	reporttest.CheckBounded(t, reporttest.Write(t, Formats, r, "markdown", report.Options{}), "rows")
 }
 
 // Reading a written report gives the same report, and reading it as another kind is an error.

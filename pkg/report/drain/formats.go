@@ -11,6 +11,6 @@ var Formats = format.Of[Report]{Doc: document, Brief: true, Bars: bars}.Formats(
 
 func document(r *Report, opts report.Options) *doc.Doc {
 	t := newWriter(r, opts)
-	t.everything()
+	t.fullText()
 	return &t.Doc
 }

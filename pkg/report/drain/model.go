@@ -32,8 +32,8 @@ type Report struct {
 	Searched bool `json:"searched,omitempty"`
 }
 
-// pendingOf returns the pods that have no node because of the drain, and the pods that had none before.
-func pendingOf(n *world.DrainedNode) (after, before []placement.StrandedPod) {
+// splitPending returns the pods that have no node because of the drain, and the pods that had none before.
+func splitPending(n *world.DrainedNode) (after, before []placement.StrandedPod) {
 	for _, pod := range n.Pending {
 		if pod.Before {
 			before = append(before, pod.StrandedPod)
@@ -44,8 +44,8 @@ func pendingOf(n *world.DrainedNode) (after, before []placement.StrandedPod) {
 	return after, before
 }
 
-// notCreated counts the pods that the API server refuses because of the drain.
-func notCreated(n *world.DrainedNode) int {
+// countNotCreated counts the pods that the API server refuses because of the drain.
+func countNotCreated(n *world.DrainedNode) int {
 	sum := 0
 	for _, r := range n.NotCreated {
 		sum += r.Pods
@@ -59,8 +59,8 @@ func New(result *simulation.Result, nodes, order []world.DrainedNode, searched b
 	return &Report{Head: report.NewHead(result, Kind, version), Ends: ends, Nodes: nodes, Order: order, Searched: searched}
 }
 
-// In returns the report on the pods of one namespace.
-func (r *Report) In(namespace string) *Report {
+// InNamespace returns the report on the pods of one namespace.
+func (r *Report) InNamespace(namespace string) *Report {
 	in := *r
 	in.Namespace = namespace
 	of := func(nodes []world.DrainedNode) []world.DrainedNode {

@@ -34,7 +34,7 @@ func newWriter(r *Report, opts report.Options) *writer {
 	return t
 }
 
-func (t *writer) everything() {
+func (t *writer) fullText() {
 	r := t.report
 	t.Line(t.verdict())
 	if !r.Ends && len(r.Nodes) > 1 {
@@ -42,7 +42,7 @@ func (t *writer) everything() {
 	}
 	t.attention()
 	t.Space()
-	t.Table("", summaryOfNodes(r.Nodes)...)
+	t.Table("", nodeTable(r.Nodes)...)
 	t.Space()
 	t.workloads()
 	for i := range r.Nodes {
@@ -50,14 +50,14 @@ func (t *writer) everything() {
 		if t.All {
 			t.node(node)
 		}
-		after, before := pendingOf(node)
-		t.Replacements(node.Placed, slices.Concat(after, before), t.pod)
+		after, before := splitPending(node)
+		t.ReplacementCycles(node.Placed, slices.Concat(after, before), t.podName)
 	}
 	if len(r.Order) > 0 {
 		t.Space()
-		t.Linef(doc.Bold, "In the order %s:", orderOf(r.Order))
+		t.Linef(doc.Bold, "In the order %s:", orderText(r.Order))
 		t.Space()
-		t.Table("", summaryOfNodes(r.Order)...)
+		t.Table("", nodeTable(r.Order)...)
 	}
 	t.Header()
 }
@@ -70,8 +70,8 @@ func (t *writer) verdict() doc.Cell {
 	for _, node := range t.report.Nodes {
 		evicted += len(node.Evicted)
 		placed += len(node.Placed)
-		pending, _ = pendingOf(&node)
-		refused = notCreated(&node)
+		pending, _ = splitPending(&node)
+		refused = countNotCreated(&node)
 		if !node.Ends {
 			stuck = append(stuck, "node/"+node.Node)
 		}
@@ -81,7 +81,7 @@ func (t *writer) verdict() doc.Cell {
 		are, none = fmt.Sprintf("%s of namespace %s %s", words.Count(evicted, "pod"), in, words.Pick(evicted, "is", "are")), "none"
 	}
 	if len(stuck) > 0 {
-		return doc.Red.Cellf("The drain does not end: %s. %s evicted.", t.Some(stuck), are)
+		return doc.Red.Cellf("The drain does not end: %s. %s evicted.", t.ListNames(stuck), are)
 	}
 	line := fmt.Sprintf("The drain ends: %s evicted", are)
 	switch {
@@ -110,67 +110,67 @@ func (t *writer) attention() {
 	for i := range t.report.Nodes {
 		node := &t.report.Nodes[i]
 		work = append(work, node.LostWork...)
-		t.blocked(node, "cannot evict", node.Blocked)
-		t.blocked(node, "error when evicting", node.Refused)
-		pending, before = pendingOf(node)
+		t.writeBlocked(node, "cannot evict", node.Blocked)
+		t.writeBlocked(node, "error when evicting", node.Refused)
+		pending, before = splitPending(node)
 		refused = node.NotCreated
 	}
 	if len(work) > 0 {
-		t.Linef(doc.Yellow, "Lost work: %s: %s once, for a controller that is not part of the input", t.who(work), words.Pick(len(work), "it runs", "they run"))
+		t.Linef(doc.Yellow, "Lost work: %s: %s once, for a controller that is not part of the input", t.namePods(work), words.Pick(len(work), "it runs", "they run"))
 	}
-	reasons := list.Group(refused, cluster.Refusal.Reason)
+	reasons := list.GroupBy(refused, cluster.Refusal.Reason)
 	t.UpTo(len(reasons), "reason", "reasons", func(i int) {
-		t.Linef(doc.Yellow, "Not created: %s", t.Some(list.Each(reasons[i], t.lacking)))
+		t.Linef(doc.Yellow, "Not created: %s", t.ListNames(list.Map(reasons[i], t.lackingText)))
 		message := reasons[i][0].Message
 		if len(reasons[i]) > 1 {
 			message = reasons[i][0].Reason()
 		}
 		t.Linef(doc.Plain, "  %s", message)
 	})
-	groups := list.Group(pending, placement.StrandedPod.Why)
+	groups := list.GroupBy(pending, placement.StrandedPod.Why)
 	t.UpTo(len(groups), "reason", "reasons", func(i int) {
-		t.Linef(doc.Yellow, "Pending: %s", t.who(list.Each(groups[i], named)))
+		t.Linef(doc.Yellow, "Pending: %s", t.namePods(list.Map(groups[i], podRef)))
 		first := groups[i][0]
-		for _, line := range doc.Waits(first.Message, first.Reason, first.Untried) {
+		for _, line := range doc.WaitLines(first.Message, first.Reason, first.Untried) {
 			t.Linef(doc.Plain, "  %s", line)
 		}
 	})
 	if len(before) > 0 {
-		t.Linef(doc.Plain, "Pending as before the drain: %s", t.who(list.Each(before, named)))
+		t.Linef(doc.Plain, "Pending as before the drain: %s", t.namePods(list.Map(before, podRef)))
 	}
 }
 
-// blocked writes which pods stay on the node, grouped by reason.
-func (t *writer) blocked(node *world.DrainedNode, what string, pods []world.BlockedPod) {
-	groups := list.Group(pods, func(p world.BlockedPod) string { return p.Reason })
+// writeBlocked writes which pods stay on the node, grouped by reason.
+func (t *writer) writeBlocked(node *world.DrainedNode, what string, pods []world.BlockedPod) {
+	groups := list.GroupBy(pods, func(p world.BlockedPod) string { return p.Reason })
 	t.UpTo(len(groups), "reason", "reasons", func(i int) {
-		pods := list.Each(groups[i], func(p world.BlockedPod) cluster.PodRef { return p.PodRef })
-		t.Linef(doc.Red, "node/%s: %s %s: %s", node.Node, what, t.who(pods), groups[i][0].Reason)
+		pods := list.Map(groups[i], func(p world.BlockedPod) cluster.PodRef { return p.PodRef })
+		t.Linef(doc.Red, "node/%s: %s %s: %s", node.Node, what, t.namePods(pods), groups[i][0].Reason)
 	})
 }
 
-func named(p placement.StrandedPod) cluster.PodRef { return p.PodRef }
+func podRef(p placement.StrandedPod) cluster.PodRef { return p.PodRef }
 
-// who names a few pods, or counts more of them by workload.
-func (t *writer) who(pods []cluster.PodRef) string {
+// namePods names a few pods, or counts more of them by workload.
+func (t *writer) namePods(pods []cluster.PodRef) string {
 	if len(pods) <= maxNamed || t.All {
-		return strings.Join(list.Each(pods, func(p cluster.PodRef) string { return t.pod(p.Namespace, p.Name) }), ", ")
+		return strings.Join(list.Map(pods, func(p cluster.PodRef) string { return t.podName(p.Namespace, p.Name) }), ", ")
 	}
-	groups := list.Group(pods, cluster.PodRef.Owner)
-	return fmt.Sprintf("%s (%s)", words.Count(len(pods), "pod"), t.Some(list.Each(groups, func(group []cluster.PodRef) string {
-		return fmt.Sprintf("%d of %s", len(group), t.owner(group[0].Owner()))
+	groups := list.GroupBy(pods, cluster.PodRef.Owner)
+	return fmt.Sprintf("%s (%s)", words.Count(len(pods), "pod"), t.ListNames(list.Map(groups, func(group []cluster.PodRef) string {
+		return fmt.Sprintf("%d of %s", len(group), t.ownerName(group[0].Owner()))
 	})))
 }
 
-// lacking returns "2 pods of deployment/web".
-func (t *writer) lacking(r cluster.Refusal) string {
-	return fmt.Sprintf("%s of %s", words.Count(r.Pods, "pod"), t.owner(r.Ref))
+// lackingText returns "2 pods of deployment/web".
+func (t *writer) lackingText(r cluster.Refusal) string {
+	return fmt.Sprintf("%s of %s", words.Count(r.Pods, "pod"), t.ownerName(r.Ref))
 }
 
 // maxNamed is the largest number of pods that a line names, and of nodes that a cell names.
 const maxNamed = 3
 
-func (t *writer) owner(of cluster.Ref) string {
+func (t *writer) ownerName(of cluster.Ref) string {
 	if t.namespaced {
 		return of.Namespace + "/" + of.String()
 	}
@@ -191,7 +191,7 @@ func (t *writer) workloads() {
 		of.Kind = strings.ToLower(of.Kind)
 		r := known[of]
 		if r == nil {
-			r = &row{name: t.owner(of)}
+			r = &row{name: t.ownerName(of)}
 			known[of] = r
 			rows = append(rows, r)
 		}
@@ -211,7 +211,7 @@ func (t *writer) workloads() {
 				r.on = append(r.on, pod.Node)
 			}
 		}
-		pending, _ = pendingOf(node)
+		pending, _ = splitPending(node)
 		refused = node.NotCreated
 	}
 	for _, pod := range pending {
@@ -226,15 +226,15 @@ func (t *writer) workloads() {
 	slices.SortStableFunc(rows, func(a, b *row) int {
 		return cmp.Or(cmp.Compare(b.pending+b.refused, a.pending+a.refused), cmp.Compare(b.evicted, a.evicted))
 	})
-	var c doc.TableOf[*row]
-	c.Text("WORKLOAD", func(r *row) string { return r.name })
-	c.Number("EVICTED", doc.Plain, func(r *row) int { return r.evicted })
-	c.Number("PLACED", doc.Plain, func(r *row) int { return r.placed })
-	c.Number("PENDING", doc.Yellow, func(r *row) int { return r.pending })
+	var c doc.TableBuilder[*row]
+	c.AddTextColumn("WORKLOAD", func(r *row) string { return r.name })
+	c.AddNumberColumn("EVICTED", doc.Plain, func(r *row) int { return r.evicted })
+	c.AddNumberColumn("PLACED", doc.Plain, func(r *row) int { return r.placed })
+	c.AddNumberColumn("PENDING", doc.Yellow, func(r *row) int { return r.pending })
 	if len(refused) > 0 {
-		c.Number("NOT CREATED", doc.Yellow, func(r *row) int { return r.refused })
+		c.AddNumberColumn("NOT CREATED", doc.Yellow, func(r *row) int { return r.refused })
 	}
-	c.Text("ON", func(r *row) string {
+	c.AddTextColumn("ON", func(r *row) string {
 		on := r.on
 		if more := len(on) - maxNamed; more > 0 && !t.All {
 			on = append(on[:maxNamed:maxNamed], fmt.Sprintf("%d more", more))
@@ -255,38 +255,38 @@ func (t *writer) workloads() {
 func (t *writer) otherOrder() doc.Cell {
 	switch r := t.report; {
 	case len(r.Order) > 0:
-		return doc.Green.Cellf("It ends in the order %s.", orderOf(r.Order))
+		return doc.Green.Cellf("It ends in the order %s.", orderText(r.Order))
 	case !r.Searched:
 		return doc.Plain.Cellf("No order of the nodes changes that.")
 	}
 	return doc.Plain.Cellf("No order in which it ends was found: at some point no remaining node can be drained.")
 }
 
-func orderOf(nodes []world.DrainedNode) string {
-	names := list.Each(nodes, func(node world.DrainedNode) string { return "node/" + node.Node })
+func orderText(nodes []world.DrainedNode) string {
+	names := list.Map(nodes, func(node world.DrainedNode) string { return "node/" + node.Node })
 	return strings.Join(names, ", ")
 }
 
-// summaryOfNodes returns the titles, and a row for each node.
-func summaryOfNodes(nodes []world.DrainedNode) [][]doc.Cell {
-	var c doc.TableOf[world.DrainedNode]
-	c.Text("NODE", func(n world.DrainedNode) string { return n.Node })
-	c.Add("ENDS", func(n world.DrainedNode) doc.Cell {
+// nodeTable returns the titles, and a row for each node.
+func nodeTable(nodes []world.DrainedNode) [][]doc.Cell {
+	var c doc.TableBuilder[world.DrainedNode]
+	c.AddTextColumn("NODE", func(n world.DrainedNode) string { return n.Node })
+	c.AddColumn("ENDS", func(n world.DrainedNode) doc.Cell {
 		if n.Ends {
 			return doc.Green.Cell("yes")
 		}
 		return doc.Red.Cell("no")
 	})
-	c.Number("EVICTED", doc.Plain, func(n world.DrainedNode) int { return len(n.Evicted) })
-	c.Number("BLOCKED", doc.Red, func(n world.DrainedNode) int { return len(n.Blocked) })
-	c.Number("REFUSED", doc.Red, func(n world.DrainedNode) int { return len(n.Refused) })
-	c.Number("PLACED", doc.Plain, func(n world.DrainedNode) int { return len(n.Placed) })
-	c.Number("PENDING", doc.Yellow, func(n world.DrainedNode) int { pending, _ := pendingOf(&n); return len(pending) })
+	c.AddNumberColumn("EVICTED", doc.Plain, func(n world.DrainedNode) int { return len(n.Evicted) })
+	c.AddNumberColumn("BLOCKED", doc.Red, func(n world.DrainedNode) int { return len(n.Blocked) })
+	c.AddNumberColumn("REFUSED", doc.Red, func(n world.DrainedNode) int { return len(n.Refused) })
+	c.AddNumberColumn("PLACED", doc.Plain, func(n world.DrainedNode) int { return len(n.Placed) })
+	c.AddNumberColumn("PENDING", doc.Yellow, func(n world.DrainedNode) int { pending, _ := splitPending(&n); return len(pending) })
 	if slices.ContainsFunc(nodes, func(n world.DrainedNode) bool { return len(n.NotCreated) > 0 }) {
-		c.Number("NOT CREATED", doc.Yellow, func(n world.DrainedNode) int { return notCreated(&n) })
+		c.AddNumberColumn("NOT CREATED", doc.Yellow, func(n world.DrainedNode) int { return countNotCreated(&n) })
 	}
 	if slices.ContainsFunc(nodes, func(n world.DrainedNode) bool { return len(n.LostWork) > 0 }) {
-		c.Number("LOST WORK", doc.Yellow, func(n world.DrainedNode) int { return len(n.LostWork) })
+		c.AddNumberColumn("LOST WORK", doc.Yellow, func(n world.DrainedNode) int { return len(n.LostWork) })
 	}
 	return c.Rows(nodes)
 }
@@ -300,23 +300,23 @@ func (t *writer) node(node *world.DrainedNode) {
 		t.Linef(doc.Bold, "node/%s: the drain does not end", node.Node)
 	}
 	for _, pod := range node.Evicted {
-		t.Linef(doc.Plain, "  evicted %s", t.pod(pod.Namespace, pod.Name))
+		t.Linef(doc.Plain, "  evicted %s", t.podName(pod.Namespace, pod.Name))
 	}
 	for _, pod := range node.Placed {
-		t.Linef(doc.Green, "  placed %s on %s", t.pod(pod.Namespace, pod.Name), pod.Node)
+		t.Linef(doc.Green, "  placed %s on %s", t.podName(pod.Namespace, pod.Name), pod.Node)
 	}
 	for _, pod := range node.Pending {
 		since := ""
 		if pod.Before {
 			since = ", as before the drain"
 		}
-		t.Linef(doc.Yellow, "  Pending %s%s", t.pod(pod.Namespace, pod.Name), since)
-		for _, line := range doc.Waits(pod.Message, pod.Reason, pod.Untried) {
+		t.Linef(doc.Yellow, "  Pending %s%s", t.podName(pod.Namespace, pod.Name), since)
+		for _, line := range doc.WaitLines(pod.Message, pod.Reason, pod.Untried) {
 			t.Linef(doc.Plain, "    %s", line)
 		}
 	}
 	for _, r := range node.NotCreated {
-		t.Linef(doc.Yellow, "  not created %s", t.lacking(r))
+		t.Linef(doc.Yellow, "  not created %s", t.lackingText(r))
 		t.Linef(doc.Plain, "    %s", r.Message)
 	}
 	if node.Ends && len(node.Evicted) == 0 {
@@ -324,7 +324,7 @@ func (t *writer) node(node *world.DrainedNode) {
 	}
 }
 
-func (t *writer) pod(namespace, name string) string {
+func (t *writer) podName(namespace, name string) string {
 	if t.namespaced {
 		return "pod/" + name + " of " + namespace
 	}

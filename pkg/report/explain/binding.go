@@ -11,13 +11,13 @@ import (
 	"github.com/faultline/faultline/pkg/world"
 )
 
-// Decided sets what Karmada has decided about the workload by the step. takings are the changes with which Karmada takes a workload that it
+// SetBinding sets what Karmada has decided about the workload by the step. takings are the changes with which Karmada takes a workload that it
 // refuses, and tried those that do not help.
-func (r *Report) Decided(step string, d *world.Decision, takings []explain.Taking, tried []string) {
+func (r *Report) SetBinding(step string, d *world.Decision, takings []explain.Taking, tried []string) {
 	b := d.Binding
 	r.Binding = &Binding{Step: step, Template: b.Template.String(), Policy: b.Policy, Reason: b.Reason, Message: b.Message, Takings: takings, Tried: tried}
 	if b.Template.Workload {
-		r.Binding.Division = division(b.Placement.ReplicaScheduling)
+		r.Binding.Division = divisionText(b.Placement.ReplicaScheduling)
 	}
 	for _, v := range b.Verdicts() {
 		shown := ClusterVerdict{Verdict: v}
@@ -30,8 +30,8 @@ func (r *Report) Decided(step string, d *world.Decision, takings []explain.Takin
 	}
 }
 
-// division says how Karmada divides the replicas.
-func division(r *federation.ReplicaScheduling) string {
+// divisionText says how Karmada divides the replicas.
+func divisionText(r *federation.ReplicaScheduling) string {
 	switch {
 	case r == nil || r.ReplicaSchedulingType == federation.Duplicated:
 		return federation.Duplicated
@@ -123,16 +123,16 @@ func (t *writer) takings(b *Binding) {
 	}
 	var rows [][]doc.Cell
 	for _, taking := range b.Takings {
-		rows = append(rows, doc.Plain.Row(taking.Change, "then in "+targets(taking.Clusters)))
+		rows = append(rows, doc.Plain.Row(taking.Change, "then in "+targetsText(taking.Clusters)))
 	}
 	t.Table("    ", rows...)
 	if len(b.Tried) > 0 {
-		t.Linef(doc.Plain, "    Tried without success: %s", t.tried(b.Tried))
+		t.Linef(doc.Plain, "    Tried without success: %s", t.triedText(b.Tried))
 	}
 }
 
-// targets lists clusters with their replicas.
-func targets(clusters []federation.Target) string {
+// targetsText lists clusters with their replicas.
+func targetsText(clusters []federation.Target) string {
 	var all []string
 	for _, target := range clusters {
 		name := target.Cluster

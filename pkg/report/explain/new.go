@@ -24,8 +24,8 @@ func New(result *simulation.Result, pods []explain.Pod, more int, asked []string
 	r := &Report{Head: report.NewHead(result, Kind, version), Pods: []Explanation{}, More: more}
 	for i := range pods {
 		e := newExplanation(&pods[i], asked)
-		if state, pod := after(result, e.Step, types.NamespacedName{Namespace: e.Namespace, Name: e.Name}); pod != nil {
-			e.Claims, e.Admission = report.ClaimsIn(state).Of(pod), admission.Trace(state, pod)
+		if state, pod := podAfter(result, e.Step, types.NamespacedName{Namespace: e.Namespace, Name: e.Name}); pod != nil {
+			e.Claims, e.Admission = report.IndexClaims(state).ForPod(pod), admission.Trace(state, pod)
 			if why := cluster.WaitsForVolume(pod); why != "" {
 				e.Notes = append(slices.Clip(e.Notes), "it has not started, and "+why)
 			}
@@ -35,8 +35,8 @@ func New(result *simulation.Result, pods []explain.Pod, more int, asked []string
 	return r
 }
 
-// after returns the pod after the step that tried it, and the state after that step; nil if the pod is not there.
-func after(result *simulation.Result, step string, name types.NamespacedName) (*cluster.State, *v1.Pod) {
+// podAfter returns the pod after the step that tried it, and the state after that step; nil if the pod is not there.
+func podAfter(result *simulation.Result, step string, name types.NamespacedName) (*cluster.State, *v1.Pod) {
 	for i := range result.Steps {
 		if result.Steps[i].Name != step {
 			continue
@@ -60,10 +60,10 @@ func newExplanation(pod *explain.Pod, asked []string) Explanation {
 		e.Wait, e.Causes, e.Group = pod.Pending.Wait(), pod.Causes, newGroup(pod.Pending.Group)
 	}
 	if pod.Runs != "" && pod.Runs != e.Node {
-		e.Cycle = e.Cycle.Presenting(pod.Runs)
+		e.Cycle = e.Cycle.MarkPresent(pod.Runs)
 		asked = append([]string{pod.Runs}, asked...)
 	}
-	e.Asked = list.Each(asked, func(node string) Asked { return Asked{Node: node, Why: e.whyNot(node)} })
+	e.Asked = list.Map(asked, func(node string) Asked { return Asked{Node: node, Why: e.whyNot(node)} })
 	e.Story = e.story()
 	return e
 }
@@ -84,7 +84,7 @@ func (e *Explanation) whyNot(node string) string {
 	}
 	for _, candidate := range cycle.Candidates {
 		if candidate.Node == node {
-			return e.behind(&candidate)
+			return e.whyBehind(&candidate)
 		}
 	}
 	switch {
@@ -96,8 +96,8 @@ func (e *Explanation) whyNot(node string) string {
 	return fmt.Sprintf("it was not looked at: the search ended after %s, as enough had passed", words.Count(cycle.Searched, "node"))
 }
 
-// behind says why a feasible node was not chosen.
-func (e *Explanation) behind(other *placement.Candidate) string {
+// whyBehind says why a feasible node was not chosen.
+func (e *Explanation) whyBehind(other *placement.Candidate) string {
 	if e.Node == "" {
 		if e.Reason != "" {
 			return "it passed every filter, and a plugin failed later"

@@ -38,31 +38,31 @@ func (e *Explanation) story() []string {
 		if e.Group != nil {
 			story = append(story, e.Group.text())
 		}
-		return append(story, e.help()...)
+		return append(story, e.helpfulChanges()...)
 	case e.Node == "" && len(c.Candidates) > 0 && e.Group != nil:
 		story = append(story, e.Group.text(), "So the pod stays Pending. The event on it reads: "+e.Message)
-		return append(story, e.help()...)
+		return append(story, e.helpfulChanges()...)
 	case e.Node == "":
 		story = append(story, "No node is left, so the pod stays Pending. The event on the pod reads: "+e.Message)
 		if e.Group != nil {
 			story = append(story, e.Group.text())
 		}
-		return append(story, e.help()...)
+		return append(story, e.helpfulChanges()...)
 	case c.Scored == 0:
 		return append(story, fmt.Sprintf("A single node is left, %s, so there is nothing to score, and the pod goes there.", e.Node))
 	}
-	apart, alike := doc.Columns(c.Candidates)
+	apart, alike := doc.SplitByDifference(c.Candidates)
 	story = append(story, fmt.Sprintf("Score: each of %s gives every one of the %s points, which are brought to a scale from 0 to 100 and multiplied by the plugin's weight.",
 		words.Count(len(apart)+len(alike), "plugin"), words.Count(c.Scored, "node")))
 	if len(alike) > 0 {
-		names := list.Each(alike, func(i int) string { return c.Candidates[0].Scores[i].Plugin })
+		names := list.Map(alike, func(i int) string { return c.Candidates[0].Scores[i].Plugin })
 		story = append(story, fmt.Sprintf("%s %s the same points for all of them, and so decide%s nothing.",
 			words.And(names), words.Pick(len(names), "has", "have"), words.Pick(len(names), "s", "")))
 	}
 	for _, i := range apart {
 		story = append(story, e.preference(i))
 	}
-	story = append(story, e.verdict())
+	story = append(story, e.decisionSentence())
 	return append(story, e.consequences()...)
 }
 
@@ -88,10 +88,10 @@ func (e *Explanation) filtering() []string {
 		return []string{fmt.Sprintf("Filter: the scheduler looks at %s, and no plugin refuses one.", words.Count(c.Searched, "node"))}
 	}
 	return []string{fmt.Sprintf("Filter: the scheduler looks at %s. %s. %s left.",
-		words.Count(c.Searched, "node"), strings.Join(parts, "; "), left(c.Searched-refused))}
+		words.Count(c.Searched, "node"), strings.Join(parts, "; "), leftText(c.Searched-refused))}
 }
 
-func left(n int) string {
+func leftText(n int) string {
 	if n == 0 {
 		return "None is"
 	}
@@ -119,14 +119,14 @@ func (e *Explanation) preference(plugin int) string {
 	if best.Scores[plugin].Weighted == worst.Scores[plugin].Weighted {
 		return fmt.Sprintf("%s (weight %d) sees a difference in raw points, but after scaling gives all of them %d.", score.Plugin, score.Weight, score.Weighted)
 	}
-	if reasons := reasons(best.Scores[plugin].Parts, worst.Scores[plugin].Parts); len(reasons) > 0 {
+	if reasons := partDifferences(best.Scores[plugin].Parts, worst.Scores[plugin].Parts); len(reasons) > 0 {
 		sentence += ": " + words.And(reasons)
 	}
 	return sentence + "."
 }
 
-// reasons says for which rules the worst node has another number of pods than the best one.
-func reasons(best, worst []placement.Part) []string {
+// partDifferences says for which rules the worst node has another number of pods than the best one.
+func partDifferences(best, worst []placement.Part) []string {
 	var all []string
 	for _, part := range worst {
 		if part.TopologyKey == "" {
@@ -140,15 +140,15 @@ func reasons(best, worst []placement.Part) []string {
 		if other == part.Count {
 			continue
 		}
-		key := doc.Shorts([]string{part.TopologyKey})[0]
+		key := doc.ShortKeys([]string{part.TopologyKey})[0]
 		all = append(all, fmt.Sprintf("the %s %s holds %s for %s, that of the best %d",
 			key, cmp.Or(part.Domain, `""`), words.Count(part.Count, "pod"), part.Rule, other))
 	}
 	return all
 }
 
-// verdict says which node wins, and which plugins decided.
-func (e *Explanation) verdict() string {
+// decisionSentence says which node wins, and which plugins decided.
+func (e *Explanation) decisionSentence() string {
 	d, chosen := e.Decision, e.Cycle.Chosen()
 	switch {
 	case d.Ties == d.Scored:
@@ -178,8 +178,8 @@ func (e *Explanation) consequences() []string {
 	return story
 }
 
-// help says which changes would place a Pending pod.
-func (e *Explanation) help() []string {
+// helpfulChanges says which changes would place a Pending pod.
+func (e *Explanation) helpfulChanges() []string {
 	var story []string
 	for _, effect := range e.Effects {
 		if effect.PendingWithout < effect.Pending {

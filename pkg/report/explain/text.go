@@ -17,10 +17,10 @@ import (
 // writer writes an ExplainReport as text.
 type writer struct {
 	doc.Doc
-	report *Report
-	shown  string // the workload whose rules were written last
-	// admitted are the admission changes that were written last.
-	admitted []admission.Change
+	report     *Report
+	rulesShown string // the workload whose rules were written last
+	// changesShown are the admission changes that were written last.
+	changesShown []admission.Change
 }
 
 // document returns only the story of each pod if opts.Story is set.
@@ -34,7 +34,7 @@ func document(r *Report, opts report.Options) *doc.Doc {
 	folded := 0
 	for i := range r.Pods {
 		e := &r.Pods[i]
-		fold := !opts.Story && !opts.Quiet && t.folds(i)
+		fold := !opts.Story && !opts.Quiet && t.isFolded(i)
 		if !opts.Quiet && (!fold || folded == 0) {
 			t.Space()
 		}
@@ -42,7 +42,7 @@ func document(r *Report, opts report.Options) *doc.Doc {
 		if e.Workload != "" {
 			heading += " of " + e.Workload
 		}
-		outcome := doc.OutcomeOf(e.Node, e.Decision)
+		outcome := doc.FormatOutcome(e.Node, e.Decision)
 		if e.Runs != "" {
 			outcome = "runs on " + e.Runs + "; placed again, " + outcome
 		}
@@ -88,15 +88,15 @@ func (t *writer) notMade(quiet bool) {
 			continue
 		}
 		t.Linef(doc.Yellow, "  %s", r.Message)
-		for _, line := range doc.Causes(r.Causes) {
+		for _, line := range doc.CauseLines(r.Causes) {
 			t.Linef(doc.Plain, "  %s", line)
 		}
 		t.fixes("Changes with which the API server takes them", r.Fixes, r.Tried)
 	}
 }
 
-// folds reports whether one line suffices for the pod: it runs already, and so does the pod before it.
-func (t *writer) folds(i int) bool {
+// isFolded reports whether one line suffices for the pod: it runs already, and so does the pod before it.
+func (t *writer) isFolded(i int) bool {
 	e := &t.report.Pods[i]
 	asked := slices.ContainsFunc(e.Asked, func(a Asked) bool { return a.Node != e.Runs })
 	return i > 0 && !t.All && !asked && e.Runs != "" && t.report.Pods[i-1].Runs != ""
@@ -104,11 +104,11 @@ func (t *writer) folds(i int) bool {
 
 func (t *writer) explanation(e *Explanation) {
 	if e.Node == "" {
-		for _, line := range doc.Waits(e.Message, e.Reason, e.Untried) {
+		for _, line := range doc.WaitLines(e.Message, e.Reason, e.Untried) {
 			t.Linef(doc.Yellow, "  %s", line)
 		}
 		causes := list.Without(e.Causes, func(c cause.Cause) bool { return c.PodGroup != nil }) // a pod group has a line of its own
-		for _, line := range doc.Causes(causes) {
+		for _, line := range doc.CauseLines(causes) {
 			t.Linef(doc.Plain, "  %s", line)
 		}
 	}
@@ -126,8 +126,8 @@ func (t *writer) explanation(e *Explanation) {
 		t.Line(doc.Bold.Cell("  Why not "+asked.Node+":"), doc.Plain.Cellf(" %s", asked.Why))
 	}
 	t.flips(e.Flips)
-	if of := e.Step + " " + e.Namespace + " " + e.Workload; of != t.shown || e.Workload == "" {
-		t.shown = of // the pods of a workload have the same rules
+	if of := e.Step + " " + e.Namespace + " " + e.Workload; of != t.rulesShown || e.Workload == "" {
+		t.rulesShown = of // the pods of a workload have the same rules
 		t.effects(e.Effects)
 	}
 	t.fixes("Changes that help", e.Fixes, e.Tried)
@@ -138,10 +138,10 @@ func (t *writer) explanation(e *Explanation) {
 
 // admission lists what plugins changed in the pod, unless the pod before has the same changes, as in a workload.
 func (t *writer) admission(changes []admission.Change) {
-	if len(changes) == 0 || slices.Equal(changes, t.admitted) {
+	if len(changes) == 0 || slices.Equal(changes, t.changesShown) {
 		return
 	}
-	t.admitted = changes
+	t.changesShown = changes
 	t.Line(doc.Bold.Cell("  Admission"), doc.Plain.Cell(", what the API server changed in the pod of its template:"))
 	var rows [][]doc.Cell
 	for _, c := range changes {
@@ -227,13 +227,13 @@ func (t *writer) fixes(title string, fixes []explain.Fix, tried []string) {
 	}
 	t.Table("    ", rows...)
 	if len(tried) > 0 {
-		t.Linef(doc.Plain, "    Tried without success: %s", t.tried(tried))
+		t.Linef(doc.Plain, "    Tried without success: %s", t.triedText(tried))
 	}
 }
 
-func (t *writer) tried(changes []string) string {
+func (t *writer) triedText(changes []string) string {
 	if t.All {
 		return strings.Join(changes, "; ")
 	}
-	return t.Few(changes, len(changes))
+	return t.NameFew(changes, len(changes))
 }

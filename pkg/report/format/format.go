@@ -44,7 +44,7 @@ type Of[R any] struct {
 func (of Of[R]) Formats() report.Formats[R] {
 	var all report.Formats[R]
 	add := func(name string, render func(r *R, opts report.Options) ([]byte, error)) {
-		all = append(all, report.Rendered(name, render))
+		all = append(all, report.RenderedFormat(name, render))
 	}
 	if of.Doc != nil {
 		add("text", of.text)
@@ -55,7 +55,7 @@ func (of Of[R]) Formats() report.Formats[R] {
 			return of.text(r, opts)
 		})
 	}
-	all = append(all, report.Models[R]()...)
+	all = append(all, report.ModelFormats[R]()...)
 	if of.Doc != nil {
 		add("markdown", func(r *R, _ report.Options) ([]byte, error) {
 			return markdown.Render(of.Doc(r, report.Options{Page: true})), nil

@@ -11,8 +11,8 @@ import (
 )
 
 // improved returns a workload with these shares of a zone's loss, now and then.
-func improved(name, change string, now, then float64, further int) advice.Improved {
-	i := advice.Improved{WorkloadRef: cluster.WorkloadRef{Namespace: "shop", Workload: "deployment/" + name}, Replicas: 2, Change: change, Further: further,
+func improved(name, change string, now, then float64, further int) advice.WorkloadAdvice {
+	i := advice.WorkloadAdvice{WorkloadRef: cluster.WorkloadRef{Namespace: "shop", Workload: "deployment/" + name}, Replicas: 2, Change: change, Further: further,
 		Levels: []advice.Share{{TopologyKey: "topology.kubernetes.io/zone", Now: now, Then: then}}, Gain: now - then}
 	if change != "" {
 		i.Patch = json.RawMessage(`{"spec":{}}`)
@@ -25,9 +25,9 @@ func improved(name, change string, now, then float64, further int) advice.Improv
 	return i
 }
 
-func everything(t *testing.T, together *advice.Together, all ...advice.Improved) *Report {
+func everything(t *testing.T, together *advice.CombinedReplicas, all ...advice.WorkloadAdvice) *Report {
 	t.Helper()
-	return New(&advice.Everything{Result: reporttest.Result(t, reporttest.Nodes("a-1", "b-1"), "apply", "last"), Levels: []string{"topology.kubernetes.io/zone"},
+	return New(&advice.AllAdvice{Result: reporttest.Result(t, reporttest.Nodes("a-1", "b-1"), "apply", "last"), Levels: []string{"topology.kubernetes.io/zone"},
 		Workloads: all, Together: together}, 3, "v0.1.0")
 }
 
@@ -51,16 +51,16 @@ func TestVerdict(t *testing.T) {
 		"1 of 2 workloads would lose fewer pods to one loss with a change that costs no capacity: shop/deployment/web.": everything(t, nil,
 			improved("web", "spread zone", 0.75, 0.5, 0), improved("x", "", 0.5, 0.5, 0)),
 		"2 of 2 workloads would survive a zone's loss with a second replica: shop/deployment/one and shop/deployment/two (all 2 second replicas run at once, and request cpu 2).": everything(t,
-			&advice.Together{Workloads: 2, Asks: map[string]string{"cpu": "2"}}, one, two),
+			&advice.CombinedReplicas{Workloads: 2, Asks: map[string]string{"cpu": "2"}}, one, two),
 		"2 of 2 workloads would survive a zone's loss with a second replica: shop/deployment/one and shop/deployment/two (each alone: with all 2 at once 1 pod is newly Pending).": everything(t,
-			&advice.Together{Workloads: 2, Pending: 1}, one, two),
+			&advice.CombinedReplicas{Workloads: 2, Pending: 1}, one, two),
 		"No change of a rule, and no second replica, has one loss take less of any of 1 workload.": everything(t, nil, improved("x", "", 0.5, 0.5, 0)),
 	} {
 		if r.Advice != want {
 			t.Errorf("got  %s\nwant %s", r.Advice, want)
 		}
 	}
-	if none := New(&advice.Everything{Result: reporttest.Result(t, reporttest.Nodes("a-1"), "apply", "last")}, 3, "v"); none.Advice != "No change helps: all nodes are one failure domain of every level." {
+	if none := New(&advice.AllAdvice{Result: reporttest.Result(t, reporttest.Nodes("a-1"), "apply", "last")}, 3, "v"); none.Advice != "No change helps: all nodes are one failure domain of every level." {
 		t.Errorf("got %s", none.Advice)
 	}
 }

@@ -15,16 +15,16 @@ type Report struct {
 	report.Head
 	// Advice is the answer, in one or a few sentences.
 	Advice string `json:"advice"`
-	advice.Everything
+	advice.AllAdvice
 	// Apply are the commands that make the changes, in the order of the workloads that have a change.
 	Apply []string `json:"apply,omitempty"`
 
-	top int // how many workloads text shows
+	maxShown int // how many workloads text shows
 }
 
 // New returns the report on the advice. Text and Markdown show only the top workloads. version is Faultline's version.
-func New(e *advice.Everything, top int, version string) *Report {
-	r := &Report{Head: report.NewHead(e.Result, Kind, version), Everything: *e, top: top}
+func New(e *advice.AllAdvice, top int, version string) *Report {
+	r := &Report{Head: report.NewHead(e.Result, Kind, version), AllAdvice: *e, maxShown: top}
 	for i := range r.Workloads {
 		if w := &r.Workloads[i]; w.Change != "" {
 			r.Apply = append(r.Apply, w.Command(reportadvice.ShellWord(string(w.Patch))))

@@ -22,10 +22,10 @@ func document(r *Report, opts report.Options) *doc.Doc {
 	d := doc.New(r.Head, opts)
 	d.Linef(doc.Bold, "%s", r.Advice)
 	d.Linef(doc.Plain, "%s Each change is tried alone, as kubectl patch makes it; SHARES are the largest part of its pods that the loss of one domain takes, now and then.",
-		r.about())
+		r.describeTried())
 	d.Space()
-	changed := list.Where(r.Workloads, func(w advice.Improved) bool { return w.Change != "" })
-	shown := changed[:min(len(changed), r.top)]
+	changed := list.Where(r.Workloads, func(w advice.WorkloadAdvice) bool { return w.Change != "" })
+	shown := changed[:min(len(changed), r.maxShown)]
 	if len(shown) > 0 {
 		d.Table("", r.table(shown)...)
 		if more := len(changed) - len(shown); more > 0 {
@@ -38,23 +38,23 @@ func document(r *Report, opts report.Options) *doc.Doc {
 		}
 		d.Space()
 	}
-	r.unchanged(&d)
+	r.writeUnchanged(&d)
 	d.Header()
 	return &d
 }
 
-// about says how many workloads the report is about, and which losses.
-func (r *Report) about() string {
-	return fmt.Sprintf("%s after step %s, losses of %s.", words.Count(len(r.Workloads), "workload"), r.Steps(), words.Or(list.Each(r.Levels, doc.AnyDomain)))
+// describeTried says how many workloads the report is about, and which losses.
+func (r *Report) describeTried() string {
+	return fmt.Sprintf("%s after step %s, losses of %s.", words.Count(len(r.Workloads), "workload"), r.LastStep(), words.Or(list.Map(r.Levels, doc.AnyDomain)))
 }
 
-// Steps returns the name of the last step.
-func (r *Report) Steps() string { return r.Result.Steps[len(r.Result.Steps)-1].Name }
+// LastStep returns the name of the last step.
+func (r *Report) LastStep() string { return r.Result.Steps[len(r.Result.Steps)-1].Name }
 
 // table returns the titles, and a row for each workload.
-func (r *Report) table(shown []advice.Improved) [][]doc.Cell {
+func (r *Report) table(shown []advice.WorkloadAdvice) [][]doc.Cell {
 	titles := []string{"WORKLOAD", "PODS", "CHANGE"}
-	for _, head := range doc.Heads(r.Levels) {
+	for _, head := range doc.ColumnTitles(r.Levels) {
 		titles = append(titles, "SHARES/"+head)
 	}
 	table := [][]doc.Cell{doc.Bold.Row(append(titles, "MOVED", "COSTS")...)}
@@ -68,16 +68,16 @@ func (r *Report) table(shown []advice.Improved) [][]doc.Cell {
 			}
 			row = append(row, style.Cellf("%s to %s", doc.Percent(share.Now), doc.Percent(share.Then)))
 		}
-		table = append(table, append(row, doc.Number(w.Moved, doc.Plain), doc.Plain.Cell(costs(w))))
+		table = append(table, append(row, doc.Number(w.Moved, doc.Plain), doc.Plain.Cell(costsText(w))))
 	}
 	return table
 }
 
-// costs says what the change costs.
-func costs(w *advice.Improved) string {
+// costsText says what the change costs.
+func costsText(w *advice.WorkloadAdvice) string {
 	all := []string{"no capacity; its pods are made anew"}
 	if w.Further > 0 {
-		all = []string{amounts(w.Asks)}
+		all = []string{requestsText(w.Asks)}
 	}
 	if w.Required {
 		all = append(all, "the rule is required: a pod can wait after a loss")
@@ -94,20 +94,20 @@ func costs(w *advice.Improved) string {
 	return strings.Join(all, "; ")
 }
 
-// amounts returns resources in words, sorted by name.
-func amounts(asks map[string]string) string {
+// requestsText returns resources in words, sorted by name.
+func requestsText(asks map[string]string) string {
 	if len(asks) == 0 {
 		return "a pod without requests"
 	}
-	return reportadvice.Amounts(asks)
+	return reportadvice.FormatAmounts(asks)
 }
 
-// unchanged lists the workloads without a change, grouped by the reason.
-func (r *Report) unchanged(d *doc.Doc) {
-	rest := list.Where(r.Workloads, func(w advice.Improved) bool { return w.Change == "" })
+// writeUnchanged lists the workloads without a change, grouped by the reason.
+func (r *Report) writeUnchanged(d *doc.Doc) {
+	rest := list.Where(r.Workloads, func(w advice.WorkloadAdvice) bool { return w.Change == "" })
 	var lines []string
-	for _, group := range list.Group(rest, func(w advice.Improved) string { return w.Why }) {
-		lines = append(lines, fmt.Sprintf("%s: %s", words.Few(list.Each(group, name)), group[0].Why))
+	for _, group := range list.GroupBy(rest, func(w advice.WorkloadAdvice) string { return w.Why }) {
+		lines = append(lines, fmt.Sprintf("%s: %s", words.Few(list.Map(group, workloadName)), group[0].Why))
 	}
 	if len(lines) == 0 {
 		return
@@ -117,7 +117,7 @@ func (r *Report) unchanged(d *doc.Doc) {
 	d.Space()
 }
 
-func name(w advice.Improved) string { return cluster.Qualify(w.Namespace, w.Workload) }
+func workloadName(w advice.WorkloadAdvice) string { return cluster.Qualify(w.Namespace, w.Workload) }
 
 // verdict returns the answer. A workload survives a loss if at least one of its pods still runs.
 func (r *Report) verdict() string {
@@ -129,16 +129,16 @@ func (r *Report) verdict() string {
 		total += " tried"
 	}
 	loss := fmt.Sprintf("a %s's loss", doc.LevelName(r.Levels[0]))
-	free := list.Where(r.Workloads, func(w advice.Improved) bool { return w.Survives() && w.Free() })
-	second := list.Where(r.Workloads, func(w advice.Improved) bool { return w.Survives() && !w.Free() })
-	lesser := list.Where(r.Workloads, func(w advice.Improved) bool { return w.Change != "" && !w.Survives() && w.Free() })
-	more := func(all []advice.Improved) string { return words.Few(list.Each(all, name)) }
+	free := list.Where(r.Workloads, func(w advice.WorkloadAdvice) bool { return w.Survives() && w.Free() })
+	second := list.Where(r.Workloads, func(w advice.WorkloadAdvice) bool { return w.Survives() && !w.Free() })
+	lesser := list.Where(r.Workloads, func(w advice.WorkloadAdvice) bool { return w.Change != "" && !w.Survives() && w.Free() })
+	more := func(all []advice.WorkloadAdvice) string { return words.Few(list.Map(all, workloadName)) }
 	var sentences []string
 	if len(free) > 0 {
 		sentences = append(sentences, fmt.Sprintf("%d of %s would survive %s with a change that costs no capacity: %s.", len(free), total, loss, more(free)))
 	}
 	if len(second) > 0 {
-		sentences = append(sentences, fmt.Sprintf("%d of %s would survive %s with a second replica: %s%s.", len(second), total, loss, more(second), r.together()))
+		sentences = append(sentences, fmt.Sprintf("%d of %s would survive %s with a second replica: %s%s.", len(second), total, loss, more(second), r.togetherText()))
 	}
 	if len(lesser) > 0 {
 		sentences = append(sentences, fmt.Sprintf("%d of %s would lose fewer pods to one loss with a change that costs no capacity: %s.", len(lesser), total, more(lesser)))
@@ -149,8 +149,8 @@ func (r *Report) verdict() string {
 	return strings.Join(sentences, " ")
 }
 
-// together says what all second replicas request together, or how many pods are then Pending.
-func (r *Report) together() string {
+// togetherText says what all second replicas request together, or how many pods are then Pending.
+func (r *Report) togetherText() string {
 	switch t := r.Together; {
 	case t == nil && r.Partial != "":
 		return " (each alone)"
@@ -159,6 +159,6 @@ func (r *Report) together() string {
 	case t.Pending > 0:
 		return fmt.Sprintf(" (each alone: with all %d at once %s newly Pending)", t.Workloads, words.Is(t.Pending, "pod"))
 	default:
-		return fmt.Sprintf(" (all %d second replicas run at once, and request %s)", t.Workloads, amounts(t.Asks))
+		return fmt.Sprintf(" (all %d second replicas run at once, and request %s)", t.Workloads, requestsText(t.Asks))
 	}
 }

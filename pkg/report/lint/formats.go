@@ -14,7 +14,7 @@ import (
 var Formats = format.Of[Report]{Doc: document, Findings: (*Report).Found}.Formats()
 
 var checkFormats = append(report.Formats[[]lint.Check]{
-	report.Rendered("text", func(checks *[]lint.Check, _ report.Options) ([]byte, error) {
+	report.RenderedFormat("text", func(checks *[]lint.Check, _ report.Options) ([]byte, error) {
 		var p doc.Doc
 		rows := [][]doc.Cell{doc.Plain.Row("CHECK", "SEVERITY", "FINDS")}
 		for _, c := range *checks {
@@ -23,7 +23,7 @@ var checkFormats = append(report.Formats[[]lint.Check]{
 		p.Table("", rows...)
 		return text.Render(&p, report.Options{}), nil
 	}),
-}, report.Models[[]lint.Check]()...)
+}, report.ModelFormats[[]lint.Check]()...)
 
 // WriteChecks writes the checks: as a table in text, and as in a LintReport in json and yaml.
 func WriteChecks(w io.Writer, checks []lint.Check, format string) error {

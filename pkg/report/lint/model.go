@@ -42,14 +42,14 @@ func New(result *lint.Result, version string) *Report {
 		r.Notes = append(slices.Clone(r.Notes), fmt.Sprintf("outvoted and term-decides-nothing did not look at %s, since each takes another run.", words.Count(result.Unexamined, "rule")))
 	}
 	if len(result.LeftOut) > 0 {
-		left := list.Each(result.LeftOut, func(l lint.LeftOut) string { return fmt.Sprintf("%s (%s)", l.Check, words.And(l.Unread)) })
+		left := list.Map(result.LeftOut, func(l lint.LeftOut) string { return fmt.Sprintf("%s (%s)", l.Check, words.And(l.Unread)) })
 		r.Notes = append(slices.Clone(r.Notes), "not checked, since what they look at may not be read: "+words.And(left)+".")
 	}
-	r.count()
+	r.countFindings()
 	return r
 }
 
-func (r *Report) count() {
+func (r *Report) countFindings() {
 	r.Summary = Summary{}
 	for _, f := range r.Findings {
 		switch f.Severity {
@@ -68,9 +68,9 @@ func Decode(file string, data []byte) (*Report, error) {
 	return report.Decode[Report](file, data, Kind)
 }
 
-// Since sets aside the findings that an earlier report also has. Two findings are the same if they have the same check, severity, object
+// SetKnown sets aside the findings that an earlier report also has. Two findings are the same if they have the same check, severity, object
 // and field; positions in a list do not count.
-func (r *Report) Since(old *Report) {
+func (r *Report) SetKnown(old *Report) {
 	type same struct {
 		check    string
 		severity lint.Severity
@@ -78,7 +78,7 @@ func (r *Report) Since(old *Report) {
 		field    string
 	}
 	of := func(f lint.Finding) same {
-		return same{f.Check, f.Severity, f.Object, index.ReplaceAllString(f.Field, "")}
+		return same{f.Check, f.Severity, f.Object, indexPattern.ReplaceAllString(f.Field, "")}
 	}
 	known := map[same]int{}
 	for _, f := range slices.Concat(old.Findings, old.KnownFindings) {
@@ -93,11 +93,11 @@ func (r *Report) Since(old *Report) {
 		}
 		return is
 	})
-	r.count()
+	r.countFindings()
 }
 
-// index matches a position in a list.
-var index = regexp.MustCompile(`\[\d+\]`)
+// indexPattern matches a position in a list.
+var indexPattern = regexp.MustCompile(`\[\d+\]`)
 
 // Fails reports whether a finding is at least as severe as on. For "none" it is false.
 func (r *Report) Fails(on string) bool {
@@ -105,8 +105,8 @@ func (r *Report) Fails(on string) bool {
 	return slices.Contains(lint.Severities, least) && slices.ContainsFunc(r.Findings, func(f lint.Finding) bool { return f.Severity.AtLeast(least) })
 }
 
-// place returns the file and the line of the object, as editors take them: shop.yaml:12.
-func place(f *lint.Finding) string {
+// fileAndLine returns the file and the line of the object, as editors take them: shop.yaml:12.
+func fileAndLine(f *lint.Finding) string {
 	if f.Source == nil {
 		return ""
 	}
@@ -117,4 +117,4 @@ func place(f *lint.Finding) string {
 	return fmt.Sprintf("%s:%d", file, f.Source.Line)
 }
 
-func object(f *lint.Finding) string { return strings.ToLower(f.Kind) + "/" + f.Name }
+func objectName(f *lint.Finding) string { return strings.ToLower(f.Kind) + "/" + f.Name }

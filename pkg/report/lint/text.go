@@ -28,14 +28,14 @@ func document(r *Report, opts report.Options) *doc.Doc {
 	t.Line(r.verdict())
 	switch {
 	case opts.Quiet:
-		t.Table("", r.counts()...)
+		t.Table("", r.countTable()...)
 		return &t.Doc
 	case t.All || len(r.Findings) <= maxListed:
-		t.byObject()
+		t.listByObject()
 	default:
-		t.byCheck()
+		t.countByCheck()
 	}
-	t.aside()
+	t.uncountedFindings()
 	if len(r.Findings) > 0 {
 		t.Space()
 		t.Linef(doc.Plain, "Each check has a page: %s", lint.Page("README"))
@@ -50,9 +50,9 @@ func document(r *Report, opts report.Options) *doc.Doc {
 	return &t.Doc
 }
 
-// byObject lists every finding below its object, the most severe first.
-func (t *writer) byObject() {
-	groups := list.Group(t.report.Findings, func(f lint.Finding) string { return header(&f) })
+// listByObject lists every finding below its object, the most severe first.
+func (t *writer) listByObject() {
+	groups := list.GroupBy(t.report.Findings, func(f lint.Finding) string { return header(&f) })
 	for _, found := range groups {
 		slices.SortStableFunc(found, bySeverity)
 	}
@@ -70,9 +70,9 @@ func bySeverity(a, b lint.Finding) int {
 	return cmp.Compare(slices.Index(lint.Severities, a.Severity), slices.Index(lint.Severities, b.Severity))
 }
 
-// byCheck counts the findings of each check, the most severe first, and shows the first of them. It only counts notes.
-func (t *writer) byCheck() {
-	groups := t.report.grouped()
+// countByCheck counts the findings of each check, the most severe first, and shows the first of them. It only counts notes.
+func (t *writer) countByCheck() {
+	groups := t.report.groupByCheck()
 	for i, found := range groups {
 		first := &found[0]
 		note := first.Severity == lint.Note
@@ -83,7 +83,7 @@ func (t *writer) byCheck() {
 		if note {
 			continue
 		}
-		name := object(first)
+		name := objectName(first)
 		if first.Kind != "NodeGroup" {
 			name = cluster.Qualify(first.Namespace, name)
 		}
@@ -97,9 +97,9 @@ func (t *writer) byCheck() {
 	t.Linef(doc.Plain, "Use --all to list every finding with its file and line, or --only CHECK.")
 }
 
-// counts returns the titles, and a row for each check with a finding, the most severe first.
-func (r *Report) counts() [][]doc.Cell {
-	groups := r.grouped()
+// countTable returns the titles, and a row for each check with a finding, the most severe first.
+func (r *Report) countTable() [][]doc.Cell {
+	groups := r.groupByCheck()
 	if len(groups) == 0 {
 		return nil
 	}
@@ -112,9 +112,9 @@ func (r *Report) counts() [][]doc.Cell {
 	return table
 }
 
-// grouped returns the findings by check and severity: the most severe first, then in the order of the checks.
-func (r *Report) grouped() [][]lint.Finding {
-	groups := list.Group(r.Findings, func(f lint.Finding) [2]string { return [2]string{f.Check, string(f.Severity)} })
+// groupByCheck returns the findings by check and severity: the most severe first, then in the order of the checks.
+func (r *Report) groupByCheck() [][]lint.Finding {
+	groups := list.GroupBy(r.Findings, func(f lint.Finding) [2]string { return [2]string{f.Check, string(f.Severity)} })
 	check := func(f lint.Finding) int {
 		return slices.IndexFunc(r.Checks, func(c lint.Check) bool { return c.ID == f.Check })
 	}
@@ -163,14 +163,14 @@ func (r *Report) verdict() doc.Cell {
 
 // header returns the name of the finding's object, its file, and the resource that it was expanded from.
 func header(f *lint.Finding) string {
-	header := object(f)
+	header := objectName(f)
 	if f.Namespace != "default" && f.Kind != "NodeGroup" {
 		header += " of " + f.Namespace
 	}
 	if f.ExpandedFrom != "" {
 		header += ", expanded from " + f.ExpandedFrom
 	}
-	if place := place(f); place != "" {
+	if place := fileAndLine(f); place != "" {
 		header += ", " + place
 	}
 	return header
@@ -182,8 +182,8 @@ func (t *writer) finding(f *lint.Finding) {
 	t.Linef(doc.Plain, "    fix: %s", f.Fix)
 }
 
-// aside lists the findings that are not counted.
-func (t *writer) aside() {
+// uncountedFindings lists the findings that are not counted.
+func (t *writer) uncountedFindings() {
 	if !t.All {
 		return
 	}
@@ -192,14 +192,14 @@ func (t *writer) aside() {
 		t.Linef(doc.Bold, "Known")
 	}
 	for _, f := range t.report.KnownFindings {
-		t.Linef(doc.Plain, "  %s: %s: %s", object(&f), f.Check, f.Message)
+		t.Linef(doc.Plain, "  %s: %s: %s", objectName(&f), f.Check, f.Message)
 	}
 	if len(t.report.IgnoredFindings) > 0 {
 		t.Space()
 		t.Linef(doc.Bold, "Ignored")
 	}
 	for _, i := range t.report.IgnoredFindings {
-		t.Linef(doc.Plain, "  %s: %s: %s", object(&i.Finding), i.Check, i.Reason)
+		t.Linef(doc.Plain, "  %s: %s: %s", objectName(&i.Finding), i.Check, i.Reason)
 	}
 }
 

@@ -18,27 +18,27 @@ import (
 	"github.com/faultline/faultline/pkg/report/doc"
 )
 
-func desc(name, help string, labels ...string) *prometheus.Desc {
+func newDesc(name, help string, labels ...string) *prometheus.Desc {
 	return prometheus.NewDesc("faultline_"+name, help, labels, nil)
 }
 
 var (
-	build       = desc("build_info", "Faultline's version; the value is always 1.", "version")
-	nodes       = desc("nodes", "Nodes of the cluster.")
-	running     = desc("pods_running", "Pods that have a node.")
-	pending     = desc("pods_pending", "Pods that have no node, by the plugin of the scheduler that keeps them from most nodes.", "plugin")
-	radius      = desc("blast_radius_ratio", "The largest share of a workload of several replicas that the failure of one domain of the level takes.", "level")
-	notBack     = desc("failure_pods_not_back", "Pods that would not come back if the level's worst domain failed.", "level", "domain")
-	notBackOf   = desc("workload_pods_not_back", "Pods of the workload that would not come back in the level's worst failure for it; of the workload \"other\", the sum of all that are not listed.", "level", "namespace", "workload")
-	room        = desc("workload_room_replicas", "How many more replicas of the workload fit, as far as was looked; of the workload \"other\", the least of all that are not listed.", "namespace", "workload")
-	findings    = desc("lint_findings", "Findings of simulate lint.", "check", "severity")
-	unread      = desc("unread_kinds", "Kinds of objects that may not be read; the value is always 1. Checks of lint that need them are left out, and other figures are as if there were none.", "kind")
-	choices     = desc("verify_choices", "Placements that had more than one feasible node.")
-	contradicts = desc("verify_contradictions", "Placements among them that no possible past explains: a scheduler with another configuration, a pod bound by hand, or an error of Faultline.")
-	lookedAt    = desc("last_look_timestamp_seconds", "When the last look that succeeded was begun, as Unix time.")
-	took        = desc("last_look_duration_seconds", "How long it took.")
-	looks       = desc("looks_total", "Looks at the cluster, those that failed included.")
-	failed      = desc("failed_looks_total", "Looks at the cluster that failed. The figures stay those of the last one that succeeded.")
+	buildDesc           = newDesc("build_info", "Faultline's version; the value is always 1.", "version")
+	nodesDesc           = newDesc("nodes", "Nodes of the cluster.")
+	runningDesc         = newDesc("pods_running", "Pods that have a node.")
+	pendingDesc         = newDesc("pods_pending", "Pods that have no node, by the plugin of the scheduler that keeps them from most nodes.", "plugin")
+	radiusDesc          = newDesc("blast_radius_ratio", "The largest share of a workload of several replicas that the failure of one domain of the level takes.", "level")
+	notBackDesc         = newDesc("failure_pods_not_back", "Pods that would not come back if the level's worst domain failed.", "level", "domain")
+	workloadNotBackDesc = newDesc("workload_pods_not_back", "Pods of the workload that would not come back in the level's worst failure for it; of the workload \"other\", the sum of all that are not listed.", "level", "namespace", "workload")
+	roomDesc            = newDesc("workload_room_replicas", "How many more replicas of the workload fit, as far as was looked; of the workload \"other\", the least of all that are not listed.", "namespace", "workload")
+	findingsDesc        = newDesc("lint_findings", "Findings of simulate lint.", "check", "severity")
+	unreadDesc          = newDesc("unread_kinds", "Kinds of objects that may not be read; the value is always 1. Checks of lint that need them are left out, and other figures are as if there were none.", "kind")
+	choicesDesc         = newDesc("verify_choices", "Placements that had more than one feasible node.")
+	contradictionsDesc  = newDesc("verify_contradictions", "Placements among them that no possible past explains: a scheduler with another configuration, a pod bound by hand, or an error of Faultline.")
+	lookTimeDesc        = newDesc("last_look_timestamp_seconds", "When the last look that succeeded was begun, as Unix time.")
+	lookDurationDesc    = newDesc("last_look_duration_seconds", "How long it took.")
+	looksDesc           = newDesc("looks_total", "Looks at the cluster, those that failed included.")
+	failedLooksDesc     = newDesc("failed_looks_total", "Looks at the cluster that failed. The figures stay those of the last one that succeeded.")
 )
 
 type workload = cluster.WorkloadRef
@@ -66,8 +66,8 @@ func (e *Exporter) Set(l *look.Look, at time.Time, took time.Duration) {
 	e.looks++
 }
 
-// Failed counts a look that failed.
-func (e *Exporter) Failed() {
+// CountFailure counts a look that failed.
+func (e *Exporter) CountFailure() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.looks++
@@ -95,7 +95,7 @@ func (e *Exporter) Handler() http.Handler {
 
 // Describe implements prometheus.Collector.
 func (e *Exporter) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{build, nodes, running, pending, radius, notBack, notBackOf, room, findings, unread, choices, contradicts, lookedAt, took, looks, failed} {
+	for _, d := range []*prometheus.Desc{buildDesc, nodesDesc, runningDesc, pendingDesc, radiusDesc, notBackDesc, workloadNotBackDesc, roomDesc, findingsDesc, unreadDesc, choicesDesc, contradictionsDesc, lookTimeDesc, lookDurationDesc, looksDesc, failedLooksDesc} {
 		to <- d
 	}
 }
@@ -107,61 +107,61 @@ func (e *Exporter) Collect(to chan<- prometheus.Metric) {
 	gauge := func(d *prometheus.Desc, value float64, labels ...string) {
 		to <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, labels...)
 	}
-	gauge(build, 1, e.version)
-	to <- prometheus.MustNewConstMetric(looks, prometheus.CounterValue, float64(e.looks))
-	to <- prometheus.MustNewConstMetric(failed, prometheus.CounterValue, float64(e.failed))
+	gauge(buildDesc, 1, e.version)
+	to <- prometheus.MustNewConstMetric(looksDesc, prometheus.CounterValue, float64(e.looks))
+	to <- prometheus.MustNewConstMetric(failedLooksDesc, prometheus.CounterValue, float64(e.failed))
 	l := e.last
 	if l == nil {
 		return
 	}
-	gauge(lookedAt, float64(e.at.UnixMilli())/1000)
-	gauge(took, e.took.Seconds())
-	gauge(nodes, float64(l.Nodes))
-	gauge(running, float64(l.Running))
+	gauge(lookTimeDesc, float64(e.at.UnixMilli())/1000)
+	gauge(lookDurationDesc, e.took.Seconds())
+	gauge(nodesDesc, float64(l.Nodes))
+	gauge(runningDesc, float64(l.Running))
 	for plugin, n := range l.Pending {
-		gauge(pending, float64(n), plugin)
+		gauge(pendingDesc, float64(n), plugin)
 	}
 	for _, level := range l.Levels {
 		name := doc.LevelName(level.Key)
-		gauge(radius, level.Radius, name)
-		gauge(notBack, float64(level.NotBack), name, level.Domain)
-		listed, rest := e.first(level.Workloads, func(w workload) int { return -level.Workloads[w] })
+		gauge(radiusDesc, level.Radius, name)
+		gauge(notBackDesc, float64(level.NotBack), name, level.Domain)
+		listed, rest := e.splitByRank(level.Workloads, func(w workload) int { return -level.Workloads[w] })
 		for _, w := range listed {
-			gauge(notBackOf, float64(level.Workloads[w]), name, w.Namespace, w.Workload)
+			gauge(workloadNotBackDesc, float64(level.Workloads[w]), name, w.Namespace, w.Workload)
 		}
 		if sum := 0; len(rest) > 0 {
 			for _, w := range rest {
 				sum += level.Workloads[w]
 			}
-			gauge(notBackOf, float64(sum), name, "", other)
+			gauge(workloadNotBackDesc, float64(sum), name, "", otherWorkload)
 		}
 	}
 	of := map[workload]int{}
 	for ref, n := range l.Room {
 		of[ref.Workload()] = n
 	}
-	listed, rest := e.first(of, func(w workload) int { return of[w] })
+	listed, rest := e.splitByRank(of, func(w workload) int { return of[w] })
 	for _, w := range listed {
-		gauge(room, float64(of[w]), w.Namespace, w.Workload)
+		gauge(roomDesc, float64(of[w]), w.Namespace, w.Workload)
 	}
 	if len(rest) > 0 {
-		gauge(room, float64(of[rest[0]]), "", other)
+		gauge(roomDesc, float64(of[rest[0]]), "", otherWorkload)
 	}
 	for check, n := range l.Findings {
-		gauge(findings, float64(n), check.ID, check.Severity)
+		gauge(findingsDesc, float64(n), check.ID, check.Severity)
 	}
 	for _, kind := range l.Unread {
-		gauge(unread, 1, kind)
+		gauge(unreadDesc, 1, kind)
 	}
-	gauge(choices, float64(l.Choices))
-	gauge(contradicts, float64(l.Contradictions))
+	gauge(choicesDesc, float64(l.Choices))
+	gauge(contradictionsDesc, float64(l.Contradictions))
 }
 
-// other is the name of the workload that stands for those without a series of their own.
-const other = "other"
+// otherWorkload is the name of the workload that stands for those without a series of their own.
+const otherWorkload = "other"
 
-// first returns the workloads with the lowest ranks, and the others, both sorted by rank.
-func (e *Exporter) first(of map[workload]int, rank func(workload) int) (listed, rest []workload) {
+// splitByRank returns the workloads with the lowest ranks, and the others, both sorted by rank.
+func (e *Exporter) splitByRank(of map[workload]int, rank func(workload) int) (listed, rest []workload) {
 	all := slices.SortedFunc(maps.Keys(of), func(a, b workload) int { return cmp.Or(cmp.Compare(rank(a), rank(b)), a.Compare(b)) })
 	at := min(e.worst, len(all))
 	return all[:at], all[at:]

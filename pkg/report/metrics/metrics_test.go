@@ -54,7 +54,7 @@ func TestScrape(t *testing.T) {
 	if got := scrape(t, e); strings.Contains(got, "faultline_nodes") {
 		t.Errorf("figures before the first look:\n%s", got)
 	}
-	e.Failed()
+	e.CountFailure()
 	e.Set(seen(), time.UnixMilli(1_772_438_400_500), 1500*time.Millisecond)
 	want := `faultline_blast_radius_ratio{level="zone"} 0.5
 faultline_build_info{version="v1"} 1
@@ -85,7 +85,7 @@ func TestSeriesEnd(t *testing.T) {
 	e := New("v1", 5)
 	e.Set(seen(), time.Unix(1, 0), time.Second)
 	before := scrape(t, e)
-	e.Failed()
+	e.CountFailure()
 	after := strings.NewReplacer("failed_looks_total 1", "failed_looks_total 0", "faultline_looks_total 2", "faultline_looks_total 1").Replace(scrape(t, e))
 	if diff := cmp.Diff(before, after); diff != "" {
 		t.Errorf("a look that fails changes figures:\n%s", diff)

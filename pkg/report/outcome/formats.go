@@ -12,9 +12,9 @@ var Formats = format.Of[Report]{Doc: document, CSV: placementsCSV}.Formats()
 func document(r *Report, opts report.Options) *doc.Doc {
 	t := newWriter(r, opts)
 	if opts.Quiet {
-		t.Table("", t.summary()...)
+		t.Table("", t.stepTable()...)
 	} else {
-		t.everything()
+		t.fullText()
 	}
 	return &t.Doc
 }

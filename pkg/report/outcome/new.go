@@ -15,7 +15,7 @@ func NewExact(found *outcome.Exact, version string) *Report {
 	r := newReport(found.First, "exact", version)
 	r.Notes = append(slices.Clip(r.Notes), found.Notes...)
 	r.Exact = &found.ExactMethod
-	r.Steps = list.Each(found.Steps, func(s outcome.ExactStep) outcome.Step { return s.Step })
+	r.Steps = list.Map(found.Steps, func(s outcome.ExactStep) outcome.Step { return s.Step })
 	return r
 }
 

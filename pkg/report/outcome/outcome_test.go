@@ -66,7 +66,7 @@ func trials(t *testing.T) *Report {
 func TestExact(t *testing.T) {
 	r := exact(t)
 	reporttest.Formats(t, Formats, r, "exact", "outcomes-report", Kind)
-	reporttest.Has(t, reporttest.Write(t, Formats, r, "text", report.Options{}),
+	reporttest.CheckLines(t, reporttest.Write(t, Formats, r, "text", report.Options{}),
 		"Outcomes:    exact: every way to decide the ties among nodes, from 7 runs through 3 states",
 		"3 placements are possible; the likeliest has 37.5% (3/8). In 25% (1/4) a pod is Pending.",
 		"37.5%   3/8           ×2     0         a-1 2, b-1 1",
@@ -82,7 +82,7 @@ func TestExact(t *testing.T) {
 func TestTrials(t *testing.T) {
 	r := trials(t)
 	reporttest.Formats(t, Formats, r, "trials", "outcomes-report", Kind)
-	reporttest.Has(t, reporttest.Write(t, Formats, r, "text", report.Options{}),
+	reporttest.CheckLines(t, reporttest.Write(t, Formats, r, "text", report.Options{}),
 		"Outcomes:    10 trials, seeds 5 to 14; intervals of 95%, of which some are wider than ±1%; give more --trials",
 		"80%     49%    94.3%   0         5      a-1 2, b-1 1",
 		"10%     1.8%   40.4%   2         9      b-1 1",
@@ -100,7 +100,7 @@ func TestManyWorkloads(t *testing.T) {
 		}
 	}
 	got := reporttest.Write(t, Formats, r, "text", report.Options{})
-	reporttest.Has(t, got, "37.5%   3/8           ×2     0         web: a-1 2, b-1 1", "11 workloads have the same nodes in each; use --all to list them.")
+	reporttest.CheckLines(t, got, "37.5%   3/8           ×2     0         web: a-1 2, b-1 1", "11 workloads have the same nodes in each; use --all to list them.")
 	if strings.Contains(got, "app-0") {
 		t.Errorf("a workload that is the same in each is listed:\n%s", got)
 	}
@@ -111,7 +111,7 @@ func TestManyWorkloads(t *testing.T) {
 
 func TestOdds(t *testing.T) {
 	for share, want := range map[float64]string{0: "0%", 1: "100%", 1. / 3: "33.3%", 0.5: "50%", 0.0012: "0.12%", 0.001: "0.1%", 0.00001: "1.0e-03%", 0.9999: "99.99%"} {
-		if got := odds(share); got != want {
+		if got := formatShare(share); got != want {
 			t.Errorf("odds(%v) is %s, want %s", share, got, want)
 		}
 	}
@@ -121,5 +121,5 @@ func TestMarkdownHostile(t *testing.T) {
 	const h = reporttest.Hostile
 	r := &Report{Head: report.Head{Scenario: h, Notes: []string{h}}, Exact: &outcome.ExactMethod{}, Nodes: []report.Node{{Name: h}}, Steps: []outcome.Step{{Name: h, Different: "1",
 		Levels: []outcome.LevelVariation{{TopologyKey: h}}, Placements: []outcome.Placement{{Distribution: outcome.Distribution{Workloads: []outcome.PlacedWorkload{{WorkloadRef: cluster.WorkloadRef{Namespace: h, Workload: h}, Nodes: map[string]int{h: 1}}}}}}}}}
-	reporttest.Harmless(t, reporttest.Write(t, Formats, r, "markdown", report.Options{}))
+	reporttest.CheckHarmless(t, reporttest.Write(t, Formats, r, "markdown", report.Options{}))
 }

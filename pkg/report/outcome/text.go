@@ -35,7 +35,7 @@ func newWriter(r *Report, opts report.Options) *writer {
 	return &writer{Doc: doc.New(r.Head, opts), report: r}
 }
 
-func (t *writer) everything() {
+func (t *writer) fullText() {
 	for i := range t.report.Steps {
 		t.step(i)
 	}
@@ -62,12 +62,12 @@ func (t *writer) method() string {
 		return fmt.Sprintf("exact: every way to decide the ties among nodes, from %s through %s", words.Count(e.Runs, "run"), words.Count(e.States, "state"))
 	}
 	n := r.Trials
-	line := fmt.Sprintf("%s, seeds %d to %d; intervals of %s", words.Count(n.N, "trial"), n.Seed, n.Seed+uint64(n.N)-1, odds(n.Confidence))
+	line := fmt.Sprintf("%s, seeds %d to %d; intervals of %s", words.Count(n.N, "trial"), n.Seed, n.Seed+uint64(n.N)-1, formatShare(n.Confidence))
 	switch {
 	case n.Until > 0 && n.Reached:
-		line += fmt.Sprintf(", the shares within ±%s", odds(n.Until))
+		line += fmt.Sprintf(", the shares within ±%s", formatShare(n.Until))
 	case n.Until > 0:
-		line += fmt.Sprintf(", of which some are wider than ±%s; give more --trials", odds(n.Until))
+		line += fmt.Sprintf(", of which some are wider than ±%s; give more --trials", formatShare(n.Until))
 	}
 	return line
 }
@@ -88,18 +88,18 @@ func (t *writer) step(i int) {
 		t.Line(line)
 	}
 	t.Space()
-	table, left := t.placements(s)
+	table, left := t.placementTable(s)
 	t.Table("", table...)
 	for _, line := range left {
 		t.Linef(doc.Plain, "%s", line)
 	}
 	t.Space()
-	t.Table("", t.numbers(s)...)
+	t.Table("", t.figureTable(s)...)
 }
 
 // headline says how many placements there are, and whether a pod can be Pending.
 func (t *writer) headline(s *outcome.Step) string {
-	if podsOf(s) == 0 {
+	if countPods(s) == 0 {
 		return "There are no pods."
 	}
 	var line string
@@ -110,7 +110,7 @@ func (t *writer) headline(s *outcome.Step) string {
 		line = "A single placement is possible."
 	case s.Different == "1":
 		line = fmt.Sprintf("All %d trials have the same placement.", t.report.Trials.N)
-	case exact && len(s.Placements) == int(big10(s.Different).Int64()) && first.Share == s.Placements[len(s.Placements)-1].Share:
+	case exact && len(s.Placements) == int(parseBigInt(s.Different).Int64()) && first.Share == s.Placements[len(s.Placements)-1].Share:
 		line = fmt.Sprintf("%s placements are possible, each with %s.", s.Different, chanceText(first.Chance))
 	case exact:
 		line = fmt.Sprintf("%s placements are possible; the likeliest has %s.", s.Different, chanceText(first.Chance))
@@ -121,25 +121,25 @@ func (t *writer) headline(s *outcome.Step) string {
 	case pending.Share == 0 && exact:
 		line += " No pod is ever Pending."
 	case pending.Share == 0:
-		line += fmt.Sprintf(" No trial leaves a pod Pending: fewer than %s of all runs do, with 95%% confidence.", odds(*pending.High))
+		line += fmt.Sprintf(" No trial leaves a pod Pending: fewer than %s of all runs do, with 95%% confidence.", formatShare(*pending.High))
 	case pending.Share == 1 && exact:
-		line += fmt.Sprintf(" %s always Pending.", pendingPods(s.Pending))
+		line += fmt.Sprintf(" %s always Pending.", pendingPodsText(s.Pending))
 	case pending.Share == 1:
-		line += fmt.Sprintf(" %s Pending in every trial.", pendingPods(s.Pending))
+		line += fmt.Sprintf(" %s Pending in every trial.", pendingPodsText(s.Pending))
 	default:
 		line += fmt.Sprintf(" In %s a pod is Pending.", chanceText(pending))
 	}
 	return line
 }
 
-func pendingPods(v outcome.Variation) string {
+func pendingPodsText(v outcome.Variation) string {
 	if v.Median == v.Worst {
 		return words.Is(int(v.Worst), "pod")
 	}
 	return "Pods are"
 }
 
-func big10(text string) *big.Int {
+func parseBigInt(text string) *big.Int {
 	n, ok := new(big.Int).SetString(text, 10)
 	if !ok {
 		return new(big.Int)
@@ -147,7 +147,7 @@ func big10(text string) *big.Int {
 	return n
 }
 
-func podsOf(s *outcome.Step) int {
+func countPods(s *outcome.Step) int {
 	if len(s.Placements) == 0 {
 		return 0
 	}
@@ -164,23 +164,23 @@ func podsOf(s *outcome.Step) int {
 func chanceText(c outcome.Chance) string {
 	switch {
 	case c.Low != nil:
-		return fmt.Sprintf("%s (%s to %s)", odds(c.Share), odds(*c.Low), odds(*c.High))
-	case fraction(c) != "" && c.Share > 0 && c.Share < 1:
-		return fmt.Sprintf("%s (%s)", odds(c.Share), fraction(c))
+		return fmt.Sprintf("%s (%s to %s)", formatShare(c.Share), formatShare(*c.Low), formatShare(*c.High))
+	case shortFraction(c) != "" && c.Share > 0 && c.Share < 1:
+		return fmt.Sprintf("%s (%s)", formatShare(c.Share), shortFraction(c))
 	}
-	return odds(c.Share)
+	return formatShare(c.Share)
 }
 
-// fraction returns the exact probability, or "" if it is too long to read.
-func fraction(c outcome.Chance) string {
+// shortFraction returns the exact probability, or "" if it is too long to read.
+func shortFraction(c outcome.Chance) string {
 	if len(c.Probability) > len("9999/99999") {
 		return ""
 	}
 	return c.Probability
 }
 
-// odds returns "33.3%". A share below 1 % has two significant digits, so that a rare outcome does not become 0%.
-func odds(share float64) string {
+// formatShare returns "33.3%". A share below 1 % has two significant digits, so that a rare outcome does not become 0%.
+func formatShare(share float64) string {
 	switch p := 100 * share; {
 	case p == 0 || p == 100:
 		return strconv.Itoa(int(p)) + "%"
@@ -195,9 +195,9 @@ func odds(share float64) string {
 	}
 }
 
-// placements returns the titles with a row for each of the likeliest placements, and lines about the others.
-func (t *writer) placements(s *outcome.Step) (table [][]doc.Cell, left []string) {
-	if podsOf(s) == 0 {
+// placementTable returns the titles with a row for each of the likeliest placements, and lines about the others.
+func (t *writer) placementTable(s *outcome.Step) (table [][]doc.Cell, left []string) {
+	if countPods(s) == 0 {
 		return nil, nil
 	}
 	exact := t.report.Exact != nil
@@ -216,23 +216,23 @@ func (t *writer) placements(s *outcome.Step) (table [][]doc.Cell, left []string)
 	}
 	same := 0
 	if !t.All && len(listed[0].Workloads) > maxWorkloads {
-		listed, same = differing(listed)
+		listed, same = onlyDiffering(listed)
 	}
-	key := t.dividedBy(listed)
+	key := t.dividingKey(listed)
 	shown, standing := 0.0, new(big.Int)
 	for _, p := range listed {
 		n := big.NewInt(1)
 		if p.Ways != "" {
-			n = big10(p.Ways)
+			n = parseBigInt(p.Ways)
 		}
 		standing.Add(standing, n)
 		number1, _ := new(big.Float).SetInt(n).Float64()
 		shown += p.Share * number1
-		cells := []doc.Cell{doc.Plain.Cell(odds(p.Share))}
+		cells := []doc.Cell{doc.Plain.Cell(formatShare(p.Share))}
 		if exact {
-			cells = append(cells, doc.Plain.Cell(doc.OrNone(fraction(p.Chance))))
+			cells = append(cells, doc.Plain.Cell(doc.OrNone(shortFraction(p.Chance))))
 		} else {
-			cells = append(cells, doc.Plain.Cell(odds(*p.Low)), doc.Plain.Cell(odds(*p.High)))
+			cells = append(cells, doc.Plain.Cell(formatShare(*p.Low)), doc.Plain.Cell(formatShare(*p.High)))
 		}
 		if ways {
 			cells = append(cells, doc.Plain.Cell("×"+n.String()))
@@ -243,8 +243,8 @@ func (t *writer) placements(s *outcome.Step) (table [][]doc.Cell, left []string)
 		}
 		table = append(table, append(cells, doc.Plain.Cell(t.pods(&p, key, same+len(p.Workloads) > 1))))
 	}
-	if rest := new(big.Int).Sub(big10(s.Different), standing); rest.Sign() > 0 {
-		line := fmt.Sprintf("and %s more, with %s together", rest, odds(max(1-shown, 0)))
+	if rest := new(big.Int).Sub(parseBigInt(s.Different), standing); rest.Sign() > 0 {
+		line := fmt.Sprintf("and %s more, with %s together", rest, formatShare(max(1-shown, 0)))
 		if len(listed) < len(s.Placements) {
 			line += "; use --all to list them"
 		}
@@ -259,8 +259,8 @@ func (t *writer) placements(s *outcome.Step) (table [][]doc.Cell, left []string)
 	return table, left
 }
 
-// differing returns the placements with only the workloads that they place differently, and the number of the other workloads.
-func differing(placements []outcome.Placement) (differ []outcome.Placement, same int) {
+// onlyDiffering returns the placements with only the workloads that they place differently, and the number of the other workloads.
+func onlyDiffering(placements []outcome.Placement) (differ []outcome.Placement, same int) {
 	seen := map[string]int{} // in how many placements a workload has the same nodes
 	for _, p := range placements {
 		for _, w := range p.Workloads {
@@ -275,8 +275,8 @@ func differing(placements []outcome.Placement) (differ []outcome.Placement, same
 	return differ, same
 }
 
-// dividedBy returns the topology key by whose domains pods are counted: that of the host name, unless a placement has too many nodes.
-func (t *writer) dividedBy(placements []outcome.Placement) string {
+// dividingKey returns the topology key by whose domains pods are counted: that of the host name, unless a placement has too many nodes.
+func (t *writer) dividingKey(placements []outcome.Placement) string {
 	for _, p := range placements {
 		nodes := map[string]bool{}
 		for _, w := range p.Workloads {
@@ -328,7 +328,7 @@ func (t *writer) pods(p *outcome.Placement, key string, named bool) string {
 		for _, node := range slices.Sorted(maps.Keys(left)) { // nodes that a later step adds
 			add(node, w.Nodes[node])
 		}
-		texts := list.Each(order[:min(len(order), 2*maxParts)], func(value string) string { return fmt.Sprintf("%s %d", value, counts[value]) })
+		texts := list.Map(order[:min(len(order), 2*maxParts)], func(value string) string { return fmt.Sprintf("%s %d", value, counts[value]) })
 		if more := len(order) - 2*maxParts; more > 0 {
 			texts = append(texts, fmt.Sprintf("… %d more", more))
 		}
@@ -344,9 +344,9 @@ func (t *writer) pods(p *outcome.Placement, key string, named bool) string {
 	return doc.OrNone(strings.Join(parts, "; "))
 }
 
-// numbers returns the titles, and a row for each figure that can vary over the placements.
-func (t *writer) numbers(s *outcome.Step) [][]doc.Cell {
-	if podsOf(s) == 0 {
+// figureTable returns the titles, and a row for each figure that can vary over the placements.
+func (t *writer) figureTable(s *outcome.Step) [][]doc.Cell {
+	if countPods(s) == 0 {
 		return nil
 	}
 	exact := t.report.Exact != nil
@@ -372,18 +372,18 @@ func (t *writer) numbers(s *outcome.Step) [][]doc.Cell {
 		add("skew over "+doc.LevelName(level.TopologyKey)+"s", level.Skew, whole)
 	}
 	for _, level := range s.Levels {
-		add("radius of a "+doc.LevelName(level.TopologyKey), level.Radius, odds)
+		add("radius of a "+doc.LevelName(level.TopologyKey), level.Radius, formatShare)
 	}
 	return table
 }
 
-// summary returns the titles, and a row for each step.
-func (t *writer) summary() [][]doc.Cell {
+// stepTable returns the titles, and a row for each step.
+func (t *writer) stepTable() [][]doc.Cell {
 	table := [][]doc.Cell{doc.Bold.Row("NAME", "PLACEMENTS", "LIKELIEST", "PENDING")}
 	for i := range t.report.Steps {
 		s := &t.report.Steps[i]
 		likeliest, style := doc.None, doc.Plain
-		if podsOf(s) > 0 {
+		if countPods(s) > 0 {
 			likeliest = chanceText(s.Placements[0].Chance)
 		}
 		if s.AnyPending.Share > 0 {

@@ -32,29 +32,29 @@ func document(r *Report, opts report.Options) *doc.Doc {
 		d.Line(doc.Plain.Cell("Tried as a whole, from today's placement: after each loss everything that is replaced has a node."))
 	}
 	d.Space()
-	changes(&d, r, opts)
+	writeChanges(&d, r, opts)
 	d.Space()
-	additions(&d, r)
-	autoscaled(&d, r)
-	left(&d, r)
-	losses(&d, r, opts)
+	writeAdditions(&d, r)
+	writeAutoscaled(&d, r)
+	writeLeft(&d, r)
+	writeLosses(&d, r, opts)
 	d.Header()
 	return &d
 }
 
-// losses lists the pods that each loss strands now.
-func losses(d *doc.Doc, r *Report, opts report.Options) {
+// writeLosses lists the pods that each loss strands now.
+func writeLosses(d *doc.Doc, r *Report, opts report.Options) {
 	rows := [][]doc.Cell{doc.Bold.Row("LOSS OF", "STRANDED", "NEEDS", "NO NODE HELPS", "WHOSE")}
 	for _, l := range r.Losses {
-		needs := list.Each(l.Needs, func(n plan.Need) string { return fmt.Sprintf("%s %d", n.Group, n.Nodes) })
-		whose := list.Each(l.Workloads, func(w plan.Workload) string {
+		needs := list.Map(l.Needs, func(n plan.Need) string { return fmt.Sprintf("%s %d", n.Group, n.Nodes) })
+		whose := list.Map(l.Workloads, func(w plan.Workload) string {
 			return fmt.Sprintf("%d of %s", w.Pods, cluster.Qualify(w.Namespace, w.Workload))
 		})
 		needed, blocked := doc.Plain.Cell(doc.OrNone(strings.Join(needs, ", "))), doc.Number(l.Blocked, doc.Yellow)
 		if l.Open {
-			needed, blocked = doc.Plain.Cell(notAsked), doc.Plain.Cell(notAsked)
+			needed, blocked = doc.Plain.Cell(notSearched), doc.Plain.Cell(notSearched)
 		}
-		rows = append(rows, []doc.Cell{doc.Plain.Cell(doc.LevelName(l.Level) + " " + l.Domain), doc.Number(l.Stranded, doc.Yellow), needed, blocked, doc.Plain.Cell(shown(whose, opts))})
+		rows = append(rows, []doc.Cell{doc.Plain.Cell(doc.LevelName(l.Level) + " " + l.Domain), doc.Number(l.Stranded, doc.Yellow), needed, blocked, doc.Plain.Cell(joinFew(whose, opts))})
 	}
 	if len(rows) > 1 {
 		d.Add(doc.Table{Rows: rows, Most: doc.MaxPods, Noun: "loss", Nouns: "losses"})
@@ -62,16 +62,16 @@ func losses(d *doc.Doc, r *Report, opts report.Options) {
 	d.Space()
 }
 
-// left lists the workloads that stay stranded, each once: the losses that strand its pods, the largest number of pods that one of them
+// writeLeft lists the workloads that stay stranded, each once: the losses that strand its pods, the largest number of pods that one of them
 // strands, and why.
-func left(d *doc.Doc, r *Report) {
+func writeLeft(d *doc.Doc, r *Report) {
 	rows := [][]doc.Cell{doc.Bold.Row("STAYS STRANDED", "PODS", "LOSS OF", "MESSAGE")}
-	for _, group := range list.Group(r.Left, func(l plan.Left) cluster.WorkloadRef { return l.WorkloadRef }) {
+	for _, group := range list.GroupBy(r.Left, func(l plan.Left) cluster.WorkloadRef { return l.WorkloadRef }) {
 		most := 0
 		for _, l := range group {
 			most = max(most, l.Pods)
 		}
-		where := list.Each(group, func(l plan.Left) string { return doc.LevelName(l.Level) + " " + l.Domain })
+		where := list.Map(group, func(l plan.Left) string { return doc.LevelName(l.Level) + " " + l.Domain })
 		rows = append(rows, []doc.Cell{doc.Plain.Cell(cluster.Qualify(group[0].Namespace, group[0].Workload)), doc.Number(most, doc.Yellow),
 			doc.Plain.Cell(strings.Join(where, ", ")), doc.Plain.Cell(doc.OrNone(group[0].Message))})
 	}
@@ -81,11 +81,11 @@ func left(d *doc.Doc, r *Report) {
 	d.Space()
 }
 
-// notAsked takes the place of a value that an interrupted search has not found.
-const notAsked = "not asked"
+// notSearched takes the place of a value that an interrupted search has not found.
+const notSearched = "not asked"
 
-// additions lists the nodes to add.
-func additions(d *doc.Doc, r *Report) {
+// writeAdditions lists the nodes to add.
+func writeAdditions(d *doc.Doc, r *Report) {
 	rows := [][]doc.Cell{doc.Bold.Row("ADD", "GROUP", "ZONE", "LIKE", "PRICE")}
 	priced := false
 	for _, a := range r.Add {
@@ -106,8 +106,8 @@ func additions(d *doc.Doc, r *Report) {
 	d.Space()
 }
 
-// autoscaled says how many nodes the autoscaler adds by itself, and which maxima must be raised for the plan.
-func autoscaled(d *doc.Doc, r *Report) {
+// writeAutoscaled says how many nodes the autoscaler adds by itself, and which maxima must be raised for the plan.
+func writeAutoscaled(d *doc.Doc, r *Report) {
 	for _, a := range r.Autoscaled {
 		d.Linef(doc.Plain, "By itself the autoscaler adds %s to group %s after one loss, at most: from %d to %d, of no more than %d.", words.Count(a.Nodes, "node"), a.Group, a.To-a.Nodes, a.To, a.Max)
 	}
@@ -117,11 +117,11 @@ func autoscaled(d *doc.Doc, r *Report) {
 	d.Space()
 }
 
-// changes lists the patches, grouped by what they change. It writes the commands for the first workload, or for all of them.
-func changes(d *doc.Doc, r *Report, opts report.Options) {
-	for _, group := range list.Group(r.Changes, func(c plan.Change) string { return c.Change + priceOf(c.Price) }) {
-		whose := list.Each(group, func(c plan.Change) string { return cluster.Qualify(c.Namespace, c.Workload) })
-		d.Linef(doc.Plain, "Patch %s: %s%s", shown(whose, opts), group[0].Change, priceOf(group[0].Price))
+// writeChanges lists the patches, grouped by what they change. It writes the commands for the first workload, or for all of them.
+func writeChanges(d *doc.Doc, r *Report, opts report.Options) {
+	for _, group := range list.GroupBy(r.Changes, func(c plan.Change) string { return c.Change + priceText(c.Price) }) {
+		whose := list.Map(group, func(c plan.Change) string { return cluster.Qualify(c.Namespace, c.Workload) })
+		d.Linef(doc.Plain, "Patch %s: %s%s", joinFew(whose, opts), group[0].Change, priceText(group[0].Price))
 		for i, c := range group {
 			if i > 0 && !opts.All {
 				d.Linef(doc.Plain, "  and %d more like it; --all lists them", len(group)-1)
@@ -134,17 +134,17 @@ func changes(d *doc.Doc, r *Report, opts report.Options) {
 	}
 }
 
-// mostWhose is the largest number of workloads that a line names.
-const mostWhose = 3
+// maxNamed is the largest number of workloads that a line names.
+const maxNamed = 3
 
-func shown(names []string, opts report.Options) string {
-	if len(names) <= mostWhose || opts.All {
+func joinFew(names []string, opts report.Options) string {
+	if len(names) <= maxNamed || opts.All {
 		return strings.Join(names, ", ")
 	}
-	return fmt.Sprintf("%s and %d more", strings.Join(names[:mostWhose], ", "), len(names)-mostWhose)
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:maxNamed], ", "), len(names)-maxNamed)
 }
 
-func priceOf(price []string) string {
+func priceText(price []string) string {
 	if len(price) == 0 {
 		return ""
 	}
@@ -153,7 +153,7 @@ func priceOf(price []string) string {
 
 // verdict returns the first line.
 func (r *Report) verdict() doc.Cell {
-	any := words.Or(list.Each(r.Survive, doc.AnyDomain))
+	any := words.Or(list.Map(r.Survive, doc.AnyDomain))
 	if len(r.Losses) == 0 && r.Partial != "" {
 		return doc.Yellow.Cellf("Not known yet: %s nobody, and the others were not tried.", words.Pick(r.Domains, "1 loss was tried and strands", fmt.Sprintf("%d losses were tried and strand", r.Domains)))
 	}
@@ -183,7 +183,7 @@ func (r *Report) verdict() doc.Cell {
 		needed = append(needed, fmt.Sprintf("%d %s", n, words.Pick(n, "patch", "patches")))
 	}
 	bound := ""
-	n := r.More()
+	n := r.CountNewNodes()
 	if n > 0 {
 		needed = append(needed, fmt.Sprintf("%d more %s", n, words.Pick(n, "node", "nodes")))
 		if r.AtLeast == n {
@@ -207,7 +207,7 @@ func (r *Report) verdict() doc.Cell {
 		if bound != "" {
 			bound = fmt.Sprintf("; the others need no fewer than %s", words.Count(r.AtLeast, "node"))
 		}
-		return doc.Red.Cellf("%s. With %s%s the worst loss leaves %d: %s%s.", now, words.And(needed), cost, r.Answer.MostLeft(), why, bound)
+		return doc.Red.Cellf("%s. With %s%s the worst loss leaves %d: %s%s.", now, words.And(needed), cost, r.Answer.MaxLeft(), why, bound)
 	}
 	return doc.Yellow.Cellf("%s. %s%s %s enough%s.", now, words.And(needed), cost, words.Pick(n+len(r.Changes), "is", "are"), bound)
 }

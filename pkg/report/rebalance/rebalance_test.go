@@ -53,5 +53,5 @@ func TestHostile(t *testing.T) {
 		Goal: rebalance.Skew, Level: h, Before: 1, Moves: []rebalance.Move{{PodRef: pod, From: h, To: h, Next: h}},
 		Stuck: []rebalance.Stuck{{WorkloadRef: cluster.WorkloadRef{Namespace: h, Workload: h}, Pods: 1, Why: h}},
 	}}
-	reporttest.Harmless(t, reporttest.Write(t, Formats, r, "markdown", report.Options{}))
+	reporttest.CheckHarmless(t, reporttest.Write(t, Formats, r, "markdown", report.Options{}))
 }

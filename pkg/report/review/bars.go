@@ -7,11 +7,11 @@ import (
 
 // bars returns a bar for each domain of the level with the worst loss: the lost pods that come back, and those that do not.
 func bars(r *Report) *doc.Bars {
-	level, worst := r.worst()
+	level, worst := r.worstLoss()
 	if worst == nil {
 		return nil
 	}
-	noun := domain(level)
+	noun := domainNoun(level)
 	b := &doc.Bars{
 		Title: "pods that the loss of each " + noun + " takes", Noun: noun, Nouns: noun + "s",
 		Parts: []doc.Part{{Name: "come back", Style: doc.Plain}, {Name: "do not come back", Style: doc.Red}},

@@ -72,22 +72,24 @@ func (r *Report) CompareWith(file string, old *Report) {
 			r.Changes = append(r.Changes, Change{f.what, f.name, b, a})
 		}
 	}
-	slices.SortStableFunc(r.Changes, func(a, b Change) int { return cmp.Compare(slices.Index(whats, a.What), slices.Index(whats, b.What)) })
+	slices.SortStableFunc(r.Changes, func(a, b Change) int {
+		return cmp.Compare(slices.Index(changeOrder, a.What), slices.Index(changeOrder, b.What))
+	})
 }
 
-// whats has the kinds of changes in the order in which they are listed.
-var whats = []string{Pods, Nodes, Cost, NotBack, Down, Risk, Workload}
+// changeOrder has the kinds of changes in the order in which they are listed.
+var changeOrder = []string{Pods, Nodes, Cost, NotBack, Down, Risk, Workload}
 
 // figure is the name of a figure that may change.
 type figure struct{ what, name string }
 
-// figures has the values of a review, and the order of their names.
-type figures struct {
+// figureValues has the values of a review, and the order of their names.
+type figureValues struct {
 	value map[figure]float64
 	order []figure
 }
 
-func (s *figures) count(what, name string, value float64) {
+func (s *figureValues) addFigure(what, name string, value float64) {
 	f := figure{what, name}
 	if _, has := s.value[f]; !has {
 		s.order = append(s.order, f)
@@ -95,29 +97,29 @@ func (s *figures) count(what, name string, value float64) {
 	s.value[f] += value
 }
 
-func (r *Report) figures() *figures {
-	s := &figures{value: map[figure]float64{}}
-	s.count(Pods, "running", float64(r.Running))
-	s.count(Pods, "pending", float64(r.Pending))
+func (r *Report) figures() *figureValues {
+	s := &figureValues{value: map[figure]float64{}}
+	s.addFigure(Pods, "running", float64(r.Running))
+	s.addFigure(Pods, "pending", float64(r.Pending))
 	for i := range r.Groups {
-		s.count(Nodes, r.Groups[i].Group, float64(r.Groups[i].Nodes))
+		s.addFigure(Nodes, r.Groups[i].Group, float64(r.Groups[i].Nodes))
 	}
 	if r.Cost != nil {
-		s.count(Cost, "", *r.Cost)
+		s.addFigure(Cost, "", *r.Cost)
 	}
 	for i := range r.Levels {
 		level := &r.Levels[i]
 		for _, loss := range level.Losses {
-			name := domain(level) + " " + loss.Domain
-			s.count(NotBack, name, float64(loss.NotBack))
-			s.count(Down, name, float64(loss.Down))
+			name := domainNoun(level) + " " + loss.Domain
+			s.addFigure(NotBack, name, float64(loss.NotBack))
+			s.addFigure(Down, name, float64(loss.Down))
 		}
 	}
 	for _, risk := range r.Risks {
-		s.count(Risk, risk.Check+" "+risk.Object, 1)
+		s.addFigure(Risk, risk.Check+" "+risk.Object, 1)
 	}
 	for _, w := range r.Workloads {
-		s.count(Workload, w.Workload, float64(w.Running))
+		s.addFigure(Workload, w.Workload, float64(w.Running))
 	}
 	return s
 }

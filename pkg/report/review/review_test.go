@@ -85,11 +85,11 @@ func TestAnswer(t *testing.T) {
 func TestSinceThen(t *testing.T) {
 	r := reviewed(t, func(*review.Review) {})
 	r.CompareWith("last.json", reviewed(t, func(*review.Review) {}))
-	if got := r.sinceThen(); got != "Nothing has changed since last.json." {
+	if got := r.changesSentence(); got != "Nothing has changed since last.json." {
 		t.Error(got)
 	}
 	r.CompareWith("last.json", reviewed(t, func(f *review.Review) { f.Groups[0].Nodes, f.Risks, f.Levels[0].Losses[1].NotBack = 7, f.Risks[:1], 0 }))
-	if got, want := r.sinceThen(), "Since last.json: 3 nodes fewer; 2 risks new; 2 not back after the loss of zone b, before 0."; got != want {
+	if got, want := r.changesSentence(), "Since last.json: 3 nodes fewer; 2 risks new; 2 not back after the loss of zone b, before 0."; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }
@@ -101,5 +101,5 @@ func TestHostile(t *testing.T) {
 		f.Groups[0].Group, f.Levels[0].Losses[0].Domain, f.Risks[0].Object, f.Risks[0].Fix, f.Workloads[0].Workload = h, h, h, h, h
 	})
 	r.CompareWith(h, reviewed(t, func(*review.Review) {}))
-	reporttest.Harmless(t, reporttest.Write(t, Formats, r, "markdown", report.Options{}))
+	reporttest.CheckHarmless(t, reporttest.Write(t, Formats, r, "markdown", report.Options{}))
 }

@@ -29,31 +29,31 @@ func document(r *Report, opts report.Options) *doc.Doc {
 	d := doc.New(r.Head, opts)
 	d.Line(r.answer())
 	if r.Since != "" {
-		d.Linef(doc.Plain, "%s", r.sinceThen())
+		d.Linef(doc.Plain, "%s", r.changesSentence())
 	}
-	if level, worst := r.worst(); worst != nil && worst.NotBack > 0 {
-		d.Linef(doc.Plain, "What to add and to change so that nobody is stranded: simulate plan --survive %s.", survived(level))
+	if level, worst := r.worstLoss(); worst != nil && worst.NotBack > 0 {
+		d.Linef(doc.Plain, "What to add and to change so that nobody is stranded: simulate plan --survive %s.", surviveValue(level))
 	}
 	if len(r.Changes) > 0 {
 		d.Section("What has changed")
-		d.Add(doc.Table{Rows: r.changes(), Most: maxChanges, Noun: "change", Nouns: "changes"})
+		d.Add(doc.Table{Rows: r.changeTable(), Most: maxChanges, Noun: "change", Nouns: "changes"})
 	}
 	d.Section("Room in each group of nodes")
-	d.Add(doc.Table{Rows: r.room(), Most: maxGroups, Noun: "group", Nouns: "groups"})
+	d.Add(doc.Table{Rows: r.roomTable(), Most: maxGroups, Noun: "group", Nouns: "groups"})
 	for i := range r.Levels {
-		title := "Loss of each " + domain(&r.Levels[i])
-		if _, value, is := topology.Chosen(r.Levels[i].TopologyKey); is {
-			title = fmt.Sprintf("Loss of %s %s", domain(&r.Levels[i]), value)
+		title := "Loss of each " + domainNoun(&r.Levels[i])
+		if _, value, is := topology.SplitValue(r.Levels[i].TopologyKey); is {
+			title = fmt.Sprintf("Loss of %s %s", domainNoun(&r.Levels[i]), value)
 		}
 		d.Section(title)
-		d.Add(doc.Table{Rows: losses(&r.Levels[i]), Most: maxGroups, Noun: "domain", Nouns: "domains"})
+		d.Add(doc.Table{Rows: lossTable(&r.Levels[i]), Most: maxGroups, Noun: "domain", Nouns: "domains"})
 	}
 	if len(r.Risks) > 0 {
 		d.Section("Risks")
 		if opts.All || opts.Page {
-			d.Add(doc.Table{Rows: r.risks()})
+			d.Add(doc.Table{Rows: r.riskTable()})
 		} else {
-			d.Add(doc.Table{Rows: r.checks(), Most: maxRisks, Noun: "check", Nouns: "checks"})
+			d.Add(doc.Table{Rows: r.checkTable(), Most: maxRisks, Noun: "check", Nouns: "checks"})
 		}
 	}
 	d.Space()
@@ -61,15 +61,15 @@ func document(r *Report, opts report.Options) *doc.Doc {
 	return &d
 }
 
-// worst returns the loss after which most pods do not come back, the first of equal ones, and its level. A level with one domain only
+// worstLoss returns the loss after which most pods do not come back, the first of equal ones, and its level. A level with one domain only
 // counts if the user asked about it, since the loss of the only domain always takes everything. It returns nil if no level counts.
-func (r *Report) worst() (*review.Level, *review.Loss) {
+func (r *Report) worstLoss() (*review.Level, *review.Loss) {
 	var of *review.Level
 	var worst *review.Loss
 	for i := range r.Levels {
 		level := &r.Levels[i]
 		for j := range level.Losses {
-			if _, _, chosen := topology.Chosen(level.TopologyKey); (len(level.Losses) > 1 || chosen || r.Partial != "") && (worst == nil || level.Losses[j].NotBack > worst.NotBack) {
+			if _, _, chosen := topology.SplitValue(level.TopologyKey); (len(level.Losses) > 1 || chosen || r.Partial != "") && (worst == nil || level.Losses[j].NotBack > worst.NotBack) {
 				of, worst = level, &level.Losses[j]
 			}
 		}
@@ -81,16 +81,16 @@ func (r *Report) worst() (*review.Level, *review.Loss) {
 func (r *Report) answer() doc.Cell {
 	style := doc.Green
 	var parts []string
-	switch level, worst := r.worst(); {
+	switch level, worst := r.worstLoss(); {
 	case worst == nil:
 		parts = append(parts, "No level has several domains that could fail")
 	case worst.NotBack == 0:
-		parts = append(parts, "Every lost pod comes back after the loss of any of "+words.And(list.Each(r.Levels, domainsOf)))
+		parts = append(parts, "Every lost pod comes back after the loss of any of "+words.And(list.Map(r.Levels, countDomains)))
 	default:
 		style = doc.Yellow
-		text := fmt.Sprintf("After the loss of %s %s %d of %d lost pods %s not come back", domain(level), worst.Domain, worst.NotBack, worst.Lost, words.Pick(worst.NotBack, "does", "do"))
+		text := fmt.Sprintf("After the loss of %s %s %d of %d lost pods %s not come back", domainNoun(level), worst.Domain, worst.NotBack, worst.Lost, words.Pick(worst.NotBack, "does", "do"))
 		if len(level.Losses) > 1 {
-			text += ", the most of " + domainsOf(*level)
+			text += ", the most of " + countDomains(*level)
 		}
 		parts = append(parts, text)
 	}
@@ -98,7 +98,7 @@ func (r *Report) answer() doc.Cell {
 	if r.Pending > 0 {
 		style = doc.Yellow
 	}
-	errors, warnings := r.severe(lint.Error), r.severe(lint.Warning)
+	errors, warnings := r.countRisks(lint.Error), r.countRisks(lint.Warning)
 	if errors > 0 {
 		style = doc.Red
 	}
@@ -111,27 +111,29 @@ func (r *Report) answer() doc.Cell {
 	return style.Cell(strings.Join(parts, "; ") + ".")
 }
 
-// domain returns the noun for a domain of the level: zone, also for the level zone=b.
-func domain(level *review.Level) string {
-	key, _, chosen := topology.Chosen(level.TopologyKey)
+// domainNoun returns the noun for a domain of the level: zone, also for the level zone=b.
+func domainNoun(level *review.Level) string {
+	key, _, chosen := topology.SplitValue(level.TopologyKey)
 	if !chosen {
 		key = level.TopologyKey
 	}
-	return doc.DomainOf(doc.LevelName(key))
+	return doc.DomainOrKey(doc.LevelName(key))
 }
 
-// domainsOf counts the domains of the level: "3 zones".
-func domainsOf(level review.Level) string { return words.Count(len(level.Losses), domain(&level)) }
+// countDomains counts the domains of the level: "3 zones".
+func countDomains(level review.Level) string {
+	return words.Count(len(level.Losses), domainNoun(&level))
+}
 
-// survived returns the level in the form of --survive: zone, or zone=b.
-func survived(level *review.Level) string {
-	if _, value, is := topology.Chosen(level.TopologyKey); is {
-		return domain(level) + "=" + value
+// surviveValue returns the level in the form of --survive: zone, or zone=b.
+func surviveValue(level *review.Level) string {
+	if _, value, is := topology.SplitValue(level.TopologyKey); is {
+		return domainNoun(level) + "=" + value
 	}
 	return doc.LevelName(level.TopologyKey)
 }
 
-func (r *Report) severe(severity lint.Severity) int {
+func (r *Report) countRisks(severity lint.Severity) int {
 	return list.Count(r.Risks, func(risk review.Risk) bool { return risk.Severity == severity })
 }
 
@@ -144,8 +146,8 @@ func (r *Report) cost() string {
 	return text
 }
 
-// sinceThen sums up what has changed: nodes, pods that do not come back, risks, and other figures.
-func (r *Report) sinceThen() string {
+// changesSentence sums up what has changed: nodes, pods that do not come back, risks, and other figures.
+func (r *Report) changesSentence() string {
 	if len(r.Changes) == 0 {
 		return fmt.Sprintf("Nothing has changed since %s.", r.Since)
 	}
@@ -186,25 +188,25 @@ func (r *Report) sinceThen() string {
 	return fmt.Sprintf("Since %s: %s.", r.Since, strings.Join(parts, "; "))
 }
 
-// whatIs has the words for the kinds of changes.
-var whatIs = map[string]string{
+// changeTexts has the words for the kinds of changes.
+var changeTexts = map[string]string{
 	Pods: "pods", Nodes: "nodes of group", Cost: "cost of the nodes in an hour", NotBack: "pods not back after the loss of", Down: "workloads down after the loss of",
 	Risk: "risk", Workload: "running pods of",
 }
 
-func (r *Report) changes() [][]doc.Cell {
-	var c doc.TableOf[Change]
-	c.Text("WHAT", func(c Change) string { return strings.TrimSpace(whatIs[c.What] + " " + c.Name) })
-	c.Text("BEFORE", func(c Change) string { return doc.Amount(c.Before) })
-	c.Text("NOW", func(c Change) string { return doc.Amount(c.After) })
+func (r *Report) changeTable() [][]doc.Cell {
+	var c doc.TableBuilder[Change]
+	c.AddTextColumn("WHAT", func(c Change) string { return strings.TrimSpace(changeTexts[c.What] + " " + c.Name) })
+	c.AddTextColumn("BEFORE", func(c Change) string { return doc.Amount(c.Before) })
+	c.AddTextColumn("NOW", func(c Change) string { return doc.Amount(c.After) })
 	return c.Rows(r.Changes)
 }
 
-// room returns the titles, and a row for each group: its free capacity, and the part of it that workloads can use.
-func (r *Report) room() [][]doc.Cell {
-	var c doc.TableOf[review.Group]
-	c.Text("GROUP", func(g review.Group) string { return g.Group })
-	c.Number("NODES", doc.Plain, func(g review.Group) int { return g.Nodes })
+// roomTable returns the titles, and a row for each group: its free capacity, and the part of it that workloads can use.
+func (r *Report) roomTable() [][]doc.Cell {
+	var c doc.TableBuilder[review.Group]
+	c.AddTextColumn("GROUP", func(g review.Group) string { return g.Group })
+	c.AddNumberColumn("NODES", doc.Plain, func(g review.Group) int { return g.Nodes })
 	for _, of := range []struct {
 		title string
 		name  v1.ResourceName
@@ -213,12 +215,12 @@ func (r *Report) room() [][]doc.Cell {
 		{"CPU", v1.ResourceCPU, func(g review.Group) capacity.Spare { return g.CPU }},
 		{"MEMORY", v1.ResourceMemory, func(g review.Group) capacity.Spare { return g.Memory }},
 	} {
-		c.Text(of.title, func(g review.Group) string { return doc.Quantity(of.name, of.spare(g).Allocatable) })
-		c.Text("FREE", func(g review.Group) string { return doc.Quantity(of.name, of.spare(g).Free) })
-		c.Text("USABLE", func(g review.Group) string { return doc.Quantity(of.name, of.spare(g).Free-of.spare(g).Stranded) })
+		c.AddTextColumn(of.title, func(g review.Group) string { return doc.Quantity(of.name, of.spare(g).Allocatable) })
+		c.AddTextColumn("FREE", func(g review.Group) string { return doc.Quantity(of.name, of.spare(g).Free) })
+		c.AddTextColumn("USABLE", func(g review.Group) string { return doc.Quantity(of.name, of.spare(g).Free-of.spare(g).Stranded) })
 	}
 	if r.Cost != nil {
-		c.Text("COST/H", func(g review.Group) string {
+		c.AddTextColumn("COST/H", func(g review.Group) string {
 			if g.Cost == nil {
 				return doc.None
 			}
@@ -228,35 +230,35 @@ func (r *Report) room() [][]doc.Cell {
 	return c.Rows(r.Groups)
 }
 
-func losses(level *review.Level) [][]doc.Cell {
-	var c doc.TableOf[review.Loss]
-	c.Text("DOMAIN", func(l review.Loss) string { return l.Domain })
-	c.Number("NODES", doc.Plain, func(l review.Loss) int { return l.Nodes })
-	c.Number("LOST PODS", doc.Plain, func(l review.Loss) int { return l.Lost })
-	c.Number("NOT BACK", doc.Yellow, func(l review.Loss) int { return l.NotBack })
-	c.Number("WORKLOADS DOWN", doc.Yellow, func(l review.Loss) int { return l.Down })
-	c.Number("BUDGETS BROKEN", doc.Yellow, func(l review.Loss) int { return l.BrokenBudgets })
+func lossTable(level *review.Level) [][]doc.Cell {
+	var c doc.TableBuilder[review.Loss]
+	c.AddTextColumn("DOMAIN", func(l review.Loss) string { return l.Domain })
+	c.AddNumberColumn("NODES", doc.Plain, func(l review.Loss) int { return l.Nodes })
+	c.AddNumberColumn("LOST PODS", doc.Plain, func(l review.Loss) int { return l.Lost })
+	c.AddNumberColumn("NOT BACK", doc.Yellow, func(l review.Loss) int { return l.NotBack })
+	c.AddNumberColumn("WORKLOADS DOWN", doc.Yellow, func(l review.Loss) int { return l.Down })
+	c.AddNumberColumn("BUDGETS BROKEN", doc.Yellow, func(l review.Loss) int { return l.BrokenBudgets })
 	return c.Rows(level.Losses)
 }
 
-var colour = map[lint.Severity]doc.Style{lint.Error: doc.Red, lint.Warning: doc.Yellow, lint.Note: doc.Plain}
+var severityStyles = map[lint.Severity]doc.Style{lint.Error: doc.Red, lint.Warning: doc.Yellow, lint.Note: doc.Plain}
 
-// checks returns the titles, and a row for each check with a finding, with its first finding.
-func (r *Report) checks() [][]doc.Cell {
-	var c doc.TableOf[[]review.Risk]
-	c.Add("RISK", func(all []review.Risk) doc.Cell { return colour[all[0].Severity].Cell(all[0].Check) })
-	c.Number("OBJECTS", doc.Plain, func(all []review.Risk) int { return len(all) })
-	c.Text("FIRST", func(all []review.Risk) string { return all[0].Object })
-	c.Text("FIX", func(all []review.Risk) string { return all[0].Fix })
-	return c.Rows(list.Group(r.Risks, func(risk review.Risk) string { return string(risk.Severity) + risk.Check }))
+// checkTable returns the titles, and a row for each check with a finding, with its first finding.
+func (r *Report) checkTable() [][]doc.Cell {
+	var c doc.TableBuilder[[]review.Risk]
+	c.AddColumn("RISK", func(all []review.Risk) doc.Cell { return severityStyles[all[0].Severity].Cell(all[0].Check) })
+	c.AddNumberColumn("OBJECTS", doc.Plain, func(all []review.Risk) int { return len(all) })
+	c.AddTextColumn("FIRST", func(all []review.Risk) string { return all[0].Object })
+	c.AddTextColumn("FIX", func(all []review.Risk) string { return all[0].Fix })
+	return c.Rows(list.GroupBy(r.Risks, func(risk review.Risk) string { return string(risk.Severity) + risk.Check }))
 }
 
-// risks returns the titles, and a row for each finding.
-func (r *Report) risks() [][]doc.Cell {
-	var c doc.TableOf[review.Risk]
-	c.Add("RISK", func(risk review.Risk) doc.Cell { return colour[risk.Severity].Cell(risk.Check) })
-	c.Text("OBJECT", func(risk review.Risk) string { return risk.Object })
-	c.Text("FOUND", func(risk review.Risk) string { return risk.Message })
-	c.Text("FIX", func(risk review.Risk) string { return risk.Fix })
+// riskTable returns the titles, and a row for each finding.
+func (r *Report) riskTable() [][]doc.Cell {
+	var c doc.TableBuilder[review.Risk]
+	c.AddColumn("RISK", func(risk review.Risk) doc.Cell { return severityStyles[risk.Severity].Cell(risk.Check) })
+	c.AddTextColumn("OBJECT", func(risk review.Risk) string { return risk.Object })
+	c.AddTextColumn("FOUND", func(risk review.Risk) string { return risk.Message })
+	c.AddTextColumn("FIX", func(risk review.Risk) string { return risk.Fix })
 	return c.Rows(r.Risks)
 }

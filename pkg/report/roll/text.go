@@ -24,9 +24,9 @@ func document(r *Report, opts report.Options) *doc.Doc {
 	d := doc.New(r.Head, opts)
 	if len(r.Rolls) == 1 {
 		t := &writer{Doc: &d, a: &r.Rolls[0]}
-		t.everything()
+		t.fullText()
 	} else {
-		d.Line(r.compared())
+		d.Line(r.compareWays())
 		d.Space()
 		d.Table("", r.sideBySide()...)
 	}
@@ -40,15 +40,15 @@ type writer struct {
 	a *roll.Answer
 }
 
-func (t *writer) everything() {
+func (t *writer) fullText() {
 	a := t.a
 	t.Line(verdict(a))
 	t.plan()
-	t.blocked()
-	pending := list.Group(a.Pending, placement.StrandedPod.Why)
+	t.blockingPods()
+	pending := list.GroupBy(a.Pending, placement.StrandedPod.Why)
 	t.UpTo(len(pending), "reason", "reasons", func(i int) {
-		t.Linef(doc.Yellow, "Pending at the end: %s", t.Some(list.Each(pending[i], func(p placement.StrandedPod) string { return pod(p.Namespace, p.Name) })))
-		for _, line := range doc.Waits(pending[i][0].Message, pending[i][0].Reason, pending[i][0].Untried) {
+		t.Linef(doc.Yellow, "Pending at the end: %s", t.ListNames(list.Map(pending[i], func(p placement.StrandedPod) string { return podName(p.Namespace, p.Name) })))
+		for _, line := range doc.WaitLines(pending[i][0].Message, pending[i][0].Reason, pending[i][0].Untried) {
 			t.Linef(doc.Plain, "  %s", line)
 		}
 	})
@@ -58,16 +58,16 @@ func (t *writer) everything() {
 	if a.NotReplaced > 0 {
 		t.Linef(doc.Yellow, "%s in whose place no other is created.", words.Count(a.NotReplaced, "pod"))
 	}
-	t.worst()
-	t.grown()
+	t.worstMoment()
+	t.nodesLeft()
 	t.UpTo(len(a.Delays), "budget", "budgets", func(i int) {
 		d := a.Delays[i]
 		longest := words.Pick(d.Pods, " waits for its eviction, for ", " wait for their eviction, the longest for ")
-		t.Linef(doc.Plain, "Budget %s: %s%s.", d.Budget, words.Count(d.Pods, "pod")+longest, span(d.Seconds))
+		t.Linef(doc.Plain, "Budget %s: %s%s.", d.Budget, words.Count(d.Pods, "pod")+longest, spanText(d.Seconds))
 	})
 	t.UpTo(len(a.Waited), "Pending pod", "Pending pods", func(i int) {
 		w := a.Waited[i]
-		t.Linef(doc.Plain, "Pending for %s: %s, from turn %d", span(w.Seconds), pod(w.Namespace, w.Name), w.Turn)
+		t.Linef(doc.Plain, "Pending for %s: %s, from turn %d", spanText(w.Seconds), podName(w.Namespace, w.Name), w.Turn)
 	})
 	t.Space()
 	t.levels()
@@ -75,8 +75,8 @@ func (t *writer) everything() {
 	t.turns()
 }
 
-// grown writes how many nodes more or fewer the autoscaler leaves. Without it, a roll replaces each node by one.
-func (t *writer) grown() {
+// nodesLeft writes how many nodes more or fewer the autoscaler leaves. Without it, a roll replaces each node by one.
+func (t *writer) nodesLeft() {
 	n := len(t.a.Turns)
 	if n == 0 || len(t.a.Blocked) > 0 {
 		return
@@ -92,29 +92,29 @@ func (t *writer) grown() {
 
 // verdict returns the first line.
 func verdict(a *roll.Answer) doc.Cell {
-	after, even := planned(a.Plan), ""
+	after, even := planText(a.Plan), ""
 	if after != "" {
 		even = "even " + after
 	}
 	if n := len(a.Blocked); n > 0 && a.KeepsGoing {
-		return doc.Red.Cellf("No: %s%d of %s of %s %s replaced, and the drains of %d do not end: %s.", even, a.Replaced, words.Count(a.Nodes, "node"), a.Pool, words.Pick(a.Replaced, "is", "are"), n, whyAll(a.Blocked))
+		return doc.Red.Cellf("No: %s%d of %s of %s %s replaced, and the drains of %d do not end: %s.", even, a.Replaced, words.Count(a.Nodes, "node"), a.Pool, words.Pick(a.Replaced, "is", "are"), n, blocksText(a.Blocked))
 	} else if n > 0 {
-		return doc.Red.Cellf("No: %sthe roll of %s stops at node %d of %d: %s.", even, a.Pool, a.Blocked[0].Number, a.Nodes, why(&a.Blocked[0]))
+		return doc.Red.Cellf("No: %sthe roll of %s stops at node %d of %d: %s.", even, a.Pool, a.Blocked[0].Number, a.Nodes, blockText(&a.Blocked[0]))
 	}
 	style, begin := doc.Green, "Yes: "
 	if n := len(a.Pending); n > 0 {
-		style, begin = doc.Red, fmt.Sprintf("No: %s; ", lost(a))
+		style, begin = doc.Red, fmt.Sprintf("No: %s; ", lostText(a))
 	}
 	begin += after
 	all := fmt.Sprintf("all %s of %s are", words.Count(a.Nodes, "node"), a.Pool)
 	if a.Nodes == 1 {
 		all = "the one node of " + a.Pool + " is"
 	}
-	return style.Cellf("%s%s replaced in %s (%s); %s; %s.", begin, all, words.Count(len(a.Turns), "turn"), span(a.Seconds), moves(a), waits(a))
+	return style.Cellf("%s%s replaced in %s (%s); %s; %s.", begin, all, words.Count(len(a.Turns), "turn"), spanText(a.Seconds), movesText(a), waitsText(a))
 }
 
-// planned returns "after 1 node is removed and 12 budgets are patched, ", or "" if the plan does neither.
-func planned(p *roll.Plan) string {
+// planText returns "after 1 node is removed and 12 budgets are patched, ", or "" if the plan does neither.
+func planText(p *roll.Plan) string {
 	if p == nil {
 		return ""
 	}
@@ -148,13 +148,13 @@ func (t *writer) plan() {
 	}
 	for _, b := range p.Patches {
 		t.Linef(doc.Plain, "  %s", b.Command)
-		t.Linef(doc.Plain, "    budget %s allows no eviction (%s)", b.Name, needs(&b.Budget))
+		t.Linef(doc.Plain, "    budget %s allows no eviction (%s)", b.Name, budgetNeeds(&b.Budget))
 	}
 	t.Space()
 }
 
-// lost returns "shop/deployment/web lost a replica", and how many other pods are Pending in the end.
-func lost(a *roll.Answer) string {
+// lostText returns "shop/deployment/web lost a replica", and how many other pods are Pending in the end.
+func lostText(a *roll.Answer) string {
 	replicas := 0
 	for _, l := range a.Lost {
 		replicas += l.Replicas
@@ -166,7 +166,7 @@ func lost(a *roll.Answer) string {
 	case len(a.Lost) == 1:
 		parts = append(parts, fmt.Sprintf("%s lost %d replicas", a.Lost[0].Qualified(), replicas))
 	case replicas > 0:
-		names := list.Each(a.Lost, func(l roll.Lost) string { return fmt.Sprintf("%s %d", l.Qualified(), l.Replicas) })
+		names := list.Map(a.Lost, func(l roll.Lost) string { return fmt.Sprintf("%s %d", l.Qualified(), l.Replicas) })
 		parts = append(parts, fmt.Sprintf("%d workloads lost %d replicas (%s)", len(a.Lost), replicas, words.Few(names)))
 	}
 	if n := len(a.Pending) - replicas; n > 0 {
@@ -175,48 +175,48 @@ func lost(a *roll.Answer) string {
 	return words.And(parts)
 }
 
-// why returns in short what blocks a drain.
-func why(b *roll.Blocked) string {
+// blockText returns in short what blocks a drain.
+func blockText(b *roll.Blocked) string {
 	if b.Budget != nil {
-		return fmt.Sprintf("budget %s allows no eviction (%s)", b.Budget.Name, needs(b.Budget))
+		return fmt.Sprintf("budget %s allows no eviction (%s)", b.Budget.Name, budgetNeeds(b.Budget))
 	}
-	return fmt.Sprintf("%s stays on node/%s", pod(b.Stays[0].Namespace, b.Stays[0].Name), b.Node)
+	return fmt.Sprintf("%s stays on node/%s", podName(b.Stays[0].Namespace, b.Stays[0].Name), b.Node)
 }
 
-// whyAll returns in short what blocks the drains of several nodes.
-func whyAll(all []roll.Blocked) string {
+// blocksText returns in short what blocks the drains of several nodes.
+func blocksText(all []roll.Blocked) string {
 	first := all[0].Budget
 	other := func(b roll.Blocked) bool { return b.Budget != nil && b.Budget.Name != first.Name }
 	if first == nil || !slices.ContainsFunc(all, other) {
-		return why(&all[0])
+		return blockText(&all[0])
 	}
-	return fmt.Sprintf("budgets allow no eviction, such as %s (%s)", first.Name, needs(first))
+	return fmt.Sprintf("budgets allow no eviction, such as %s (%s)", first.Name, budgetNeeds(first))
 }
 
-// needs says why the budget allows no eviction. A budget that needs no pod would allow all, so Needs is 0 if the controller cannot count
+// budgetNeeds says why the budget allows no eviction. A budget that needs no pod would allow all, so Needs is 0 if the controller cannot count
 // how many pods there should be.
-func needs(b *roll.Budget) string {
+func budgetNeeds(b *roll.Budget) string {
 	if b.Needs == 0 {
 		return "it cannot be computed"
 	}
 	return fmt.Sprintf("%d of %d needed", b.Healthy, b.Needs)
 }
 
-// blocked writes which pods block which drains, grouped by reason, and what happens then.
-func (t *writer) blocked() {
-	var stays []stay
+// blockingPods writes which pods block which drains, grouped by reason, and what happens then.
+func (t *writer) blockingPods() {
+	var stays []stayingPod
 	for i := range t.a.Blocked {
 		b := &t.a.Blocked[i]
 		for _, p := range b.Stays {
-			stays = append(stays, stay{b.Node, p})
+			stays = append(stays, stayingPod{b.Node, p})
 		}
 	}
 	if stays == nil {
 		return
 	}
-	groups := list.Group(stays, func(s stay) string { return s.Reason })
+	groups := list.GroupBy(stays, func(s stayingPod) string { return s.Reason })
 	t.UpTo(len(groups), "reason", "reasons", func(i int) {
-		t.Linef(doc.Red, "Stays: %s: %s", t.Some(list.Each(groups[i], func(s stay) string { return pod(s.Namespace, s.Name) + " on node/" + s.node })), groups[i][0].Reason)
+		t.Linef(doc.Red, "Stays: %s: %s", t.ListNames(list.Map(groups[i], func(s stayingPod) string { return podName(s.Namespace, s.Name) + " on node/" + s.node })), groups[i][0].Reason)
 	})
 	if t.a.KeepsGoing {
 		t.Linef(doc.Plain, "These nodes are open to pods again, and the turns of the others come.")
@@ -225,14 +225,14 @@ func (t *writer) blocked() {
 	t.Linef(doc.Plain, "What follows is the state at that time: %s replaced, and node/%s is cordoned. --keep-going shows what blocks the other nodes.", words.Is(t.a.Replaced, "node"), t.a.Blocked[0].Node)
 }
 
-// stay is a pod that blocks the drain of its node.
-type stay struct {
+// stayingPod is a pod that blocks the drain of its node.
+type stayingPod struct {
 	node string
 	world.BlockedPod
 }
 
-// moves returns "612 pods move once, 14 twice".
-func moves(a *roll.Answer) string {
+// movesText returns "612 pods move once, 14 twice".
+func movesText(a *roll.Answer) string {
 	var parts []string
 	for i, m := range a.Moves {
 		often := fmt.Sprintf("%d times", m.Moves)
@@ -251,29 +251,29 @@ func moves(a *roll.Answer) string {
 	return strings.Join(parts, ", ")
 }
 
-// waits says how long pods are Pending.
-func waits(a *roll.Answer) string {
+// waitsText says how long pods are Pending.
+func waitsText(a *roll.Answer) string {
 	if len(a.Waited) == 0 {
 		return "none is ever Pending"
 	}
 	if len(a.Pending) > 0 {
 		return fmt.Sprintf("at most %d %s Pending at once", a.MostPending, words.Pick(a.MostPending, "is", "are"))
 	}
-	return "none is Pending for longer than " + words.Span(a.Longest())
+	return "none is Pending for longer than " + words.FormatDuration(a.Longest())
 }
 
-func (t *writer) worst() {
+func (t *writer) worstMoment() {
 	w := t.a.Worst
 	if w == nil {
 		return
 	}
-	lacks := list.Each(w.Workloads, func(l roll.Lack) string { return fmt.Sprintf("%s has %d of %d", l.Qualified(), l.Ready, l.Of) })
+	lacks := list.Map(w.Workloads, func(l roll.Lack) string { return fmt.Sprintf("%s has %d of %d", l.Qualified(), l.Ready, l.Of) })
 	pending := ""
 	if w.Pending > 0 {
 		pending = fmt.Sprintf(", %d of them Pending", w.Pending)
 	}
-	t.Linef(doc.Plain, "Worst moment: in turn %d, after %s, %s fewer %s ready than at the start%s: %s", w.Turn, span(w.Seconds),
-		words.Count(w.Unavailable, "pod"), words.Pick(w.Unavailable, "is", "are"), pending, t.Some(lacks))
+	t.Linef(doc.Plain, "Worst moment: in turn %d, after %s, %s fewer %s ready than at the start%s: %s", w.Turn, spanText(w.Seconds),
+		words.Count(w.Unavailable, "pod"), words.Pick(w.Unavailable, "is", "are"), pending, t.ListNames(lacks))
 }
 
 // levels writes a table of how the pods are spread over domains at the start, at the worst moment and at the end.
@@ -296,24 +296,24 @@ func (t *writer) levels() {
 	}
 }
 
-// mostTurns is the largest number of turns that text lists.
-const mostTurns = 15
+// maxTurns is the largest number of turns that text lists.
+const maxTurns = 15
 
 func (t *writer) turns() {
 	rows := [][]doc.Cell{doc.Bold.Row("TURN", "OLD", "NEW", "TIME", "EVICTED", "NOT READY", "PENDING", "NODES")}
 	for i := range t.a.Turns {
 		turn := &t.a.Turns[i]
 		rows = append(rows, []doc.Cell{
-			doc.Number(i+1, doc.Plain), doc.Plain.Cell(strings.Join(turn.Old, ", ")), doc.Plain.Cell(doc.OrNone(strings.Join(turn.New, ", "))), doc.Plain.Cell(span(turn.Seconds)),
+			doc.Number(i+1, doc.Plain), doc.Plain.Cell(strings.Join(turn.Old, ", ")), doc.Plain.Cell(doc.OrNone(strings.Join(turn.New, ", "))), doc.Plain.Cell(spanText(turn.Seconds)),
 			doc.Number(turn.Evicted, doc.Plain), doc.Number(turn.Unavailable, doc.Plain), doc.Number(turn.Pending, doc.Yellow), doc.Number(turn.Total, doc.Plain),
 		})
 	}
-	rows[0] = doc.Dropped(rows[0], "NODES", "NEW")
-	t.Add(doc.Table{Rows: rows, Most: mostTurns, Noun: "turn", Nouns: "turns"})
+	rows[0] = doc.SetDropOrder(rows[0], "NODES", "NEW")
+	t.Add(doc.Table{Rows: rows, Most: maxTurns, Noun: "turn", Nouns: "turns"})
 }
 
-// compared returns the first line of a comparison.
-func (r *Report) compared() doc.Cell {
+// compareWays returns the first line of a comparison.
+func (r *Report) compareWays() doc.Cell {
 	done := 0
 	for i := range r.Rolls {
 		if r.Rolls[i].Done() {
@@ -323,16 +323,16 @@ func (r *Report) compared() doc.Cell {
 	pool := r.Rolls[0].Pool
 	switch {
 	case r.NeverPending != nil:
-		return doc.Green.Cellf("The smallest surge that never leaves a pod Pending is %d; %s replace all nodes of %s.", *r.NeverPending, ways(done, len(r.Rolls)), pool)
+		return doc.Green.Cellf("The smallest surge that never leaves a pod Pending is %d; %s replace all nodes of %s.", *r.NeverPending, waysText(done, len(r.Rolls)), pool)
 	case done == 0:
-		return doc.Red.Cellf("None of %s replaces all nodes of %s: the roll stops at node %d of %d or before.", words.Count(len(r.Rolls), "way"), pool, furthest(r.Rolls), r.Rolls[0].Nodes)
+		return doc.Red.Cellf("None of %s replaces all nodes of %s: the roll stops at node %d of %d or before.", words.Count(len(r.Rolls), "way"), pool, furthestNode(r.Rolls), r.Rolls[0].Nodes)
 	}
-	return doc.Yellow.Cellf("Each of %s that replace all nodes of %s leaves pods Pending on the way.", ways(done, len(r.Rolls)), pool)
+	return doc.Yellow.Cellf("Each of %s that replace all nodes of %s leaves pods Pending on the way.", waysText(done, len(r.Rolls)), pool)
 }
 
-func ways(n, of int) string { return fmt.Sprintf("%d of %s", n, words.Count(of, "way")) }
+func waysText(n, of int) string { return fmt.Sprintf("%d of %s", n, words.Count(of, "way")) }
 
-func furthest(all []roll.Answer) int {
+func furthestNode(all []roll.Answer) int {
 	most := 0
 	for i := range all {
 		most = max(most, all[i].Blocked[0].Number)
@@ -351,11 +351,11 @@ func (r *Report) sideBySide() [][]doc.Cell {
 		}
 		rows = append(rows, []doc.Cell{
 			doc.Number(a.Surge, doc.Plain), doc.Number(a.MaxUnavailable, doc.Plain), doc.Plain.Cell(string(a.Order)), replaced, doc.Number(len(a.Turns), doc.Plain),
-			doc.Plain.Cell(span(a.Seconds)), doc.Number(a.Evicted, doc.Plain), doc.Number(movedAgain(a), doc.Plain), doc.Number(unavailable(a), doc.Plain),
-			doc.Number(a.MostPending, doc.Yellow), doc.Plain.Cell(words.Span(a.Longest())), doc.Number(len(a.Pending), doc.Red),
+			doc.Plain.Cell(spanText(a.Seconds)), doc.Number(a.Evicted, doc.Plain), doc.Number(countMovedAgain(a), doc.Plain), doc.Number(maxUnavailablePods(a), doc.Plain),
+			doc.Number(a.MostPending, doc.Yellow), doc.Plain.Cell(words.FormatDuration(a.Longest())), doc.Number(len(a.Pending), doc.Red),
 		})
 	}
-	rows[0] = doc.Dropped(rows[0], "EVICTED", "AT THE END", "NOT READY", "MAX UNAVAILABLE")
+	rows[0] = doc.SetDropOrder(rows[0], "EVICTED", "AT THE END", "NOT READY", "MAX UNAVAILABLE")
 	return rows
 }
 
@@ -394,15 +394,15 @@ func (r *Report) courseOfWays() *doc.Course {
 	for i := range r.Rolls {
 		a := &r.Rolls[i]
 		c.Moments = append(c.Moments, fmt.Sprintf("surge %d, max unavailable %d, by %s", a.Surge, a.MaxUnavailable, a.Order))
-		pending.Values, lacking.Values = append(pending.Values, float64(a.MostPending)), append(lacking.Values, float64(unavailable(a)))
-		twice.Values = append(twice.Values, float64(movedAgain(a)))
+		pending.Values, lacking.Values = append(pending.Values, float64(a.MostPending)), append(lacking.Values, float64(maxUnavailablePods(a)))
+		twice.Values = append(twice.Values, float64(countMovedAgain(a)))
 	}
 	c.Curves = []doc.Curve{pending, lacking, twice}
 	return c
 }
 
-// movedAgain counts the pods that move more than once.
-func movedAgain(a *roll.Answer) int {
+// countMovedAgain counts the pods that move more than once.
+func countMovedAgain(a *roll.Answer) int {
 	pods := 0
 	for _, m := range a.Moves {
 		if m.Moves > 1 {
@@ -412,17 +412,19 @@ func movedAgain(a *roll.Answer) int {
 	return pods
 }
 
-// unavailable returns how many pods are not ready at the worst moment.
-func unavailable(a *roll.Answer) int {
+// maxUnavailablePods returns how many pods are not ready at the worst moment.
+func maxUnavailablePods(a *roll.Answer) int {
 	if a.Worst == nil {
 		return 0
 	}
 	return a.Worst.Unavailable
 }
 
-func span(seconds float64) string { return words.Span(time.Duration(seconds * float64(time.Second))) }
+func spanText(seconds float64) string {
+	return words.FormatDuration(time.Duration(seconds * float64(time.Second)))
+}
 
-func pod(namespace, name string) string {
+func podName(namespace, name string) string {
 	if namespace == "default" {
 		return "pod/" + name
 	}

@@ -31,25 +31,25 @@ func Answer(result *simulation.Result) string {
 	}
 	steps := result.Steps[first:]
 	was, is := result.Steps[first-1].State, steps[len(steps)-1].State
-	before, with := beforeState(was, podsOf(was)), doc.WithNodes(steps[len(steps)-1].Autoscaling)
+	before, with := newClusterBefore(was, podsByUID(was)), doc.WithNodes(steps[len(steps)-1].Autoscaling)
 	switch {
 	case asks(func(step *scenario.LoadedStep) bool { return step.ScaleBy != nil }):
 		var held []world.Held
 		for i := range steps {
 			held = append(held, steps[i].Held...)
 		}
-		asked, fewer := rescaled(before.workloads, workloadsOf(is))
-		return newChange(before, steps, asked).scaled(fewer, heldBack(held), with)
+		asked, fewer := compareReplicas(before.workloads, scalableByOwner(is))
+		return newChange(before, steps, asked).answerScale(fewer, describeHeld(held), with)
 	case asks(func(step *scenario.LoadedStep) bool { return step.ReplaceNodes != nil }):
-		return newChange(before, steps, nil).removed(fmt.Sprintf(": with %d in place of %s", missing(is, was), words.Count(missing(was, is), "node")))
+		return newChange(before, steps, nil).answerRemoval(fmt.Sprintf(": with %d in place of %s", countMissingNodes(is, was), words.Count(countMissingNodes(was, is), "node")))
 	case asks(func(step *scenario.LoadedStep) bool { return step.RemoveNodes != nil }):
-		return newChange(before, steps, nil).removed(": without " + words.Count(missing(was, is), "node"))
+		return newChange(before, steps, nil).answerRemoval(": without " + words.Count(countMissingNodes(was, is), "node"))
 	}
-	return newChange(before, steps, nil).added(missing(is, was))
+	return newChange(before, steps, nil).answerAddition(countMissingNodes(is, was))
 }
 
-// rescaled returns the workloads that want more pods than before, and how many pods fewer the others want together.
-func rescaled(was, is map[cluster.Ref]cluster.Object) (more map[cluster.Ref]bool, fewer int) {
+// compareReplicas returns the workloads that want more pods than before, and how many pods fewer the others want together.
+func compareReplicas(was, is map[cluster.Ref]cluster.Object) (more map[cluster.Ref]bool, fewer int) {
 	more = map[cluster.Ref]bool{}
 	for ref, obj := range is {
 		if was[ref] == nil {
@@ -67,8 +67,8 @@ func rescaled(was, is map[cluster.Ref]cluster.Object) (more map[cluster.Ref]bool
 	return more, fewer
 }
 
-// missing counts the nodes of one state that the other lacks.
-func missing(of, from *cluster.State) int {
+// countMissingNodes counts the nodes of one state that the other lacks.
+func countMissingNodes(of, from *cluster.State) int {
 	there, n := from.NodesByName(), 0
 	for _, node := range of.Nodes {
 		if there[node.Name] == nil {
@@ -78,9 +78,9 @@ func missing(of, from *cluster.State) int {
 	return n
 }
 
-// heldBack says how many of the wanted replicas HorizontalPodAutoscalers allow; "" if they allow all.
-func heldBack(held []world.Held) string {
-	switch workloads, replicas, wanted := world.HeldBack(held); workloads {
+// describeHeld says how many of the wanted replicas HorizontalPodAutoscalers allow; "" if they allow all.
+func describeHeld(held []world.Held) string {
+	switch workloads, replicas, wanted := world.SumHeldBack(held); workloads {
 	case 0:
 		return ""
 	case 1:
@@ -91,9 +91,9 @@ func heldBack(held []world.Held) string {
 	}
 }
 
-// scaled answers whether the additional pods of the scaled workloads fit. held says which replicas an autoscaler does not allow, and fewer
+// answerScale answers whether the additional pods of the scaled workloads fit. held says which replicas an autoscaler does not allow, and fewer
 // is the number of pods that other workloads lose.
-func (c *Change) scaled(fewer int, held, with string) string {
+func (c *Change) answerScale(fewer int, held, with string) string {
 	switch {
 	case c.Short() > 0 && held != "":
 		return c.Text(with) + "; " + held
@@ -111,19 +111,19 @@ func (c *Change) scaled(fewer int, held, with string) string {
 	case held != "":
 		line = "No pod more: " + held
 	}
-	return line + with + c.others()
+	return line + with + c.describeOthers()
 }
 
-// removed answers whether every pod that ran still has a node after nodes were removed or replaced.
-func (c *Change) removed(with string) string {
+// answerRemoval answers whether every pod that ran still has a node after nodes were removed or replaced.
+func (c *Change) answerRemoval(with string) string {
 	if c.Short() == 0 {
-		return "Yes" + with + " every pod that ran has a node" + c.others()
+		return "Yes" + with + " every pod that ran has a node" + c.describeOthers()
 	}
-	return "No" + with + strings.TrimPrefix(c.lost(), ":") + c.others()
+	return "No" + with + strings.TrimPrefix(c.describeLost(), ":") + c.describeOthers()
 }
 
-// added answers whether the Pending pods get a node when there are this many more nodes.
-func (c *Change) added(nodes int) string {
+// answerAddition answers whether the Pending pods get a node when there are this many more nodes.
+func (c *Change) answerAddition(nodes int) string {
 	with := "with " + words.Count(nodes, "more node")
 	before, after := c.WasPending, c.StillPending+c.ReplacementsPending
 	switch {

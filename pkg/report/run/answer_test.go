@@ -29,7 +29,7 @@ func TestScaled(t *testing.T) {
 		"No pod more: " + held:                                                        {Change{}, 0, held},
 		"2 pods fewer, and " + held:                                                   {Change{}, 2, held},
 	} {
-		if got := test.change.scaled(test.fewer, test.held, ""); got != want {
+		if got := test.change.answerScale(test.fewer, test.held, ""); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}
@@ -43,7 +43,7 @@ func TestHeldBack(t *testing.T) {
 		"": {idle}, "a HorizontalPodAutoscaler allows shop/deployment/web 6 of 105 replicas": {idle, web},
 		"HorizontalPodAutoscalers allow 2 workloads 7 of 107 replicas": {web, idle, db},
 	} {
-		if got := heldBack(held); got != want {
+		if got := describeHeld(held); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}
@@ -56,7 +56,7 @@ func TestRemoved(t *testing.T) {
 		"No: without 2 nodes 1 pod of deployment/web that ran has no node (1 that was Pending before no longer is)":              {WasPending: 1, Pending: 1, Lost: []PodsOf{{web, 1}}},
 		"No: without 2 nodes 2 pods of deployment/web that ran have no node, and 1 pod is gone, since no controller replaces it": {Pending: 2, Lost: []PodsOf{{web, 2}}, Gone: 1},
 	} {
-		if got := c.removed(": without 2 nodes"); got != want {
+		if got := c.answerRemoval(": without 2 nodes"); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}
@@ -69,7 +69,7 @@ func TestAdded(t *testing.T) {
 		"No: with 1 more node 1 pod has no node, of 3 before":                  {WasPending: 3, StillPending: 1},
 		"No: with 1 more node 3 pods have no node, as before":                  {WasPending: 3, StillPending: 3},
 	} {
-		if got := c.added(1); got != want {
+		if got := c.answerAddition(1); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}

@@ -28,7 +28,7 @@ func Course(stages ...Stage) *doc.Course {
 		for i, m := range stage.Moments {
 			name := stage.Name
 			if i > 0 {
-				name += " +" + words.Span(m.At.Sub(stage.Moments[0].At.Time))
+				name += " +" + words.FormatDuration(m.At.Sub(stage.Moments[0].At.Time))
 			}
 			c.Moments = append(c.Moments, name)
 			nodes.Values, pending.Values = append(nodes.Values, float64(m.Nodes)), append(pending.Values, float64(m.Pending))
@@ -55,8 +55,8 @@ func (r *Report) course() *doc.Course {
 	return Course(stages...)
 }
 
-// resized describes how the sizes of the groups change over all steps: "; general 2->4->1; 0.20 an hour less". It is "" if none changes.
-func (r *Report) resized() string {
+// describeResizing describes how the sizes of the groups change over all steps: "; general 2->4->1; 0.20 an hour less". It is "" if none changes.
+func (r *Report) describeResizing() string {
 	var whole world.Autoscaling
 	sizes := map[string][]int{}
 	for _, s := range r.Steps {
@@ -78,7 +78,7 @@ func (r *Report) resized() string {
 		if len(way) > 4 {
 			way = []int{way[0], slices.Max(way), way[len(way)-1]}
 		}
-		all = append(all, g.Name+" "+strings.Join(list.Each(way, strconv.Itoa), "->"))
+		all = append(all, g.Name+" "+strings.Join(list.Map(way, strconv.Itoa), "->"))
 	}
 	if all == nil {
 		return ""
@@ -92,13 +92,13 @@ func (t *writer) autoscaling(s *stepText) {
 	if a == nil || len(a.Groups)+len(a.Added)+len(a.Removed)+len(a.Events) == 0 {
 		return
 	}
-	t.Linef(doc.Bold, "Autoscaler: %s%s.", a.Words(), doc.PriceChange(a))
+	t.Linef(doc.Bold, "Autoscaler: %s%s.", a.DescribeSizes(), doc.PriceChange(a))
 	for _, nodes := range []struct {
 		did   string
 		names []string
 	}{{"adds", a.Added}, {"removes", a.Removed}} {
 		if len(nodes.names) > 0 {
-			t.Linef(doc.Plain, "  %s %s: %s", nodes.did, words.Count(len(nodes.names), "node"), t.Some(nodes.names))
+			t.Linef(doc.Plain, "  %s %s: %s", nodes.did, words.Count(len(nodes.names), "node"), t.ListNames(nodes.names))
 		}
 	}
 	for _, pace := range doc.SlowScaling(a.Slow) {
@@ -113,7 +113,7 @@ func (t *writer) autoscaling(s *stepText) {
 			t.Linef(doc.Plain, "  %s: %s", e.Reason, e.Message)
 			return
 		}
-		t.Linef(doc.Plain, "  %s", t.sharing(s, list.Each(e.Pods, func(p cluster.PodRef) Pod { return Pod{PodRef: p} })))
+		t.Linef(doc.Plain, "  %s", t.nameGroup(s, list.Map(e.Pods, func(p cluster.PodRef) Pod { return Pod{PodRef: p} })))
 		t.Linef(doc.Plain, "    %s: %s", e.Reason, e.Message)
 	})
 }

@@ -19,28 +19,28 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// dumped returns the pods of the first step that come from a running cluster or have a node, by their UIDs. The pods of manifests have UIDs
+// dumpedPods returns the pods of the first step that come from a running cluster or have a node, by their UIDs. The pods of manifests have UIDs
 // by now, too.
-func dumped(s *scenario.Scenario) map[types.UID]*v1.Pod {
+func dumpedPods(s *scenario.Scenario) map[types.UID]*v1.Pod {
 	objects := s.Workloads
 	if len(s.Steps) > 0 {
 		objects = slices.Concat(objects, s.Steps[0].Objects)
 	}
 	pods := map[types.UID]*v1.Pod{}
 	for _, obj := range objects {
-		if pod, is := obj.(*v1.Pod); is && (cluster.Dumped(pod) || pod.Spec.NodeName != "") {
+		if pod, is := obj.(*v1.Pod); is && (cluster.FromDump(pod) || pod.Spec.NodeName != "") {
 			pods[pod.UID] = pod
 		}
 	}
 	return pods
 }
 
-func podsOf(state *cluster.State) map[types.UID]*v1.Pod {
-	return list.By(state.Pods, func(pod *v1.Pod) types.UID { return pod.UID })
+func podsByUID(state *cluster.State) map[types.UID]*v1.Pod {
+	return list.IndexBy(state.Pods, func(pod *v1.Pod) types.UID { return pod.UID })
 }
 
-// comesWith returns a function that reports whether a DaemonSet made a pod for a node that is not among these.
-func comesWith(nodes []*v1.Node) func(*v1.Pod) bool {
+// daemonOfNewNode returns a function that reports whether a DaemonSet made a pod for a node that is not among these.
+func daemonOfNewNode(nodes []*v1.Node) func(*v1.Pod) bool {
 	known := sets.New[string]()
 	for _, node := range nodes {
 		known.Insert(node.Name)
@@ -51,19 +51,19 @@ func comesWith(nodes []*v1.Node) func(*v1.Pod) bool {
 	}
 }
 
-// before is a cluster before a question: its pods by UID, its nodes, how many pods were refused, and its workloads.
-type before struct {
+// clusterBefore is a cluster before a question: its pods by UID, its nodes, how many pods were refused, and its workloads.
+type clusterBefore struct {
 	pods      map[types.UID]*v1.Pod
 	nodes     []*v1.Node
 	refused   int
 	workloads map[cluster.Ref]cluster.Object
 }
 
-func beforeState(state *cluster.State, pods map[types.UID]*v1.Pod) before {
-	return before{pods: pods, nodes: state.Nodes, refused: refusedPods(state), workloads: workloadsOf(state)}
+func newClusterBefore(state *cluster.State, pods map[types.UID]*v1.Pod) clusterBefore {
+	return clusterBefore{pods: pods, nodes: state.Nodes, refused: countRefusedPods(state), workloads: scalableByOwner(state)}
 }
 
-func refusedPods(state *cluster.State) int {
+func countRefusedPods(state *cluster.State) int {
 	n := 0
 	for _, refusal := range state.Refused {
 		n += refusal.Pods
@@ -71,9 +71,9 @@ func refusedPods(state *cluster.State) int {
 	return n
 }
 
-// workloadsOf returns the objects that have replicas, by the outermost owner of their pods: the ReplicaSet of a Rollout is listed by the
+// scalableByOwner returns the objects that have replicas, by the outermost owner of their pods: the ReplicaSet of a Rollout is listed by the
 // Rollout.
-func workloadsOf(state *cluster.State) map[cluster.Ref]cluster.Object {
+func scalableByOwner(state *cluster.State) map[cluster.Ref]cluster.Object {
 	all := map[cluster.Ref]cluster.Object{}
 	for _, obj := range state.Scalable() {
 		ref := cluster.RefTo(obj)
@@ -85,18 +85,18 @@ func workloadsOf(state *cluster.State) map[cluster.Ref]cluster.Object {
 	return all
 }
 
-// askedBy returns the workloads whose pods the step asks for: the target of its action, and those that it applies. If the first step
+// askedWorkloads returns the workloads whose pods the step asks for: the target of its action, and those that it applies. If the first step
 // applies a dump, the objects of the dump do not count.
-func askedBy(step *scenario.LoadedStep, dump bool) map[cluster.Ref]bool {
+func askedWorkloads(step *scenario.LoadedStep, dump bool) map[cluster.Ref]bool {
 	asked := map[cluster.Ref]bool{}
 	if step.Apply != nil {
 		for _, obj := range step.Objects {
-			if !dump || !cluster.Dumped(obj) && !cluster.Assumed(obj) {
+			if !dump || !cluster.FromDump(obj) && !cluster.IsAssumed(obj) {
 				asked[cluster.RefTo(obj)] = true
 			}
 		}
 	}
-	for _, target := range step.Named() {
+	for _, target := range step.Targets() {
 		if ref, err := target.Ref(); err == nil {
 			asked[ref] = true
 		}
@@ -105,23 +105,23 @@ func askedBy(step *scenario.LoadedStep, dump bool) map[cluster.Ref]bool {
 }
 
 // newChange compares the pods before the steps with those after the last one. asked are the workloads that the question is about.
-func newChange(was before, steps []simulation.Step, asked map[cluster.Ref]bool) *Change {
-	c, comes, state := &Change{}, comesWith(was.nodes), steps[len(steps)-1].State
+func newChange(was clusterBefore, steps []simulation.Step, asked map[cluster.Ref]bool) *Change {
+	c, comes, state := &Change{}, daemonOfNewNode(was.nodes), steps[len(steps)-1].State
 	ownerOf := state.Owners()
-	c.Refused = max(0, refusedPods(state)-was.refused)
-	pending := func(pod *v1.Pod) bool { return cluster.Active(pod) && pod.Spec.NodeName == "" }
+	c.Refused = max(0, countRefusedPods(state)-was.refused)
+	pending := func(pod *v1.Pod) bool { return cluster.IsActive(pod) && pod.Spec.NodeName == "" }
 	for _, pod := range was.pods {
 		if pending(pod) {
 			c.WasPending++
 		}
 	}
-	had := cluster.CrewsOf(slices.Collect(maps.Values(was.pods)), ownerOf)
+	had := cluster.GroupByWorkload(slices.Collect(maps.Values(was.pods)), ownerOf)
 	newly := cluster.NewlyPending(had, state)
 	made := map[cluster.Ref]int{}
 	for _, pod := range state.Pods {
 		before, owner := was.pods[pod.UID], ownerOf(pod)
 		switch {
-		case !cluster.Active(pod) || comes(pod):
+		case !cluster.IsActive(pod) || comes(pod):
 		case before == nil && asked[owner]:
 			made[owner]++
 			if pending(pod) {
@@ -138,7 +138,7 @@ func newChange(was before, steps []simulation.Step, asked map[cluster.Ref]bool) 
 			c.StillPending++
 		}
 	}
-	c.countAsked(was.workloads, workloadsOf(state), asked, made, had)
+	c.countAsked(was.workloads, scalableByOwner(state), asked, made, had)
 	c.countLost(had, state, asked)
 	c.countEvicted(steps, ownerOf, asked)
 	return c
@@ -146,7 +146,7 @@ func newChange(was before, steps []simulation.Step, asked map[cluster.Ref]bool) 
 
 // countAsked counts the pods that were asked for: per workload, those that its controller has made or, if it is more, the replicas that it
 // now wants beyond those before.
-func (c *Change) countAsked(was, is map[cluster.Ref]cluster.Object, asked map[cluster.Ref]bool, made map[cluster.Ref]int, had map[cluster.Ref]cluster.Crew) {
+func (c *Change) countAsked(was, is map[cluster.Ref]cluster.Object, asked map[cluster.Ref]bool, made map[cluster.Ref]int, had map[cluster.Ref]cluster.WorkloadPods) {
 	for ref := range asked {
 		n := made[ref]
 		if obj := is[ref]; obj != nil {
@@ -167,11 +167,11 @@ func (c *Change) countAsked(was, is map[cluster.Ref]cluster.Object, asked map[cl
 }
 
 // countLost counts the pods of other workloads that ran before and are not replaced by a running pod.
-func (c *Change) countLost(had map[cluster.Ref]cluster.Crew, state *cluster.State, asked map[cluster.Ref]bool) {
-	after := state.Crews()
+func (c *Change) countLost(had map[cluster.Ref]cluster.WorkloadPods, state *cluster.State, asked map[cluster.Ref]bool) {
+	after := state.PodsByWorkload()
 	for owner, crew := range had {
 		if owner.Kind == "Pod" && !asked[owner] && len(after[owner].Waiting) == 0 {
-			c.Gone += crew.Lost(owner, after[owner])
+			c.Gone += crew.CountLost(owner, after[owner])
 		}
 	}
 	for _, s := range cluster.Shortfalls(had, state) {
@@ -205,9 +205,9 @@ func (p PodsOf) compare(other PodsOf) int {
 	return cmp.Or(cmp.Compare(other.Pods, p.Pods), p.Ref.Compare(other.Ref))
 }
 
-// podsOfWords returns "16 pods (11 of search/deployment/search-bff and 5 of deployment/web)", or "5 pods of deployment/web" for one
+// formatPodsOf returns "16 pods (11 of search/deployment/search-bff and 5 of deployment/web)", or "5 pods of deployment/web" for one
 // workload.
-func podsOfWords(all []PodsOf) string {
+func formatPodsOf(all []PodsOf) string {
 	n := 0
 	for _, p := range all {
 		n += p.Pods
@@ -218,7 +218,7 @@ func podsOfWords(all []PodsOf) string {
 		}
 		return fmt.Sprintf("%s of %s", words.Count(n, "pod"), all[0].Qualified())
 	}
-	return fmt.Sprintf("%s (%s)", words.Count(n, "pod"), words.Few(list.Each(all, func(p PodsOf) string { return fmt.Sprintf("%d of %s", p.Pods, p.Qualified()) })))
+	return fmt.Sprintf("%s (%s)", words.Count(n, "pod"), words.Few(list.Map(all, func(p PodsOf) string { return fmt.Sprintf("%d of %s", p.Pods, p.Qualified()) })))
 }
 
 // Short returns the number of pods that have no node, of those that the step asks for and those that ran before.
@@ -227,23 +227,23 @@ func (c *Change) Short() int { return c.NewPending + c.Refused + c.Pending + c.G
 // Text answers a question about a cluster that has pods: "No: 5 of 12 new pods fit (7 others were Pending before)". with says how many
 // nodes came or went.
 func (c *Change) Text(with string) string {
-	line := c.asked(with)
+	line := c.describeAsked(with)
 	if len(c.Evicted) > 0 {
-		line += ", evicting " + podsOfWords(c.Evicted)
-		if c.evictedStay() {
+		line += ", evicting " + formatPodsOf(c.Evicted)
+		if c.evictedAreLost() {
 			line += words.Pick(c.Pending, ", which has no node then", ", which have no node then")
 		}
 	}
-	return line + c.lost() + c.others()
+	return line + c.describeLost() + c.describeOthers()
 }
 
-// evictedStay reports whether the preempted pods are exactly the pods that ran before and now have no node.
-func (c *Change) evictedStay() bool {
+// evictedAreLost reports whether the preempted pods are exactly the pods that ran before and now have no node.
+func (c *Change) evictedAreLost() bool {
 	return len(c.Evicted) > 0 && slices.Equal(c.Evicted, c.Lost)
 }
 
-// asked says how many of the requested pods fit.
-func (c *Change) asked(with string) string {
+// describeAsked says how many of the requested pods fit.
+func (c *Change) describeAsked(with string) string {
 	fit := c.New - c.NewPending - c.Refused
 	var line string
 	switch {
@@ -273,11 +273,11 @@ func (c *Change) asked(with string) string {
 	return line + with
 }
 
-// lost says how many pods that ran have no node or are gone.
-func (c *Change) lost() string {
+// describeLost says how many pods that ran have no node or are gone.
+func (c *Change) describeLost() string {
 	var lost []string
-	if c.Pending > 0 && !c.evictedStay() {
-		lost = append(lost, fmt.Sprintf("%s that ran %s no node", podsOfWords(c.Lost), words.Pick(c.Pending, "has", "have")))
+	if c.Pending > 0 && !c.evictedAreLost() {
+		lost = append(lost, fmt.Sprintf("%s that ran %s no node", formatPodsOf(c.Lost), words.Pick(c.Pending, "has", "have")))
 	}
 	if c.Gone > 0 {
 		lost = append(lost, words.Is(c.Gone, "pod")+" gone, since no controller replaces "+words.Pick(c.Gone, "it", "them"))
@@ -291,8 +291,8 @@ func (c *Change) lost() string {
 	return ", and " + strings.Join(lost, ", and ")
 }
 
-// others says how many pods that were Pending before still are, and how many new pods of other workloads are Pending.
-func (c *Change) others() string {
+// describeOthers says how many pods that were Pending before still are, and how many new pods of other workloads are Pending.
+func (c *Change) describeOthers() string {
 	var old []string
 	if c.StillPending > 0 {
 		old = append(old, fmt.Sprintf("%d %s Pending before", c.StillPending, words.Pick(c.StillPending, "other was", "others were")))

@@ -70,7 +70,7 @@ func TestNewChange(t *testing.T) {
 	ref := func(kind, name string) cluster.Ref { return cluster.Ref{Kind: kind, Namespace: "default", Name: name} }
 	db, web, agent, bare, job := ref("StatefulSet", "db"), ref("ReplicaSet", "web"), ref("DaemonSet", "agent"), ref("Pod", "bare"), ref("StatefulSet", "job")
 	victim := pod(db, "db-1", "db-1", "n")
-	was := beforeState(&cluster.State{Nodes: []*v1.Node{{ObjectMeta: metav1.ObjectMeta{Name: "n"}}}}, podsOf(&cluster.State{Pods: []*v1.Pod{
+	was := newClusterBefore(&cluster.State{Nodes: []*v1.Node{{ObjectMeta: metav1.ObjectMeta{Name: "n"}}}}, podsByUID(&cluster.State{Pods: []*v1.Pod{
 		pod(db, "db-0", "db-0", "n"), victim, pod(web, "web-a", "a", "n"), pod(web, "web-b", "b", "n"), pod(web, "web-c", "c", ""), pod(bare, "bare", "bare", "n"),
 	}}))
 	ended := pod(web, "web-x", "x", "n")
@@ -104,12 +104,12 @@ func TestAskedBy(t *testing.T) {
 		false: {ref("written"): true, ref("printed"): true},
 		true:  {ref("written"): true},
 	} {
-		if diff := cmp.Diff(want, askedBy(step, dump)); diff != "" {
+		if diff := cmp.Diff(want, askedWorkloads(step, dump)); diff != "" {
 			t.Errorf("a dump: %t (-want +got):\n%s", dump, diff)
 		}
 	}
 	scaled := &scenario.LoadedStep{Step: scenario.Step{Scale: &scenario.Scale{Target: scenario.Target{Target: "deploy/web"}, Replicas: 3}}}
-	if diff := cmp.Diff(map[cluster.Ref]bool{ref("web"): true}, askedBy(scaled, false)); diff != "" {
+	if diff := cmp.Diff(map[cluster.Ref]bool{ref("web"): true}, askedWorkloads(scaled, false)); diff != "" {
 		t.Errorf("a scale (-want +got):\n%s", diff)
 	}
 }

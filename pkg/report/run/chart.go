@@ -14,16 +14,16 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-func draw(r *Report, format string) ([]byte, error) { return drawing(r).Draw(format) }
+func draw(r *Report, format string) ([]byte, error) { return newChart(r).Draw(format) }
 
-// drawing returns a chart with a plot for each step: the pods in each failure domain of each level, by workload, and the Pending pods.
-func drawing(r *Report) *chart.Chart {
+// newChart returns a chart with a plot for each step: the pods in each failure domain of each level, by workload, and the Pending pods.
+func newChart(r *Report) *chart.Chart {
 	s := &chart.Stacks{Title: chart.Title(r.Head, "pods by failure domain after each step"), Levels: stackLevels(r)}
 	series := newPodSeries(r.Steps)
 	s.Series, s.Pending = series.list, series.pending >= 0
 	topologies := nodeTopologies(r)
 	for i := range r.Steps {
-		s.Steps = append(s.Steps, chart.StackStep{Name: r.Steps[i].Name, Values: series.count(&r.Steps[i], s.Levels, topologies[i])})
+		s.Steps = append(s.Steps, chart.StackStep{Name: r.Steps[i].Name, Values: series.countPods(&r.Steps[i], s.Levels, topologies[i])})
 	}
 	return s.Chart()
 }
@@ -49,15 +49,15 @@ func stackLevels(r *Report) []chart.StackLevel {
 	}
 	slices.SortStableFunc(keys, func(a, b string) int { return cmp.Compare(rank(a), rank(b)) })
 	var levels []chart.StackLevel
-	for i, short := range doc.Shorts(keys) {
-		levels = append(levels, chart.StackLevel{Key: keys[i], Noun: doc.DomainNoun(keys[i], short), Domains: domainsOf(r, keys[i])})
+	for i, short := range doc.ShortKeys(keys) {
+		levels = append(levels, chart.StackLevel{Key: keys[i], Noun: doc.DomainNoun(keys[i], short), Domains: listDomains(r, keys[i])})
 	}
 	return levels
 }
 
-// domainsOf returns the sorted values of the key on nodes that repel no ordinary pod, and on nodes that have pods. The value "" stands for
+// listDomains returns the sorted values of the key on nodes that repel no ordinary pod, and on nodes that have pods. The value "" stands for
 // nodes without the label.
-func domainsOf(r *Report, key string) []string {
+func listDomains(r *Report, key string) []string {
 	found := map[string]bool{}
 	add := func(nodes []report.Node) {
 		for _, node := range nodes {
@@ -131,8 +131,8 @@ func newPodSeries(steps []Step) *podSeries {
 	return s
 }
 
-// count returns the number of pods of the step for each series and bar.
-func (s *podSeries) count(step *Step, levels []chart.StackLevel, topologies map[string]map[string]string) [][]float64 {
+// countPods returns the number of pods of the step for each series and bar.
+func (s *podSeries) countPods(step *Step, levels []chart.StackLevel, topologies map[string]map[string]string) [][]float64 {
 	places := make([]map[string]int, len(levels)) // the bar of each domain, by level
 	pending := 0
 	for i, level := range levels {

@@ -28,7 +28,7 @@ func TestPodSeries(t *testing.T) {
 	if diff := cmp.Diff([]chart.StackSeries{{Name: "deployment/lorem-ipsum-deployment", Role: chart.OneWorkload}, {Name: "Pending", Role: chart.Pending}}, series.list); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	got := series.count(&r.Steps[3], levels, nodeTopologies(r)[3])
+	got := series.countPods(&r.Steps[3], levels, nodeTopologies(r)[3])
 	if diff := cmp.Diff([][]float64{{1, 2, 1, 1, 1, 1, 1, 1, 0}, {0, 0, 0, 0, 0, 0, 0, 0, 1}}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -55,7 +55,7 @@ func TestCountOthers(t *testing.T) {
 			want++
 		}
 	}
-	others := series.count(&r.Steps[0], levels, nodeTopologies(r)[0])[series.others]
+	others := series.countPods(&r.Steps[0], levels, nodeTopologies(r)[0])[series.others]
 	if region := others[0]; region != want || want == 0 {
 		t.Errorf("%v pods of other workloads in the region, want %v", region, want)
 	}
@@ -68,7 +68,7 @@ func TestDomainsOf(t *testing.T) {
 	}
 	r := &Report{Nodes: []report.Node{node("n1", "a"), node("n2", "b", "x:NoSchedule"), node("n3", "c", "x:PreferNoSchedule"), {Name: "n4"}},
 		Steps: []Step{{}, {Nodes: []report.Node{node("n1", "d")}}}}
-	if diff := cmp.Diff([]string{"a", "c", "d"}, domainsOf(r, doc.Zone)); diff != "" {
+	if diff := cmp.Diff([]string{"a", "c", "d"}, listDomains(r, doc.Zone)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	for step, want := range []string{"a", "d"} {

@@ -28,18 +28,18 @@ func (t *writer) conclusion() {
 		return
 	}
 	style := doc.Bold
-	if refused := steps[len(steps)-1].refusedObjects(); refused != "" {
+	if refused := steps[len(steps)-1].describeRefusedObjects(); refused != "" {
 		t.Line(doc.Bold.Cell(refused))
 		style = doc.Plain
 	}
-	if answer := t.report.answer(); answer != "" {
+	if answer := t.report.fullAnswer(); answer != "" {
 		t.Line(style.Cell(answer))
 		style = doc.Plain
 	}
 	var parts []string
 	clean, empty := 0, 0
 	for _, s := range steps {
-		trouble := troubles(s)
+		trouble := stepTroubles(s)
 		switch {
 		case trouble != "":
 			parts = append(parts, trouble+" in "+s.Name)
@@ -61,27 +61,27 @@ func (t *writer) conclusion() {
 	case clean > 0:
 		parts = append([]string{fmt.Sprintf("%d with every pod running", clean)}, parts...)
 	}
-	t.Linef(style, "%s: %s%s", words.Count(len(steps), "step"), strings.Join(parts, ", "), t.report.resized())
+	t.Linef(style, "%s: %s%s", words.Count(len(steps), "step"), strings.Join(parts, ", "), t.report.describeResizing())
 	t.verdict()
 }
 
 // concludeStep writes how a run of one step went.
 func (t *writer) concludeStep(s Step) {
-	line, then := s.Summary.text()+t.report.resized(), ""
+	line, then := s.Summary.text()+t.report.describeResizing(), ""
 	if s.Change != nil {
 		line, then = s.Change.Text(doc.WithNodes(s.Autoscaling)), line
 	}
-	line = s.stuck() + line
+	line = s.describeStuck() + line
 	if n := len(s.Drains); n > 0 {
-		line = unended(n) + "; " + line
+		line = describeUnended(n) + "; " + line
 	}
-	for _, trouble := range s.karmada() {
+	for _, trouble := range s.karmadaTroubles() {
 		line += "; " + trouble
 	}
 	if waiting := s.waitingCronJobs(); len(s.Pods) == 0 && len(waiting) > 0 {
-		line = "Nothing runs now: " + words.Few(list.Each(waiting, cronjob.CronJob.Runs))
+		line = "Nothing runs now: " + words.Few(list.Map(waiting, cronjob.CronJob.DescribeRuns))
 	}
-	if refused := s.refusedObjects(); refused != "" {
+	if refused := s.describeRefusedObjects(); refused != "" {
 		t.Line(doc.Bold.Cell(refused))
 		t.Linef(doc.Plain, "%s", line)
 	} else {
@@ -92,16 +92,16 @@ func (t *writer) concludeStep(s Step) {
 	}
 }
 
-// stuck names the rollouts that do not end, with "; " after them; "" if all end.
-func (s *Step) stuck() string {
+// describeStuck names the rollouts that do not end, with "; " after them; "" if all end.
+func (s *Step) describeStuck() string {
 	if len(s.Rollouts) == 0 {
 		return ""
 	}
-	return words.Count(len(s.Rollouts), "rollout") + " stuck, of " + words.Few(list.Each(s.Rollouts, func(r controller.Rollout) string { return r.Ref.Qualified() })) + "; "
+	return words.Count(len(s.Rollouts), "rollout") + " stuck, of " + words.Few(list.Map(s.Rollouts, func(r controller.Rollout) string { return r.Ref.Qualified() })) + "; "
 }
 
-// troubles lists what is wrong after the step, such as "2 pods pending and 1 rollout stuck"; "" if nothing is.
-func troubles(s Step) string {
+// stepTroubles lists what is wrong after the step, such as "2 pods pending and 1 rollout stuck"; "" if nothing is.
+func stepTroubles(s Step) string {
 	var parts []string
 	if n := s.Summary.Pending; n > 0 {
 		parts = append(parts, words.Count(n, "pod")+" pending")
@@ -122,13 +122,13 @@ func troubles(s Step) string {
 		parts = append(parts, words.Count(n, "rollout")+" stuck")
 	}
 	if n := len(s.Drains); n > 0 {
-		parts = append(parts, unended(n))
+		parts = append(parts, describeUnended(n))
 	}
-	return strings.Join(append(parts, s.karmada()...), " and ")
+	return strings.Join(append(parts, s.karmadaTroubles()...), " and ")
 }
 
 func (t *writer) verdict() {
-	total, failed := judged(t.report.Steps)
+	total, failed := countJudged(t.report.Steps)
 	switch {
 	case total == 0:
 		return
@@ -144,14 +144,14 @@ func (t *writer) verdict() {
 	}
 }
 
-// answer returns the answer to the question of flags, after the rollouts that do not end; "" without such flags.
-func (r *Report) answer() string {
+// fullAnswer returns the answer to the question of flags, after the rollouts that do not end; "" without such flags.
+func (r *Report) fullAnswer() string {
 	last := &r.Steps[len(r.Steps)-1]
 	switch {
 	case r.Answer != "":
-		return last.stuck() + r.Answer
-	case r.Named() == "" && last.Change != nil:
-		return last.stuck() + last.Change.Text(doc.WithNodes(last.Autoscaling))
+		return last.describeStuck() + r.Answer
+	case r.ScenarioName() == "" && last.Change != nil:
+		return last.describeStuck() + last.Change.Text(doc.WithNodes(last.Autoscaling))
 	}
 	return ""
 }

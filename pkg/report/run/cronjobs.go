@@ -25,8 +25,8 @@ func (t *writer) newCronJobs(i int) []cronjob.CronJob {
 
 // cronJobs writes when each new CronJob runs next, and how to run it now.
 func (t *writer) cronJobs(i int) {
-	t.Sentences("CronJobs:", list.Each(t.newCronJobs(i), func(c cronjob.CronJob) string {
+	t.Sentences("CronJobs:", list.Map(t.newCronJobs(i), func(c cronjob.CronJob) string {
 		target := cluster.Ref{Kind: "CronJob", Namespace: c.Namespace, Name: c.Name}
-		return fmt.Sprintf("%s; --trigger %s runs it now.", c.Runs(), target.Qualified())
+		return fmt.Sprintf("%s; --trigger %s runs it now.", c.DescribeRuns(), target.Qualified())
 	}))
 }

@@ -13,7 +13,7 @@ func Decode(file string, data []byte) (*Report, error) {
 		return nil, err
 	}
 	problems := report.Problems{File: file}
-	report.Steps(&problems, r.Steps, func(step *Step) string { return step.Name })
+	report.CheckSteps(&problems, r.Steps, func(step *Step) string { return step.Name })
 	r.check(&problems)
 	return r, problems.Err()
 }

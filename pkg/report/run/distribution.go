@@ -25,7 +25,7 @@ const maxWorkloads, maxWorkloadsOfFederation, maxComplete = 12, 6, 5
 func (t *writer) workloads(s *stepText, workloads []Workload, listed bool) {
 	var daemons []Workload
 	if !listed {
-		workloads, daemons = ranked(workloads)
+		workloads, daemons = rankWorkloads(workloads)
 	}
 	shown, most := workloads, maxWorkloads
 	if len(s.Bindings) > 0 {
@@ -33,33 +33,33 @@ func (t *writer) workloads(s *stepText, workloads []Workload, listed bool) {
 	}
 	if !listed {
 		lacking := 0
-		for lacking < len(shown) && !shown[lacking].complete() {
+		for lacking < len(shown) && !shown[lacking].isComplete() {
 			lacking++
 		}
 		shown = shown[:min(len(shown), most, lacking+maxComplete)]
 	}
-	t.table(s, t.levels(s, shown, listed), shown, listed)
+	t.workloadTable(s, t.tableLevels(s, shown, listed), shown, listed)
 	switch rest := workloads[len(shown):]; {
 	case listed:
 	case len(rest) == 0:
 		t.Linef(doc.Plain, "Use --all to list every pod.")
-	case rest[0].complete():
+	case rest[0].isComplete():
 		t.Linef(doc.Plain, "and %s, none of which lacks a pod; use --all to list them and their pods", words.Count(len(rest), "more workload"))
 	default:
 		t.Linef(doc.Plain, "and %s; use --all to list them and their pods", words.Count(len(rest), "more workload"))
 	}
 	if len(daemons) > 0 {
-		names := list.Each(daemons, func(w Workload) string { return fmt.Sprintf("%s (%d)", s.qualified(w.Namespace, w.Name), w.Running) })
-		t.Linef(doc.Plain, "%s a pod on every node meant for it: %s", words.Has(len(daemons), "DaemonSet"), t.Some(names))
+		names := list.Map(daemons, func(w Workload) string { return fmt.Sprintf("%s (%d)", s.qualify(w.Namespace, w.Name), w.Running) })
+		t.Linef(doc.Plain, "%s a pod on every node meant for it: %s", words.Has(len(daemons), "DaemonSet"), t.ListNames(names))
 	}
 }
 
-// ranked returns the workloads that lack pods, then the others, and apart from these the DaemonSets that lack none.
-func ranked(workloads []Workload) (apps, daemons []Workload) {
+// rankWorkloads returns the workloads that lack pods, then the others, and apart from these the DaemonSets that lack none.
+func rankWorkloads(workloads []Workload) (apps, daemons []Workload) {
 	var complete []Workload
 	for _, w := range workloads {
 		switch {
-		case !w.complete():
+		case !w.isComplete():
 			apps = append(apps, w)
 		case w.Kind == "DaemonSet":
 			daemons = append(daemons, w)
@@ -70,10 +70,10 @@ func ranked(workloads []Workload) (apps, daemons []Workload) {
 	return append(apps, complete...), daemons
 }
 
-// levels returns the columns of the table. If not every pod is listed, it keeps regions and zones, and leaves out nodes if the table would
+// tableLevels returns the columns of the table. If not every pod is listed, it keeps regions and zones, and leaves out nodes if the table would
 // only count them. In a federation it leaves out clusters: Karmada's table has those of a distributed workload, and the name of any other
 // begins with its cluster.
-func (t *writer) levels(s *stepText, workloads []Workload, listed bool) []string {
+func (t *writer) tableLevels(s *stepText, workloads []Workload, listed bool) []string {
 	named := func(d Distribution) bool { return len(d.Counts)+d.Empty <= doc.MaxCellDomains }
 	var keys, brief []string
 	for _, w := range workloads {
@@ -95,22 +95,22 @@ func (t *writer) levels(s *stepText, workloads []Workload, listed bool) []string
 	return keys
 }
 
-// complete reports whether every wanted pod runs.
-func (w Workload) complete() bool { return w.Pending == 0 && w.Running >= w.Desired }
+// isComplete reports whether every wanted pod runs.
+func (w Workload) isComplete() bool { return w.Pending == 0 && w.Running >= w.Desired }
 
-func (t *writer) table(s *stepText, keys []string, workloads []Workload, listed bool) {
-	var c doc.TableOf[Workload]
+func (t *writer) workloadTable(s *stepText, keys []string, workloads []Workload, listed bool) {
+	var c doc.TableBuilder[Workload]
 	if s.namespaced {
-		c.Text("NAMESPACE", func(w Workload) string { return doc.OrNone(w.Namespace) })
+		c.AddTextColumn("NAMESPACE", func(w Workload) string { return doc.OrNone(w.Namespace) })
 	}
-	c.Text("NAME", Workload.Title)
-	c.Number("DESIRED", doc.Plain, func(w Workload) int { return w.Desired })
-	c.Number("RUNNING", doc.Plain, func(w Workload) int { return w.Running })
-	c.Number("PENDING", doc.Yellow, func(w Workload) int { return w.Pending })
-	for i, title := range doc.Heads(keys) {
-		c.Text(title, func(w Workload) string {
+	c.AddTextColumn("NAME", Workload.Title)
+	c.AddNumberColumn("DESIRED", doc.Plain, func(w Workload) int { return w.Desired })
+	c.AddNumberColumn("RUNNING", doc.Plain, func(w Workload) int { return w.Running })
+	c.AddNumberColumn("PENDING", doc.Yellow, func(w Workload) int { return w.Pending })
+	for i, title := range doc.ColumnTitles(keys) {
+		c.AddTextColumn(title, func(w Workload) string {
 			d := w.Distribution(keys[i])
-			if d == nil || !d.used() {
+			if d == nil || !d.hasPods() {
 				return doc.None
 			}
 			counts := *d
@@ -127,7 +127,7 @@ func (t *writer) table(s *stepText, keys []string, workloads []Workload, listed 
 func (t *writer) distributions(s *stepText, w Workload) {
 	var table [][]doc.Cell
 	for _, key := range s.keys {
-		if d := w.Distribution(key); d != nil && d.used() {
+		if d := w.Distribution(key); d != nil && d.hasPods() {
 			table = append(table, doc.Plain.Row(key, d.Text(doc.MaxDomains), fmt.Sprintf("(skew %d)", d.Skew)))
 		}
 	}
@@ -147,7 +147,7 @@ func (d Distribution) Text(limit int) string {
 			parts = append(parts, words.Count(d.Empty, doc.Noun(d.TopologyKey))+" empty")
 		}
 	} else if len(d.Counts) > 0 {
-		parts = d.sizes()
+		parts = d.countBySize()
 		parts[0] = words.Count(domains, doc.Noun(d.TopologyKey)) + ": " + parts[0]
 		if d.Empty > 0 {
 			parts = append(parts, fmt.Sprintf("%d empty", d.Empty))
@@ -159,8 +159,8 @@ func (d Distribution) Text(limit int) string {
 	return strings.Join(parts, ", ")
 }
 
-// sizes counts the domains by their number of pods, in ascending order: "298 with 1 pod", "1 with 2".
-func (d Distribution) sizes() []string {
+// countBySize counts the domains by their number of pods, in ascending order: "298 with 1 pod", "1 with 2".
+func (d Distribution) countBySize() []string {
 	counts := slices.Clone(d.Counts)
 	slices.SortFunc(counts, func(a, b Count) int { return cmp.Compare(a.Pods, b.Pods) })
 	var parts []string
@@ -182,8 +182,8 @@ func (d Distribution) sizes() []string {
 	return parts
 }
 
-// rows returns the workloads, with the pods without an owner of each namespace merged into one row at the place of the first.
-func rows(workloads []Workload) []Workload {
+// mergeBarePods returns the workloads, with the pods without an owner of each namespace merged into one row at the place of the first.
+func mergeBarePods(workloads []Workload) []Workload {
 	bare := map[string][]Workload{}
 	for _, w := range workloads {
 		if w.Kind == "Pod" {
@@ -196,14 +196,14 @@ func rows(workloads []Workload) []Workload {
 		case w.Kind != "Pod" || len(group) == 1:
 			all = append(all, w)
 		case w.Name == group[0].Name:
-			all = append(all, merge(group))
+			all = append(all, sumWorkloads(group))
 		}
 	}
 	return all
 }
 
-// merge sums pods without an owner up to one row.
-func merge(pods []Workload) Workload {
+// sumWorkloads sums pods without an owner up to one row.
+func sumWorkloads(pods []Workload) Workload {
 	sum := Workload{Ref: cluster.Ref{Namespace: pods[0].Namespace, Name: fmt.Sprintf("%d pods without owner", len(pods))}}
 	var keys []string
 	for _, w := range pods {
@@ -216,11 +216,11 @@ func merge(pods []Workload) Workload {
 			}
 		}
 	}
-	sum.Domains = list.Each(keys, func(key string) Distribution { return mergeDomains(pods, key) })
+	sum.Domains = list.Map(keys, func(key string) Distribution { return sumDistributions(pods, key) })
 	return sum
 }
 
-func mergeDomains(pods []Workload, key string) Distribution {
+func sumDistributions(pods []Workload, key string) Distribution {
 	sum, domains, byName := Distribution{TopologyKey: key}, 0, map[string]int{}
 	for _, w := range pods {
 		d := w.Distribution(key)

@@ -51,7 +51,7 @@ func TestMergeDomains(t *testing.T) {
 		return Workload{Domains: []Distribution{{TopologyKey: doc.Zone, Counts: []Count{{domain, pods}}, Empty: empty}}}
 	}
 	want := Distribution{TopologyKey: doc.Zone, Counts: []Count{{"a", 3}, {"b", 1}}, Skew: 2}
-	if diff := cmp.Diff(want, mergeDomains([]Workload{in("a", 1, 1), in("b", 1, 1), in("a", 2, 1), {}}, doc.Zone)); diff != "" {
+	if diff := cmp.Diff(want, sumDistributions([]Workload{in("a", 1, 1), in("b", 1, 1), in("a", 2, 1), {}}, doc.Zone)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
@@ -65,7 +65,7 @@ func TestRowsMergeBarePods(t *testing.T) {
 	}
 	web := Workload{Ref: cluster.Ref{Kind: "Deployment", Namespace: "default", Name: "web"}, Desired: 3, Running: 3}
 	waiting := Workload{Ref: cluster.Ref{Kind: "Pod", Namespace: "default", Name: "c"}, Desired: 1, Pending: 1, Domains: []Distribution{{TopologyKey: doc.Zone, Empty: 3}}}
-	got := rows([]Workload{pod("default", "a", "east"), web, pod("default", "b", "north"), pod("kafka", "a", "east"), waiting, pod("default", "d", "north")})
+	got := mergeBarePods([]Workload{pod("default", "a", "east"), web, pod("default", "b", "north"), pod("kafka", "a", "east"), waiting, pod("default", "d", "north")})
 	want := []Workload{
 		{
 			Ref: cluster.Ref{Namespace: "default", Name: "4 pods without owner"}, Desired: 4, Running: 3, Pending: 1,

@@ -26,7 +26,7 @@ func TestExhaustedByPodsOfTheNamespace(t *testing.T) {
 	next := pod("default", "next", "")
 	for namespace, want := range map[string][]string{"shop": nil, "default": {"n1", "n2"}} {
 		state.Pods = []*v1.Pod{pod("default", "a", "n1"), pod(namespace, "b", "n2")}
-		if _, got := exhausted(next, state); cmp.Diff(want, got) != "" {
+		if _, got := findExhaustedTerm(next, state); cmp.Diff(want, got) != "" {
 			t.Errorf("with a pod of namespace %s: exhausted are %v, want %v", namespace, got, want)
 		}
 	}

@@ -43,7 +43,7 @@ func newBindings(decisions []world.Decision) []Binding {
 			Replicas: int(d.Binding.Template.Replicas), AffinityGroup: d.Binding.AffinityGroup, AntiAffinityGroup: d.Binding.AntiAffinityGroup,
 			Reason: d.Binding.Reason, Message: d.Binding.Message, Clusters: d.Shares,
 		}
-		b.Leaving = list.Each(d.Binding.Evictions, func(e federation.Eviction) string { return e.From })
+		b.Leaving = list.Map(d.Binding.Evictions, func(e federation.Eviction) string { return e.From })
 		all = append(all, b)
 	}
 	return all
@@ -57,8 +57,8 @@ func (s Step) notScheduled() []Binding {
 	return list.Without(s.Bindings, Binding.scheduled)
 }
 
-// why returns the reason and the message: "NoClusterFit: 0/3 clusters are available".
-func (b Binding) why() string { return b.Reason + ": " + b.Message }
+// reasonText returns the reason and the message: "NoClusterFit: 0/3 clusters are available".
+func (b Binding) reasonText() string { return b.Reason + ": " + b.Message }
 
 // Decides reports whether Karmada decided the same for both: the same clusters and shares, or the same reason if there are none.
 func (b *Binding) Decides(other *Binding) bool {
@@ -69,13 +69,13 @@ func (b *Binding) Decides(other *Binding) bool {
 // Text returns "m1 3, m2 2", or the reason why the workload has no cluster.
 func (b *Binding) Text(all bool) string {
 	if !b.scheduled() {
-		return b.why()
+		return b.reasonText()
 	}
-	return doc.OrNone(strings.Join(b.shares(all), ", "))
+	return doc.OrNone(strings.Join(b.shareTexts(all), ", "))
 }
 
-// overfull counts the clusters that cannot run all pods that Karmada gave them.
-func (s Step) overfull() int {
+// countOverfull counts the clusters that cannot run all pods that Karmada gave them.
+func (s Step) countOverfull() int {
 	full := map[string]bool{}
 	for _, b := range s.Bindings {
 		for _, share := range b.Clusters {
@@ -87,10 +87,12 @@ func (s Step) overfull() int {
 	return len(full)
 }
 
-// karmada lists what is wrong with Karmada's decisions.
-func (s Step) karmada() []string { return karmada(len(s.notScheduled()), s.overfull()) }
+// karmadaTroubles lists what is wrong with Karmada's decisions.
+func (s Step) karmadaTroubles() []string {
+	return describeKarmada(len(s.notScheduled()), s.countOverfull())
+}
 
-func karmada(unscheduled, overfull int) []string {
+func describeKarmada(unscheduled, overfull int) []string {
 	var parts []string
 	if unscheduled > 0 {
 		parts = append(parts, words.Count(unscheduled, "workload")+" not scheduled by Karmada")
@@ -101,8 +103,8 @@ func karmada(unscheduled, overfull int) []string {
 	return parts
 }
 
-// short reports whether a cluster cannot run all that Karmada gave it of the workload.
-func (b Binding) short() bool {
+// isShort reports whether a cluster cannot run all that Karmada gave it of the workload.
+func (b Binding) isShort() bool {
 	return slices.ContainsFunc(b.Clusters, world.Share.Short)
 }
 
@@ -118,41 +120,41 @@ func shareText(s world.Share) string {
 	return line
 }
 
-func (s *stepText) binding(b Binding) string {
+func (s *stepText) bindingName(b Binding) string {
 	if b.Namespace == "" {
 		return cluster.Ref{Kind: b.Kind, Name: b.Name}.String()
 	}
-	return s.qualified(b.Namespace, cluster.Ref{Kind: b.Kind, Name: b.Name}.String())
+	return s.qualify(b.Namespace, cluster.Ref{Kind: b.Kind, Name: b.Name}.String())
 }
 
-// federated writes where the two levels disagree: workloads that Karmada gives to no cluster, or to clusters that cannot run them.
-func (t *writer) federated(s *stepText) {
+// federationTroubles writes where the two levels disagree: workloads that Karmada gives to no cluster, or to clusters that cannot run them.
+func (t *writer) federationTroubles(s *stepText) {
 	refused := s.notScheduled()
 	if len(refused) > 0 {
 		t.Linef(doc.Yellow, "Not scheduled by Karmada (%d):", len(refused))
-		groups := list.Group(refused, Binding.why)
+		groups := list.GroupBy(refused, Binding.reasonText)
 		t.UpTo(len(groups), "reason", "reasons", func(i int) {
-			t.Linef(doc.Plain, "  %s", t.Few(list.Each(groups[i], s.binding), len(groups[i])))
-			t.Linef(doc.Plain, "    %s", groups[i][0].why())
+			t.Linef(doc.Plain, "  %s", t.NameFew(list.Map(groups[i], s.bindingName), len(groups[i])))
+			t.Linef(doc.Plain, "    %s", groups[i][0].reasonText())
 		})
 	}
-	t.short(s, list.Where(s.Bindings, func(b Binding) bool { return b.short() }))
+	t.shortShares(s, list.Where(s.Bindings, func(b Binding) bool { return b.isShort() }))
 }
 
-// promise is a share of a workload that its cluster cannot run completely.
-type promise struct {
+// shortShare is a share of a workload that its cluster cannot run completely.
+type shortShare struct {
 	of    Binding
 	share world.Share
 }
 
-// short writes which clusters cannot run all that they were given. Workloads whose pods are Pending in one cluster for one reason share a
+// shortShares writes which clusters cannot run all that they were given. Workloads whose pods are Pending in one cluster for one reason share a
 // line: Karmada gives several workloads the same room, since it does not see their pods yet.
-func (t *writer) short(s *stepText, of []Binding) {
-	var promises []promise
+func (t *writer) shortShares(s *stepText, of []Binding) {
+	var promises []shortShare
 	for _, b := range of {
 		for _, share := range b.Clusters {
 			if share.Short() {
-				promises = append(promises, promise{b, share})
+				promises = append(promises, shortShare{b, share})
 			}
 		}
 	}
@@ -160,13 +162,13 @@ func (t *writer) short(s *stepText, of []Binding) {
 		return
 	}
 	t.Linef(doc.Yellow, "Given to clusters that cannot run all of it (%d):", len(of))
-	groups := list.Group(promises, func(p promise) [2]string { return [2]string{p.share.Cluster, p.share.Message} })
+	groups := list.GroupBy(promises, func(p shortShare) [2]string { return [2]string{p.share.Cluster, p.share.Message} })
 	t.UpTo(len(groups), "group of workloads", "groups of workloads", func(i int) {
 		assigned, running := 0, 0
 		for _, p := range groups[i] {
 			assigned, running = assigned+p.share.Assigned, running+p.share.Running
 		}
-		names := t.Few(list.Each(groups[i], func(p promise) string { return s.binding(p.of) }), len(groups[i]))
+		names := t.NameFew(list.Map(groups[i], func(p shortShare) string { return s.bindingName(p.of) }), len(groups[i]))
 		if len(groups[i]) == 1 {
 			t.Linef(doc.Plain, "  %s was given %d of %s, of which %d %s", groups[i][0].share.Cluster, assigned, names, running, words.Pick(running, "runs", "run"))
 		} else {
@@ -178,13 +180,13 @@ func (t *writer) short(s *stepText, of []Binding) {
 		case share.Pending == 0: // the API server refuses the pods
 			t.Linef(doc.Plain, "    %s", share.Message)
 		default:
-			t.Linef(doc.Plain, "    %s", doc.Refused(share.Message))
+			t.Linef(doc.Plain, "    %s", doc.RefusalText(share.Message))
 		}
 	})
 }
 
-// promised reports whether [writer.short] has written this reason for Pending pods.
-func (s *stepText) promised(message string) bool {
+// isShortMessage reports whether [writer.shortShares] has written this reason for Pending pods.
+func (s *stepText) isShortMessage(message string) bool {
 	return message != "" && slices.ContainsFunc(s.Bindings, func(b Binding) bool {
 		return slices.ContainsFunc(b.Clusters, func(share world.Share) bool { return share.Short() && share.Message == message })
 	})
@@ -197,7 +199,7 @@ func (t *writer) bindings(s *stepText) {
 	}
 	shown := s.Bindings
 	if !t.All && len(shown) > maxBindings {
-		shown = slices.SortedStableFunc(slices.Values(shown), func(a, b Binding) int { return cmp.Compare(a.trouble(), b.trouble()) })[:maxBindings]
+		shown = slices.SortedStableFunc(slices.Values(shown), func(a, b Binding) int { return cmp.Compare(a.troubleRank(), b.troubleRank()) })[:maxBindings]
 	}
 	t.Table("", s.bindingTable(shown, t.All)...)
 	if more := len(s.Bindings) - len(shown); more > 0 {
@@ -214,41 +216,41 @@ const maxBindings, maxShares = 6, 6
 func (s *stepText) bindingTable(shown []Binding, all bool) [][]doc.Cell {
 	table := [][]doc.Cell{doc.Bold.Row("KARMADA", "REPLICAS", "CLUSTERS")}
 	for _, b := range shown {
-		clusters := doc.Plain.Cell(doc.OrNone(strings.Join(b.shares(all), ", ")))
+		clusters := doc.Plain.Cell(doc.OrNone(strings.Join(b.shareTexts(all), ", ")))
 		switch {
 		case !b.scheduled() && len(b.Clusters) == 0:
 			clusters = doc.Yellow.Cell("none")
-		case b.short():
+		case b.isShort():
 			clusters.Style = doc.Yellow
 		}
 		replicas := doc.Plain.Cell(doc.None)
 		if b.Replicas > 0 {
 			replicas = doc.Number(b.Replicas, doc.Plain)
 		}
-		table = append(table, []doc.Cell{doc.Plain.Cell(s.binding(b)), replicas, clusters})
+		table = append(table, []doc.Cell{doc.Plain.Cell(s.bindingName(b)), replicas, clusters})
 	}
 	return table
 }
 
-// trouble returns the rank of the workload in the table: 0 if Karmada did not schedule it, 1 if its clusters cannot run all of it, 2
+// troubleRank returns the rank of the workload in the table: 0 if Karmada did not schedule it, 1 if its clusters cannot run all of it, 2
 // otherwise.
-func (b Binding) trouble() int {
+func (b Binding) troubleRank() int {
 	switch {
 	case !b.scheduled():
 		return 0
-	case b.short():
+	case b.isShort():
 		return 1
 	}
 	return 2
 }
 
-// shares returns the clusters with their replicas. Many clusters are counted: "50 clusters with 2 each".
-func (b Binding) shares(all bool) []string {
+// shareTexts returns the clusters with their replicas. Many clusters are counted: "50 clusters with 2 each".
+func (b Binding) shareTexts(all bool) []string {
 	var shares []string
 	if len(b.Clusters) <= maxShares || all {
-		shares = list.Each(b.Clusters, shareText)
+		shares = list.Map(b.Clusters, shareText)
 	} else {
-		for _, alike := range list.Group(b.Clusters, func(s world.Share) world.Share { s.Cluster, s.Message = "", ""; return s }) {
+		for _, alike := range list.GroupBy(b.Clusters, func(s world.Share) world.Share { s.Cluster, s.Message = "", ""; return s }) {
 			first := alike[0]
 			if len(alike) == 1 {
 				shares = append(shares, shareText(first))

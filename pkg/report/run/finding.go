@@ -21,24 +21,24 @@ func (r *Report) Findings() []expect.Finding {
 
 func (s *Step) findings() []expect.Finding {
 	facts := expect.Facts{Step: s.Name, Unmet: expect.Unmet(s.Expectations), Source: func(of cluster.Ref) *manifest.Place {
-		if w := s.workload(of); w != nil {
+		if w := s.findWorkload(of); w != nil {
 			return w.Source
 		}
 		return nil
 	}}
-	for _, pods := range list.Group(s.pendingPods(), Pod.Owner) {
-		waiting := expect.Pods{Workload: pods[0].Owner(), Messages: list.Each(pods, Pod.Why)}
-		if w := s.workload(waiting.Workload); w != nil {
+	for _, pods := range list.GroupBy(s.pendingPods(), Pod.Owner) {
+		waiting := expect.Pods{Workload: pods[0].Owner(), Messages: list.Map(pods, Pod.Why)}
+		if w := s.findWorkload(waiting.Workload); w != nil {
 			waiting.Desired = w.Desired
 		}
 		facts.Pending = append(facts.Pending, waiting)
 	}
-	facts.Refused, facts.Stuck = list.Each(s.Refused, func(r Refused) cluster.Refusal { return r.Refusal }), s.Rollouts
+	facts.Refused, facts.Stuck = list.Map(s.Refused, func(r Refused) cluster.Refusal { return r.Refusal }), s.Rollouts
 	return facts.Findings()
 }
 
-// workload returns the workload of this name, or nil if the step has none.
-func (s *Step) workload(of cluster.Ref) *Workload {
+// findWorkload returns the workload of this name, or nil if the step has none.
+func (s *Step) findWorkload(of cluster.Ref) *Workload {
 	i := slices.IndexFunc(s.Workloads, func(w Workload) bool { return w.Ref.Workload() == of.Workload() })
 	if i < 0 {
 		return nil

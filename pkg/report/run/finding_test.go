@@ -53,7 +53,7 @@ func TestWorkload(t *testing.T) {
 		{Kind: "deployment", Namespace: "shop", Name: "web"}: true, {Kind: "StatefulSet", Namespace: "shop", Name: "web"}: false,
 		{Kind: "Deployment", Namespace: "other", Name: "web"}: false, {Kind: "Deployment", Namespace: "shop", Name: "api"}: false,
 	} {
-		if got := s.workload(of) != nil; got != want {
+		if got := s.findWorkload(of) != nil; got != want {
 			t.Errorf("%v: found %t, want %t", of, got, want)
 		}
 	}

@@ -12,16 +12,16 @@ import (
 
 // Formats are the formats of the report. Quiet prints one line per step, and All lists every pod.
 var Formats = format.Of[Report]{
-	Doc: document, Wide: true, Page: (*Report).Page, CSV: podsCSV, JUnit: expectationsJUnit, Draw: draw, Names: names,
-	Findings: func(r *Report) findings.Findings { return findings.Of(r.Head, r.Findings()) },
+	Doc: document, Wide: true, Page: (*Report).Page, CSV: podsCSV, JUnit: expectationsJUnit, Draw: draw, Names: podNames,
+	Findings: func(r *Report) findings.Findings { return findings.New(r.Head, r.Findings()) },
 }.Formats()
 
 func document(r *Report, opts report.Options) *doc.Doc {
 	t := writer{Doc: doc.New(r.Head, opts), report: r, wide: opts.Wide, page: opts.Page}
 	if opts.Quiet {
-		t.quiet()
+		t.quietText()
 	} else {
-		t.everything()
+		t.fullText()
 	}
 	return &t.Doc
 }
@@ -30,22 +30,22 @@ func document(r *Report, opts report.Options) *doc.Doc {
 func ShowsCycles(format string, opts report.Options, step *Step) bool {
 	switch format {
 	case "text", "wide":
-		return !opts.Quiet && lists(step, opts.All)
+		return !opts.Quiet && listsPods(step, opts.All)
 	case "json", "yaml", "html":
 		return true
 	}
 	return false
 }
 
-// names returns the pods after the last step, in the form of "kubectl get pods -o name". If they are in several namespaces, a name also has
+// podNames returns the pods after the last step, in the form of "kubectl get pods -o name". If they are in several namespaces, a name also has
 // the namespace, which kubectl would leave out: pod/kafka/broker-0.
-func names(r *Report) []string {
+func podNames(r *Report) []string {
 	if len(r.Steps) == 0 {
 		return nil
 	}
 	pods := r.Steps[len(r.Steps)-1].Pods
 	several := slices.ContainsFunc(pods, func(pod Pod) bool { return pod.Namespace != pods[0].Namespace })
-	return list.Each(pods, func(pod Pod) string {
+	return list.Map(pods, func(pod Pod) string {
 		if several {
 			return "pod/" + pod.Namespace + "/" + pod.Name
 		}

@@ -16,7 +16,7 @@ import (
 // did, and kube-scheduler's messages about Pending pods. There are no durations, so that the same run gives the same bytes.
 func expectationsJUnit(r *Report) ([]byte, error) {
 	suites := junit.Suites{}
-	suites.Add(r.Scenario, 0, nil, r.cases())
+	suites.Add(r.Scenario, 0, nil, r.junitCases())
 	return suites.Write()
 }
 
@@ -35,7 +35,7 @@ func WriteJUnit(w io.Writer, tested []Tested) error {
 		if t.Err != nil {
 			suites.Add(t.Path, t.Took, junit.NotRun(t.Err), nil)
 		} else {
-			suites.Add(t.Path, t.Took, nil, t.Report.cases())
+			suites.Add(t.Path, t.Took, nil, t.Report.junitCases())
 		}
 	}
 	data, err := suites.Write()
@@ -46,17 +46,17 @@ func WriteJUnit(w io.Writer, tested []Tested) error {
 	return err
 }
 
-// cases returns a case for each expectation of all steps.
-func (r *Report) cases() []junit.Case {
+// junitCases returns a case for each expectation of all steps.
+func (r *Report) junitCases() []junit.Case {
 	var cases []junit.Case
 	for i := range r.Steps {
-		cases = append(cases, r.Steps[i].cases()...)
+		cases = append(cases, r.Steps[i].junitCases()...)
 	}
 	return cases
 }
 
-// cases returns a case for each expectation of the step.
-func (s *Step) cases() []junit.Case {
+// junitCases returns a case for each expectation of the step.
+func (s *Step) junitCases() []junit.Case {
 	var cases []junit.Case
 	for _, e := range s.Expectations {
 		c := junit.Case{Name: e.Want, Classname: s.Name}
@@ -64,15 +64,15 @@ func (s *Step) cases() []junit.Case {
 			c.File, c.Line = e.Source.File, e.Source.Line
 		}
 		if !e.Met {
-			c.Failure = &junit.Failure{Message: e.String(), Type: expect.NotMet, Text: s.reasons(e)}
+			c.Failure = &junit.Failure{Message: e.String(), Type: expect.NotMet, Text: s.failureText(e)}
 		}
 		cases = append(cases, c)
 	}
 	return cases
 }
 
-// reasons returns the text of a failure.
-func (s *Step) reasons(e expect.Judged) string {
+// failureText returns the text of a failure.
+func (s *Step) failureText(e expect.Judged) string {
 	lines := []string{"want " + e.Want, "got  " + e.Got}
 	if e.Why != "" {
 		lines = append(lines, "why  "+e.Why)
@@ -80,12 +80,12 @@ func (s *Step) reasons(e expect.Judged) string {
 	for _, why := range s.Why {
 		lines = append(lines, "why  "+why)
 	}
-	for _, pods := range s.refusals() {
+	for _, pods := range s.pendingByReason() {
 		of := pods[0].Owner()
 		lines = append(lines, fmt.Sprintf("%s of %s/%s Pending: %s", words.Count(len(pods), "pod"), of.Namespace, of, cmp.Or(pods[0].Why(), expect.NoMessage)))
 	}
 	for _, b := range s.notScheduled() {
-		lines = append(lines, fmt.Sprintf("%s not scheduled by Karmada: %s", cluster.Qualify(b.Namespace, cluster.Ref{Kind: b.Kind, Name: b.Name}.String()), b.why()))
+		lines = append(lines, fmt.Sprintf("%s not scheduled by Karmada: %s", cluster.Qualify(b.Namespace, cluster.Ref{Kind: b.Kind, Name: b.Name}.String()), b.reasonText()))
 	}
 	for _, r := range s.Refused {
 		lines = append(lines, fmt.Sprintf("%s/%s refused: %s", r.Namespace, r.Ref, r.Message))

@@ -32,7 +32,7 @@ func hostileReport() *Report {
 }
 
 func TestMarkdownHostile(t *testing.T) {
-	reporttest.Harmless(t, reporttest.Write(t, Formats, hostileReport(), "markdown", report.Options{}))
+	reporttest.CheckHarmless(t, reporttest.Write(t, Formats, hostileReport(), "markdown", report.Options{}))
 }
 
 // Even the largest report fits a comment, and counts what is left out.
@@ -42,6 +42,6 @@ func TestMarkdownIsBounded(t *testing.T) {
 	for len(huge.Steps) < 2000 {
 		huge.Steps = append(huge.Steps, huge.Steps[0])
 	}
-	reporttest.Bounded(t, reporttest.Write(t, Formats, huge, "markdown", report.Options{}), "steps", "sections")
-	reporttest.Bounded(t, reporttest.Write(t, Formats, large(), "markdown", report.Options{}))
+	reporttest.CheckBounded(t, reporttest.Write(t, Formats, huge, "markdown", report.Options{}), "steps", "sections")
+	reporttest.CheckBounded(t, reporttest.Write(t, Formats, large(), "markdown", report.Options{}))
 }

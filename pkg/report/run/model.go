@@ -33,17 +33,17 @@ type Report struct {
 
 // Met reports whether every expectation of every step was met.
 func (r *Report) Met() bool {
-	_, failed := judged(r.Steps)
+	_, failed := countJudged(r.Steps)
 	return failed == 0
 }
 
 // Accepted reports whether the API server accepted all objects of the steps that have no expectations.
 func (r *Report) Accepted() bool {
-	return !slices.ContainsFunc(r.Steps, func(s Step) bool { return len(s.Expectations) == 0 && s.refusedObjects() != "" })
+	return !slices.ContainsFunc(r.Steps, func(s Step) bool { return len(s.Expectations) == 0 && s.describeRefusedObjects() != "" })
 }
 
-// judged counts the expectations of all steps, and those that were not met.
-func judged(steps []Step) (total, failed int) {
+// countJudged counts the expectations of all steps, and those that were not met.
+func countJudged(steps []Step) (total, failed int) {
 	for _, s := range steps {
 		total += len(s.Expectations)
 		failed += len(expect.Unmet(s.Expectations))
@@ -258,8 +258,8 @@ type Distribution struct {
 	Skew int `json:"skew"`
 }
 
-// used reports whether any pod runs.
-func (d Distribution) used() bool { return len(d.Counts)+d.Unlabelled > 0 }
+// hasPods reports whether any pod runs.
+func (d Distribution) hasPods() bool { return len(d.Counts)+d.Unlabelled > 0 }
 
 // Count is a number of pods in a domain.
 type Count struct {

@@ -33,10 +33,10 @@ func New(result *simulation.Result, judged [][]expect.Judged, version string) *R
 	for i := range result.Steps {
 		all = append(all, result.Steps[i].State.Nodes...)
 	}
-	r.Labels = report.LabelsOf(all)
-	before, there := result.Initial, podsOf(result.Initial)
+	r.Labels = report.GroupingLabels(all)
+	before, there := result.Initial, podsByUID(result.Initial)
 	if len(there) == 0 {
-		there = dumped(result.Scenario)
+		there = dumpedPods(result.Scenario)
 	}
 	loaded := map[string]*scenario.LoadedStep{}
 	for i := range result.Scenario.Steps {
@@ -47,24 +47,24 @@ func New(result *simulation.Result, judged [][]expect.Judged, version string) *R
 		if len(there) > 0 {
 			asked := map[cluster.Ref]bool{}
 			if of := loaded[step.Name]; of != nil {
-				asked = askedBy(of, i == 0 && len(result.Initial.Pods) == 0)
+				asked = askedWorkloads(of, i == 0 && len(result.Initial.Pods) == 0)
 			}
 			if i == 0 { // patches have changed these before the first step
 				for _, ref := range result.Scenario.Patched {
 					asked[ref] = true
 				}
 			}
-			step.Change = newChange(beforeState(before, there), result.Steps[i:i+1], asked)
+			step.Change = newChange(newClusterBefore(before, there), result.Steps[i:i+1], asked)
 		}
-		step.addScaleIns(cause.ScaleIns(before, result.Steps[i].State))
-		there = podsOf(result.Steps[i].State)
+		step.addScaleIns(cause.ExplainScaleIns(before, result.Steps[i].State))
+		there = podsByUID(result.Steps[i].State)
 		if after := result.Steps[i].State; !slices.Equal(before.Nodes, after.Nodes) {
 			step.Nodes = report.NewNodes(after.Nodes, levels)
 		}
 		before = result.Steps[i].State
 		r.Steps = append(r.Steps, step)
 	}
-	report.OnceDeclared(r.Steps, func(s *Step) *[]report.Declared { return &s.Declared })
+	report.OmitUnchanged(r.Steps, func(s *Step) *[]report.Declared { return &s.Declared })
 	return r
 }
 
@@ -118,7 +118,7 @@ func newStep(step *simulation.Step, judged []expect.Judged, from *scenario.Scena
 	s := Step{Name: step.Name, Action: step.Action, Notes: step.Notes, Requested: requested(step.State), Expectations: judged,
 		Declared: report.NewDeclared(step, from, nil)}
 	view := newView(step, from.LevelKeys)
-	placed := list.Each(step.Placed, func(p placement.Placement) *v1.Pod { return p.Pod })
+	placed := list.Map(step.Placed, func(p placement.Placement) *v1.Pod { return p.Pod })
 	s.Notes = slices.Concat(s.Notes, cause.MissingDrivers(step.State, placed))
 	s.TopologyKeys = view.keys
 	s.Pods = view.pods()
@@ -145,7 +145,7 @@ func newStep(step *simulation.Step, judged []expect.Judged, from *scenario.Scena
 	s.PodGroups, s.Quotas, s.StorageCapacities = newPodGroups(step.State), newQuotas(step.State), newStorageCapacities(step.State)
 	s.CronJobs = cronjob.All(step.State)
 	s.Bindings = newBindings(step.Decisions)
-	s.Refused = list.Each(step.Refused, func(r cluster.Refusal) Refused { return Refused{r, cause.OfRefusal(step.State, r)} })
+	s.Refused = list.Map(step.Refused, func(r cluster.Refusal) Refused { return Refused{r, cause.ExplainDenial(step.State, r)} })
 	for _, r := range s.Refused {
 		s.Summary.NotCreated += r.Pods
 	}
@@ -156,21 +156,21 @@ func newStep(step *simulation.Step, judged []expect.Judged, from *scenario.Scena
 	}
 	for _, d := range step.Drained {
 		if !d.Ends {
-			s.Drains = append(s.Drains, Drain{Node: d.Node, Stays: d.Stays()})
+			s.Drains = append(s.Drains, Drain{Node: d.Node, Stays: d.BlockingPods()})
 		}
 	}
 	s.Held = step.Held
 	if step.Autoscaling != nil {
-		s.Autoscaling = step.Autoscaling.OfChanges()
+		s.Autoscaling = step.Autoscaling.WithoutUnchangedGroups()
 	}
-	specs, ruled := specsOf(step.State), map[cluster.Ref]bool{}
+	specs, ruled := podSpecs(step.State), map[cluster.Ref]bool{}
 	for i := range s.Workloads {
 		w := &s.Workloads[i]
 		if spec := specs[w.Ref]; spec != nil {
 			w.Rules = newRules(spec)
 		}
 		ruled[w.Ref] = w.Rules != nil
-		w.Source = report.SourceOf(from, step.Name, w.Ref)
+		w.Source = report.FindSource(from, step.Name, w.Ref)
 	}
 	for i, because := range newWhy(step) {
 		s.Why = append(s.Why, because.sentence)
@@ -201,7 +201,7 @@ func newView(step *simulation.Step, levelKeys []string) *view {
 	v := &view{
 		step:    step,
 		nodes:   step.State.NodesByName(),
-		claims:  report.ClaimsIn(step.State),
+		claims:  report.IndexClaims(step.State),
 		domains: map[string][]topology.Domain{},
 		owner:   step.State.Owners(),
 		placed:  make(map[types.UID]*placement.Placement, len(step.Placed)),
@@ -214,12 +214,12 @@ func newView(step *simulation.Step, levelKeys []string) *view {
 		v.pending[step.Pending[i].Pod.UID] = &step.Pending[i]
 	}
 	v.keys = topologyKeys(step.State)
-	v.levels = v.levelsShown(levelKeys)
+	v.levels = v.shownLevels(levelKeys)
 	return v
 }
 
-// levelsShown returns the keys of the rules, and the wider levels that have several domains. Without rules it returns all levels.
-func (v *view) levelsShown(levelKeys []string) []string {
+// shownLevels returns the keys of the rules, and the wider levels that have several domains. Without rules it returns all levels.
+func (v *view) shownLevels(levelKeys []string) []string {
 	all := topology.Levels(v.step.State.Nodes, levelKeys...)
 	if len(v.keys) == 0 {
 		return all
@@ -238,7 +238,7 @@ func (v *view) pods() []Pod {
 	order := map[cluster.Ref]int{}
 	var live []*v1.Pod
 	for _, pod := range v.step.State.Pods {
-		if cluster.Terminal(pod) {
+		if cluster.IsTerminal(pod) {
 			continue
 		}
 		live = append(live, pod)
@@ -267,7 +267,7 @@ func (v *view) pod(pod *v1.Pod) Pod {
 		Status: string(v1.PodPending),
 		Ready:  fmt.Sprintf("0/%d", len(pod.Spec.Containers)),
 		Node:   pod.Spec.NodeName,
-		Claims: v.claims.Of(pod),
+		Claims: v.claims.ForPod(pod),
 	}
 	if p.Workload == "" {
 		p.Labels = cluster.OwnLabels(pod)
@@ -285,7 +285,7 @@ func (v *view) pod(pod *v1.Pod) Pod {
 	switch {
 	case pod.Spec.NodeName == "" && len(pod.Spec.SchedulingGates) > 0:
 		p.Status = statusGated
-		p.Gates = list.Each(pod.Spec.SchedulingGates, func(gate v1.PodSchedulingGate) string { return gate.Name })
+		p.Gates = list.Map(pod.Spec.SchedulingGates, func(gate v1.PodSchedulingGate) string { return gate.Name })
 	case pod.Spec.NodeName != "" && pod.DeletionTimestamp != nil:
 		p.Status = statusTerminating
 	case pod.Spec.NodeName != "" && notReady(pod):
@@ -331,7 +331,7 @@ func (v *view) workloads(pods []Pod) []Workload {
 		}
 		return w
 	}
-	byName := list.By(v.step.State.Pods, func(pod *v1.Pod) types.NamespacedName { return cluster.NameOf(pod) })
+	byName := list.IndexBy(v.step.State.Pods, func(pod *v1.Pod) types.NamespacedName { return cluster.NameOf(pod) })
 	for i := range pods {
 		pod := byName[pods[i].Key()]
 		o := v.owner(pod)
@@ -353,7 +353,7 @@ func (v *view) workloads(pods []Pod) []Workload {
 	}
 	summed := make([]Workload, len(workloads))
 	for i, w := range workloads {
-		w.Domains = list.Each(v.levels, func(key string) Distribution { return v.distribution(key, nodes[w.Ref], sample[w.Ref]) })
+		w.Domains = list.Map(v.levels, func(key string) Distribution { return v.distribution(key, nodes[w.Ref], sample[w.Ref]) })
 		summed[i] = *w
 	}
 	return summed
@@ -377,8 +377,8 @@ func (v *view) distribution(key string, nodes []string, pod *v1.Pod) Distributio
 		domains, _ = topology.Domains(v.step.State.Nodes, key)
 		v.domains[key] = domains
 	}
-	var counts []metric.InDomain
-	counts, d.Skew = metric.Count(domains, onNode, pod)
+	var counts []metric.DomainPods
+	counts, d.Skew = metric.CountByDomain(domains, onNode, pod)
 	for _, c := range counts {
 		if c.Pods == 0 {
 			d.Empty++
@@ -399,7 +399,7 @@ func topologyKeys(state *cluster.State) []string {
 		}
 	}
 	for _, pod := range state.Pods {
-		rules := rule.Of(&pod.Spec)
+		rules := rule.List(&pod.Spec)
 		for _, r := range rules { // spread constraints first
 			if r.Kind == rule.Spread {
 				add(r.TopologyKey)
@@ -411,12 +411,12 @@ func topologyKeys(state *cluster.State) []string {
 	}
 	levels := topology.Levels(state.Nodes, keys...)
 	slices.SortStableFunc(keys, func(a, b string) int {
-		return cmp.Compare(rank(levels, a), rank(levels, b))
+		return cmp.Compare(levelRank(levels, a), levelRank(levels, b))
 	})
 	return keys
 }
 
-func rank(levels []string, key string) int {
+func levelRank(levels []string, key string) int {
 	if i := slices.Index(levels, key); i >= 0 {
 		return i
 	}

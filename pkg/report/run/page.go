@@ -12,10 +12,10 @@ import (
 // Page returns the page of the report. A caller can add the report on failures to its data.
 func (r *Report) Page() *page.Page {
 	p := &page.Page{Head: r.Head, Data: page.Data{Report: r, Labels: r.Labels}, Course: r.course()}
-	p.Verdict, p.Outcome = verdict(r.Steps)
+	p.Verdict, p.Outcome = pageVerdict(r.Steps)
 	lead := r.Answer
-	if n := len(r.Steps); lead == "" && n > 0 && r.Steps[n-1].Change != nil && (n == 1 || r.Named() == "") {
-		lead = r.Steps[n-1].stuck() + r.Steps[n-1].Change.Text(doc.WithNodes(r.Steps[n-1].Autoscaling))
+	if n := len(r.Steps); lead == "" && n > 0 && r.Steps[n-1].Change != nil && (n == 1 || r.ScenarioName() == "") {
+		lead = r.Steps[n-1].describeStuck() + r.Steps[n-1].Change.Text(doc.WithNodes(r.Steps[n-1].Autoscaling))
 	}
 	if lead != "" {
 		p.Verdict = lead + ". " + p.Verdict
@@ -30,12 +30,12 @@ func (r *Report) Page() *page.Page {
 	return p
 }
 
-// verdict says in one sentence whether the expectations were met and every pod runs. outcome is met, failed or open.
-func verdict(steps []Step) (sentence, outcome string) {
+// pageVerdict says in one sentence whether the expectations were met and every pod runs. outcome is met, failed or open.
+func pageVerdict(steps []Step) (sentence, outcome string) {
 	if len(steps) == 0 {
 		return "The scenario has no steps.", "open"
 	}
-	total, failed := judged(steps)
+	total, failed := countJudged(steps)
 	switch {
 	case total == 0:
 		outcome = "open"
@@ -59,7 +59,7 @@ func verdict(steps []Step) (sentence, outcome string) {
 			sentence += fmt.Sprintf(", %d refused by the API server", last.NotCreated)
 		}
 	}
-	for _, trouble := range steps[len(steps)-1].karmada() {
+	for _, trouble := range steps[len(steps)-1].karmadaTroubles() {
 		sentence += ", " + trouble
 	}
 	waiting := list.Count(steps[:len(steps)-1], func(step Step) bool { return step.Summary.Pending > 0 })

@@ -25,7 +25,7 @@ func TestVerdict(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			words, outcome := verdict(test.steps)
+			words, outcome := pageVerdict(test.steps)
 			if diff := cmp.Diff([]string{test.words, test.outcome}, []string{words, outcome}); diff != "" {
 				t.Error(diff)
 			}

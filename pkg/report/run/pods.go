@@ -22,7 +22,7 @@ type stepText struct {
 	namespaced bool
 }
 
-func (t *writer) stepText(i int) *stepText {
+func (t *writer) newStepText(i int) *stepText {
 	s := &stepText{Step: &t.report.Steps[i], keys: t.report.Steps[i].TopologyKeys}
 	if len(s.keys) == 0 {
 		for _, level := range t.report.Cluster.Levels {
@@ -43,8 +43,8 @@ func (t *writer) stepText(i int) *stepText {
 	return s
 }
 
-// qualified puts the namespace before a name if names need their namespace.
-func (s *stepText) qualified(namespace, name string) string {
+// qualify puts the namespace before a name if names need their namespace.
+func (s *stepText) qualify(namespace, name string) string {
 	if s.namespaced {
 		return namespace + "/" + name
 	}
@@ -53,24 +53,24 @@ func (s *stepText) qualified(namespace, name string) string {
 
 // pods writes the table of "kubectl get pods -o wide", without the columns that a simulation does not know.
 func (t *writer) pods(s *stepText) {
-	var c doc.TableOf[Pod]
+	var c doc.TableBuilder[Pod]
 	if s.namespaced {
-		c.Text("NAMESPACE", func(p Pod) string { return doc.OrNone(p.Namespace) })
+		c.AddTextColumn("NAMESPACE", func(p Pod) string { return doc.OrNone(p.Namespace) })
 	}
-	c.Text("NAME", func(p Pod) string { return p.Name })
-	c.Text("READY", func(p Pod) string { return doc.OrNone(p.Ready) })
-	c.Add("STATUS", func(p Pod) doc.Cell { return statusStyle(p.Status).Cell(doc.OrNone(p.Status)) })
-	c.Text("NODE", func(p Pod) string { return doc.OrNone(p.Node) })
-	for i, title := range doc.Heads(s.columns) {
-		c.Text(title, func(p Pod) string { return doc.OrNone(p.Topology[s.columns[i]]) })
+	c.AddTextColumn("NAME", func(p Pod) string { return p.Name })
+	c.AddTextColumn("READY", func(p Pod) string { return doc.OrNone(p.Ready) })
+	c.AddColumn("STATUS", func(p Pod) doc.Cell { return statusStyle(p.Status).Cell(doc.OrNone(p.Status)) })
+	c.AddTextColumn("NODE", func(p Pod) string { return doc.OrNone(p.Node) })
+	for i, title := range doc.ColumnTitles(s.columns) {
+		c.AddTextColumn(title, func(p Pod) string { return doc.OrNone(p.Topology[s.columns[i]]) })
 	}
 	if slices.ContainsFunc(s.Pods, func(pod Pod) bool { return len(pod.Claims) > 0 }) {
-		c.Text("DEVICES", func(p Pod) string { return doc.OrNone(report.DevicesOn(p.Node, p.Claims)) })
+		c.AddTextColumn("DEVICES", func(p Pod) string { return doc.OrNone(report.FormatDevices(p.Node, p.Claims)) })
 	}
 	if t.wide {
-		c.Text("NOMINATED NODE", func(p Pod) string { return doc.OrNone(p.Nominated) })
+		c.AddTextColumn("NOMINATED NODE", func(p Pod) string { return doc.OrNone(p.Nominated) })
 		for i, title := range []string{"TIES", "MARGIN", "DECIDED BY"} {
-			c.Text(title, func(p Pod) string { return decided(p.Decision)[i] })
+			c.AddTextColumn(title, func(p Pod) string { return ruleCredit(p.Decision)[i] })
 		}
 	}
 	t.Table("", c.Rows(s.Pods)...)
@@ -88,8 +88,8 @@ func statusStyle(status string) doc.Style {
 	return doc.Plain
 }
 
-// decided returns the cells of the columns TIES, MARGIN and DECIDED BY.
-func decided(d *placement.Decision) []string {
+// ruleCredit returns the cells of the columns TIES, MARGIN and DECIDED BY.
+func ruleCredit(d *placement.Decision) []string {
 	switch {
 	case d == nil:
 		return []string{doc.None, doc.None, doc.None}
@@ -114,7 +114,7 @@ func (t *writer) decisions(s *stepText) {
 				scores[i] += fmt.Sprintf(" (%+d)", score.Ahead)
 			}
 		}
-		table = append(table, doc.Plain.Row(s.qualified(pod.Namespace, pod.Name), doc.OrNone(pod.Node), strconv.Itoa(d.Feasible),
+		table = append(table, doc.Plain.Row(s.qualify(pod.Namespace, pod.Name), doc.OrNone(pod.Node), strconv.Itoa(d.Feasible),
 			strconv.Itoa(d.Scored), doc.OrNone(d.RunnerUp), doc.OrNone(strings.Join(scores, ", "))))
 	}
 	if len(table) > 1 {

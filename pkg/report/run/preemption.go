@@ -25,7 +25,7 @@ func newChoice(c *placement.Choice) *Choice {
 	for _, candidate := range c.Candidates {
 		choice.Candidates = append(choice.Candidates, PreemptionCandidate{
 			Node: candidate.Node, HighestPriority: corev1.PodPriority(candidate.Victims[0]), Violations: candidate.Violations,
-			Victims: list.Each(candidate.Victims, func(pod *v1.Pod) string { return pod.Namespace + "/" + pod.Name }),
+			Victims: list.Map(candidate.Victims, func(pod *v1.Pod) string { return pod.Namespace + "/" + pod.Name }),
 		})
 	}
 	return choice
@@ -37,7 +37,7 @@ func (t *writer) preempted(s *stepText) {
 	}
 	t.UpTo(len(s.Preempted), "pod", "pods", func(i int) {
 		p := s.Preempted[i]
-		t.Linef(doc.Plain, "  %s made room on %s for %s%s", s.short(p.Victim), p.Node, s.short(p.For), p.Choice.Text())
+		t.Linef(doc.Plain, "  %s made room on %s for %s%s", s.withoutDefaultNamespace(p.Victim), p.Node, s.withoutDefaultNamespace(p.For), p.Choice.Text())
 	})
 }
 
@@ -49,11 +49,11 @@ func (c *Choice) Text() string {
 	case c.Rule == "":
 		return ", the only node on which preemption helps"
 	}
-	return fmt.Sprintf(", chosen among %s by the rule %q%s", words.Count(c.Nodes, "node"), c.Rule, c.compared())
+	return fmt.Sprintf(", chosen among %s by the rule %q%s", words.Count(c.Nodes, "node"), c.Rule, c.ruleValues())
 }
 
-// compared returns the values by which the rule chose, of the chosen node and of the next one.
-func (c *Choice) compared() string {
+// ruleValues returns the values by which the rule chose, of the chosen node and of the next one.
+func (c *Choice) ruleValues() string {
 	if len(c.Candidates) < 2 {
 		return ""
 	}

@@ -8,18 +8,18 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// subject returns "3 pods of deployment/web", or the name of the object.
-func (s *stepText) subject(r Refused) string {
-	name := s.qualified(r.Namespace, r.String())
+// nameRefused returns "3 pods of deployment/web", or the name of the object.
+func (s *stepText) nameRefused(r Refused) string {
+	name := s.qualify(r.Namespace, r.String())
 	if r.OfWorkload() {
 		return fmt.Sprintf("%s of %s", words.Count(r.Pods, "pod"), name)
 	}
 	return name
 }
 
-// refusedObjects names the objects other than pods that the API server refused to create for a user: "Refused by policy ceiling:
+// describeRefusedObjects names the objects other than pods that the API server refused to create for a user: "Refused by policy ceiling:
 // deployment/web: no more than 40 replicas". It is "" if there are none.
-func (s *Step) refusedObjects() string {
+func (s *Step) describeRefusedObjects() string {
 	objects := list.Where(s.Refused, Refused.OfObject)
 	if len(objects) == 0 {
 		return ""
@@ -30,7 +30,7 @@ func (s *Step) refusedObjects() string {
 		by = "policy " + policy
 	}
 	alike := list.Where(objects, func(r Refused) bool { return r.Reason() == objects[0].Reason() })
-	line := fmt.Sprintf("Refused by %s: %s: %s", by, words.Few(list.Each(alike, func(r Refused) string { return r.Qualified() })), says)
+	line := fmt.Sprintf("Refused by %s: %s: %s", by, words.Few(list.Map(alike, func(r Refused) string { return r.Qualified() })), says)
 	if others := len(objects) - len(alike); others > 0 {
 		line += fmt.Sprintf("; and %s refused", words.Is(others, "other object"))
 	}
@@ -43,15 +43,15 @@ func (t *writer) refused(s *stepText) {
 		return
 	}
 	t.Linef(doc.Yellow, "Refused by the API server:")
-	groups := list.Group(s.Refused, Refused.Reason)
+	groups := list.GroupBy(s.Refused, Refused.Reason)
 	t.UpTo(len(groups), "reason", "reasons", func(i int) {
 		message := groups[i][0].Message
 		if len(groups[i]) > 1 {
 			message = groups[i][0].Reason()
 		}
-		t.Linef(doc.Plain, "  %s", t.Some(list.Each(groups[i], s.subject)))
+		t.Linef(doc.Plain, "  %s", t.ListNames(list.Map(groups[i], s.nameRefused)))
 		t.Linef(doc.Plain, "    %s", message)
-		for _, line := range doc.Causes(groups[i][0].Causes) {
+		for _, line := range doc.CauseLines(groups[i][0].Causes) {
 			t.Linef(doc.Plain, "    %s", line)
 		}
 	})

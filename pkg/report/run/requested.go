@@ -10,7 +10,7 @@ import (
 func requested(state *cluster.State) []Requested {
 	milliCPU, memory := map[string]int64{}, map[string]int64{}
 	for _, pod := range state.Pods {
-		if pod.Spec.NodeName == "" || cluster.Terminal(pod) {
+		if pod.Spec.NodeName == "" || cluster.IsTerminal(pod) {
 			continue
 		}
 		asks := resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{})

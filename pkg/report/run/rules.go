@@ -12,8 +12,8 @@ import (
 	"github.com/faultline/faultline/pkg/cluster/rule"
 )
 
-// specsOf returns the pod specs in the templates of the workloads, by workload, and the specs of pods whose owner is not in the state.
-func specsOf(state *cluster.State) map[cluster.Ref]*v1.PodSpec {
+// podSpecs returns the pod specs in the templates of the workloads, by workload, and the specs of pods whose owner is not in the state.
+func podSpecs(state *cluster.State) map[cluster.Ref]*v1.PodSpec {
 	specs, owner := map[cluster.Ref]*v1.PodSpec{}, state.Owners()
 	for _, obj := range state.Objects() { // pods come before workloads
 		if pod, is := obj.(*v1.Pod); is {
@@ -27,7 +27,7 @@ func specsOf(state *cluster.State) map[cluster.Ref]*v1.PodSpec {
 
 // newRules writes the rules of a spec as YAML, and finds the lines of each rule. It returns nil if there are none.
 func newRules(spec *v1.PodSpec) *Rules {
-	terms := rule.Of(spec)
+	terms := rule.List(spec)
 	if len(terms) == 0 {
 		return nil
 	}
@@ -45,14 +45,14 @@ func newRules(spec *v1.PodSpec) *Rules {
 	}
 	rules := &Rules{YAML: string(data)}
 	for _, term := range terms {
-		from, node := find(document.Content[0], term.Path)
-		rules.Terms = append(rules.Terms, Term{Path: term.Path, From: from, To: last(node)})
+		from, node := findRuleNode(document.Content[0], term.Path)
+		rules.Terms = append(rules.Terms, Term{Path: term.Path, From: from, To: lastLine(node)})
 	}
 	return rules
 }
 
-// find returns the YAML node at a path such as affinity.nodeAffinity.preferred[0], and its first line.
-func find(node *yamlv3.Node, path string) (int, *yamlv3.Node) {
+// findRuleNode returns the YAML node at a path such as affinity.nodeAffinity.preferred[0], and its first line.
+func findRuleNode(node *yamlv3.Node, path string) (int, *yamlv3.Node) {
 	line := node.Line
 	for _, step := range strings.FieldsFunc(path, func(r rune) bool { return r == '.' || r == '[' || r == ']' }) {
 		if i, err := strconv.Atoi(step); err == nil {
@@ -70,10 +70,10 @@ func find(node *yamlv3.Node, path string) (int, *yamlv3.Node) {
 	return line, node
 }
 
-// last returns the last line of a YAML node. The generated YAML has no text of several lines.
-func last(node *yamlv3.Node) int {
+// lastLine returns the last line of a YAML node. The generated YAML has no text of several lines.
+func lastLine(node *yamlv3.Node) int {
 	if len(node.Content) == 0 {
 		return node.Line
 	}
-	return last(node.Content[len(node.Content)-1])
+	return lastLine(node.Content[len(node.Content)-1])
 }

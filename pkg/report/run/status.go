@@ -63,8 +63,8 @@ type StorageCapacity struct {
 }
 
 func newPodGroups(state *cluster.State) []PodGroup {
-	return list.Each(state.PodGroups, func(group *schedulingv1beta1.PodGroup) PodGroup {
-		return PodGroup{Namespace: group.Namespace, Name: group.Name, Conditions: list.Each(group.Status.Conditions, func(c metav1.Condition) Condition {
+	return list.Map(state.PodGroups, func(group *schedulingv1beta1.PodGroup) PodGroup {
+		return PodGroup{Namespace: group.Namespace, Name: group.Name, Conditions: list.Map(group.Status.Conditions, func(c metav1.Condition) Condition {
 			return Condition{Type: c.Type, Status: string(c.Status), Reason: c.Reason, Message: c.Message}
 		})}
 	})
@@ -72,7 +72,7 @@ func newPodGroups(state *cluster.State) []PodGroup {
 
 func newQuotas(state *cluster.State) []Quota {
 	var all []Quota
-	for _, counted := range admission.Used(state) {
+	for _, counted := range admission.QuotasWithStatus(state) {
 		q := Quota{Namespace: counted.Namespace, Name: counted.Name}
 		for _, name := range slices.Sorted(maps.Keys(counted.Status.Hard)) {
 			used, hard := counted.Status.Used[name], counted.Status.Hard[name]
@@ -111,17 +111,17 @@ func (c Condition) text() string {
 func (t *writer) statuses(s *stepText) {
 	groups := [][]doc.Cell{doc.Bold.Row("POD GROUP", "CONDITIONS")}
 	for _, g := range s.PodGroups {
-		groups = append(groups, doc.Plain.Row(s.qualified(g.Namespace, g.Name), doc.OrNone(strings.Join(list.Each(g.Conditions, Condition.text), ", "))))
+		groups = append(groups, doc.Plain.Row(s.qualify(g.Namespace, g.Name), doc.OrNone(strings.Join(list.Map(g.Conditions, Condition.text), ", "))))
 	}
 	quotas := [][]doc.Cell{doc.Bold.Row("QUOTA", "RESOURCE", "USED", "HARD")}
 	for _, q := range s.Quotas {
 		for _, r := range q.Resources {
-			quotas = append(quotas, doc.Plain.Row(s.qualified(q.Namespace, q.Name), r.Name, r.Used, r.Hard))
+			quotas = append(quotas, doc.Plain.Row(s.qualify(q.Namespace, q.Name), r.Name, r.Used, r.Hard))
 		}
 	}
 	capacities := [][]doc.Cell{doc.Bold.Row("STORAGE CAPACITY", "CLASS", "NODES", "LEFT", "LARGEST VOLUME")}
 	for _, c := range s.StorageCapacities {
-		capacities = append(capacities, doc.Plain.Row(s.qualified(c.Namespace, c.Name), c.StorageClass, doc.OrNone(c.Nodes), doc.OrNone(c.Capacity), doc.OrNone(c.MaximumVolumeSize)))
+		capacities = append(capacities, doc.Plain.Row(s.qualify(c.Namespace, c.Name), c.StorageClass, doc.OrNone(c.Nodes), doc.OrNone(c.Capacity), doc.OrNone(c.MaximumVolumeSize)))
 	}
 	for _, table := range [][][]doc.Cell{groups, quotas, capacities} {
 		if len(table) > 1 {

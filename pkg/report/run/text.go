@@ -19,7 +19,7 @@ type writer struct {
 	page   bool // the pods of a step are folded away
 }
 
-func (t *writer) everything() {
+func (t *writer) fullText() {
 	t.conclusion()
 	if t.page {
 		t.Space()
@@ -35,22 +35,22 @@ func (t *writer) everything() {
 
 // step writes one step: troubles first, then the pods, or a table of their workloads if there are too many pods.
 func (t *writer) step(i int) {
-	s := t.stepText(i)
+	s := t.newStepText(i)
 	t.Section(doc.StepHeading(i, len(t.report.Steps), s.Name, s.Action))
 	if !t.page {
 		t.Space()
 	}
 
-	t.federated(s)
+	t.federationTroubles(s)
 	t.pending(s)
-	t.attaching(s)
+	t.notStarted(s)
 	t.refused(s)
 	t.preempted(s)
 	t.rollouts(s)
 	t.drains(s)
 	t.autoscaling(s)
 	t.notCreated(s)
-	listed := lists(s.Step, t.All)
+	listed := listsPods(s.Step, t.All)
 	t.why(s, listed)
 	t.cronJobs(i)
 	t.Sentences("Notes:", s.Notes)
@@ -61,7 +61,7 @@ func (t *writer) step(i int) {
 	}
 	t.bindings(s)
 
-	workloads := rows(s.Workloads)
+	workloads := mergeBarePods(s.Workloads)
 	switch {
 	case len(s.Pods) == 0 && len(s.CronJobs) > 0: // cronJobs has written these
 	case len(s.Pods) == 0:
@@ -71,8 +71,8 @@ func (t *writer) step(i int) {
 		if t.wide {
 			t.decisions(s)
 		}
-		t.Cycles(list.Each(s.Pods, func(pod Pod) doc.Explained {
-			return doc.Explained{Name: "Pod " + s.qualified(pod.Namespace, pod.Name), Node: pod.Node, Decision: pod.Decision, Cycle: pod.Cycle}
+		t.Cycles(list.Map(s.Pods, func(pod Pod) doc.Explained {
+			return doc.Explained{Name: "Pod " + s.qualify(pod.Namespace, pod.Name), Node: pod.Node, Decision: pod.Decision, Cycle: pod.Cycle}
 		}))
 	case len(t.report.Steps) > 1:
 		t.Linef(doc.Plain, "%s.", s.Summary.text())
@@ -90,8 +90,8 @@ func (t *writer) step(i int) {
 	}
 }
 
-// lists reports whether every pod of the step is listed.
-func lists(s *Step, all bool) bool { return all || len(s.Pods) <= doc.MaxPods }
+// listsPods reports whether every pod of the step is listed.
+func listsPods(s *Step, all bool) bool { return all || len(s.Pods) <= doc.MaxPods }
 
 // maxWhy is how many sentences explain a step if not every pod is listed. maxWhyOfFederation takes its place beside a table of Karmada's
 // decisions.
@@ -102,7 +102,7 @@ const maxWhy, maxWhyOfFederation = 4, 1
 func (t *writer) why(s *stepText, listed bool) {
 	sentences := s.Why
 	if !listed {
-		sentences = list.Without(sentences, s.waits)
+		sentences = list.Without(sentences, s.isOfPendingPods)
 	}
 	most := maxWhy
 	if len(s.Bindings) > 0 {
@@ -114,8 +114,8 @@ func (t *writer) why(s *stepText, listed bool) {
 	t.Sentences("Why:", sentences)
 }
 
-// waits reports whether the sentence is about a workload whose pods of this step are all Pending.
-func (s *stepText) waits(sentence string) bool {
+// isOfPendingPods reports whether the sentence is about a workload whose pods of this step are all Pending.
+func (s *stepText) isOfPendingPods(sentence string) bool {
 	of, _, _ := strings.Cut(sentence, ": ")
 	waits := false
 	for _, pod := range s.Pods {
@@ -186,37 +186,37 @@ func (t *writer) notMet() {
 	}
 }
 
-// quiet writes one line per step, then why pods are Pending and which expectations failed.
-func (t *writer) quiet() {
+// quietText writes one line per step, then why pods are Pending and which expectations failed.
+func (t *writer) quietText() {
 	if len(t.report.Steps) == 0 {
 		t.Linef(doc.Plain, "No steps.")
 		return
 	}
-	if answer := t.report.answer(); answer != "" {
+	if answer := t.report.fullAnswer(); answer != "" {
 		t.Linef(doc.Bold, "%s", answer)
 		t.Space()
 	}
 	t.Table("", t.steps()...)
 	t.Space()
 	for i := range t.report.Steps {
-		s := t.stepText(i)
-		for _, pods := range alike(s.pendingPods()) {
-			t.Linef(doc.Yellow, "%s: %s: %s", s.Name, t.sharing(s, pods), doc.Refused(pods[0].Why()))
+		s := t.newStepText(i)
+		for _, pods := range groupByReason(s.pendingPods()) {
+			t.Linef(doc.Yellow, "%s: %s: %s", s.Name, t.nameGroup(s, pods), doc.RefusalText(pods[0].Why()))
 		}
-		for _, pods := range s.unattached() {
-			t.Linef(doc.Yellow, "%s: %s: %s", s.Name, t.sharing(s, pods), doc.Refused(pods[0].Waits))
+		for _, pods := range s.unattachedPods() {
+			t.Linef(doc.Yellow, "%s: %s: %s", s.Name, t.nameGroup(s, pods), doc.RefusalText(pods[0].Waits))
 		}
-		for _, b := range list.Group(s.notScheduled(), Binding.why) {
-			t.Linef(doc.Yellow, "%s: %s: %s", s.Name, t.Some(list.Each(b, s.binding)), b[0].why())
+		for _, b := range list.GroupBy(s.notScheduled(), Binding.reasonText) {
+			t.Linef(doc.Yellow, "%s: %s: %s", s.Name, t.ListNames(list.Map(b, s.bindingName)), b[0].reasonText())
 		}
-		for _, r := range list.Group(s.Refused, Refused.Reason) {
-			t.Linef(doc.Yellow, "%s: %s: %s", s.Name, t.Some(list.Each(r, s.subject)), r[0].Reason())
+		for _, r := range list.GroupBy(s.Refused, Refused.Reason) {
+			t.Linef(doc.Yellow, "%s: %s: %s", s.Name, t.ListNames(list.Map(r, s.nameRefused)), r[0].Reason())
 		}
 		for _, r := range s.Rollouts {
-			t.Linef(doc.Yellow, "%s: rollout stuck: %s: %s", s.Name, s.qualified(r.Namespace, r.String()), r.Waiting)
+			t.Linef(doc.Yellow, "%s: rollout stuck: %s: %s", s.Name, s.qualify(r.Namespace, r.String()), r.Waiting)
 		}
-		for _, pods := range s.staying() {
-			t.Linef(doc.Yellow, "%s: drain does not end: %s: %s", s.Name, t.where(s, pods), pods[0].reason)
+		for _, pods := range s.stayingPods() {
+			t.Linef(doc.Yellow, "%s: drain does not end: %s: %s", s.Name, t.describeStaying(s, pods), pods[0].reason)
 		}
 		for _, e := range expect.Unmet(s.Expectations) {
 			t.Linef(doc.Red, "%s: FAILED  %s", s.Name, e.String())
@@ -226,17 +226,17 @@ func (t *writer) quiet() {
 
 // steps returns a table with a row for each step.
 func (t *writer) steps() [][]doc.Cell {
-	var c doc.TableOf[Step]
-	c.Text("NAME", func(s Step) string { return doc.OrNone(s.Name) })
-	c.Number("RUNNING", doc.Plain, func(s Step) int { return s.Summary.Running })
-	c.Number("PENDING", doc.Yellow, func(s Step) int { return s.Summary.Pending })
+	var c doc.TableBuilder[Step]
+	c.AddTextColumn("NAME", func(s Step) string { return doc.OrNone(s.Name) })
+	c.AddNumberColumn("RUNNING", doc.Plain, func(s Step) int { return s.Summary.Running })
+	c.AddNumberColumn("PENDING", doc.Yellow, func(s Step) int { return s.Summary.Pending })
 	if slices.ContainsFunc(t.report.Steps, func(s Step) bool { return len(s.Refused) > 0 }) {
-		c.Number("REFUSED", doc.Yellow, func(s Step) int { return s.Summary.NotCreated })
+		c.AddNumberColumn("REFUSED", doc.Yellow, func(s Step) int { return s.Summary.NotCreated })
 	}
 	if slices.ContainsFunc(t.report.Steps, func(s Step) bool { return s.Summary.NotReady > 0 }) {
-		c.Number("NOT READY", doc.Red, func(s Step) int { return s.Summary.NotReady })
+		c.AddNumberColumn("NOT READY", doc.Red, func(s Step) int { return s.Summary.NotReady })
 	}
-	c.Add("EXPECTATIONS", func(s Step) doc.Cell {
+	c.AddColumn("EXPECTATIONS", func(s Step) doc.Cell {
 		switch failed := len(expect.Unmet(s.Expectations)); {
 		case len(s.Expectations) == 0:
 			return doc.Plain.Cell(doc.None)

@@ -156,7 +156,7 @@ func TestWriteColor(t *testing.T) {
 		for _, opts := range []report.Options{{}, {Quiet: true}, {All: true}} {
 			for _, format := range []string{"text", "wide"} {
 				uncoloured := write(t, r, format, opts)
-				if i := strings.IndexFunc(strings.ReplaceAll(uncoloured, "\n", ""), manifest.Invisible); i >= 0 {
+				if i := strings.IndexFunc(strings.ReplaceAll(uncoloured, "\n", ""), manifest.IsInvisible); i >= 0 {
 					t.Errorf("%s %s %+v: control character in the output", name, format, opts)
 				}
 				colored := opts
@@ -285,7 +285,7 @@ func TestColumns(t *testing.T) {
 	} {
 		r := &Report{Steps: []Step{test.step}}
 		r.Cluster.Levels = []report.Level{{TopologyKey: "rack", Domains: 13}, {TopologyKey: doc.Zone, Domains: 2}, {TopologyKey: doc.Hostname, Domains: test.nodes}}
-		s := (&writer{report: r}).stepText(0)
+		s := (&writer{report: r}).newStepText(0)
 		if diff := cmp.Diff(test.want, columns{s.keys, s.columns, s.namespaced}); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
@@ -314,13 +314,13 @@ func TestNotCreatedOnce(t *testing.T) {
 	s := Step{Rollouts: []controller.Rollout{{Ref: cluster.Ref{Kind: "StatefulSet", Namespace: "shop", Name: "db"}}},
 		Workloads: []Workload{of("StatefulSet", "shop", "db"), of("Deployment", "shop", "db"), of("StatefulSet", "other", "db"), of("StatefulSet", "shop", "etcd")}}
 	w := &writer{report: &Report{Steps: []Step{s}}}
-	w.notCreated(w.stepText(0))
+	w.notCreated(w.newStepText(0))
 	want := "Not created: shop/deployment/db: db-1\nNot created: other/statefulset/db: db-1\nNot created: shop/statefulset/etcd: etcd-1\n"
 	if diff := cmp.Diff(want, string(text.Render(&w.Doc, report.Options{}))); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	pods := []Pod{{PodRef: cluster.PodRef{Namespace: "shop", Workload: "deployment/web"}}, {PodRef: cluster.PodRef{Namespace: "shop", Workload: "deployment/web"}}}
-	if got := w.stepText(0).waiting(pods); got != "2 pods of deployment/web in namespace shop" {
+	if got := w.newStepText(0).nameWorkloadPods(pods); got != "2 pods of deployment/web in namespace shop" {
 		t.Errorf("waiting are %s", got)
 	}
 }

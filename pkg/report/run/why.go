@@ -55,10 +55,10 @@ func newWhy(s *simulation.Step) []because {
 	slices.SortStableFunc(order, func(a, b cluster.Ref) int { return cmp.Compare(min(len(pending[b]), 1), min(len(pending[a]), 1)) })
 	var all []because
 	for _, o := range order {
-		groups := left(placed[o])
-		parts := append(whyPlaced(placed[o], whyLeft(groups)), whyPending(pending[o], s.State)...)
+		groups := groupByRefusals(placed[o])
+		parts := append(explainPlaced(placed[o], describeLeft(groups)), explainPending(pending[o], s.State)...)
 		all = append(all, because{
-			of: o, sentence: o.String() + ": " + strings.Join(parts, "; ") + ".", left: groups, rules: spoken(placed[o], pending[o], s.State),
+			of: o, sentence: o.String() + ": " + strings.Join(parts, "; ") + ".", left: groups, rules: explainedRules(placed[o], pending[o], s.State),
 		})
 	}
 	return all
@@ -76,9 +76,9 @@ type ruleDecision struct {
 // maxRules is the number of rules that a sentence lists. The others decided for fewer pods.
 const maxRules = 3
 
-// whyPlaced says what chose among the nodes that the filters left. If left is empty, the filters refused no node, and the sentence gives
+// explainPlaced says what chose among the nodes that the filters left. If left is empty, the filters refused no node, and the sentence gives
 // the number of equal nodes.
-func whyPlaced(placed []placement.Placement, left string) []string {
+func explainPlaced(placed []placement.Placement, left string) []string {
 	var forced, agreed int
 	var equal []int // the number of nodes, for each pod that found only equal ones
 	var rules []*ruleDecision
@@ -92,7 +92,7 @@ func whyPlaced(placed []placement.Placement, left string) []string {
 			agreed++
 		default:
 			decider := p.Decider()
-			rules = credit(rules, whose(decider.Plugin, p.Pod), p, decider.Without)
+			rules = creditRule(rules, describePlugin(decider.Plugin, p.Pod), p, decider.Without)
 		}
 	}
 	var parts []string
@@ -100,20 +100,20 @@ func whyPlaced(placed []placement.Placement, left string) []string {
 		parts = append(parts, left)
 	}
 	if len(equal) > 0 {
-		part := ofAll(len(equal), len(placed)) + " found only equal nodes"
+		part := describePods(len(equal), len(placed)) + " found only equal nodes"
 		if left == "" {
-			part += fmt.Sprintf(" (%s)", to(slices.Min(equal), slices.Max(equal)))
+			part += fmt.Sprintf(" (%s)", formatRange(slices.Min(equal), slices.Max(equal)))
 		}
 		parts = append(parts, part)
 	}
 	if forced > 0 && (left == "" || forced < len(placed)) { // otherwise the text left says so
-		parts = append(parts, ofAll(forced, len(placed))+" had a single node left")
+		parts = append(parts, describePods(forced, len(placed))+" had a single node left")
 	}
 	slices.SortStableFunc(rules, func(a, b *ruleDecision) int { return cmp.Compare(b.pods, a.pods) })
 	for _, r := range rules[:min(len(rules), maxRules)] {
-		part := fmt.Sprintf("%s decided for %s, by %s over %s", r.rule, ofAll(r.pods, len(placed)), words.Count(int(r.margin), "point"), r.over)
+		part := fmt.Sprintf("%s decided for %s, by %s over %s", r.rule, describePods(r.pods, len(placed)), words.Count(int(r.margin), "point"), r.over)
 		if r.pods > 1 {
-			part = fmt.Sprintf("%s decided for %s, by %s or more", r.rule, ofAll(r.pods, len(placed)), words.Count(int(r.margin), "point"))
+			part = fmt.Sprintf("%s decided for %s, by %s or more", r.rule, describePods(r.pods, len(placed)), words.Count(int(r.margin), "point"))
 		}
 		if r.equal > 1 {
 			part += fmt.Sprintf(" (without it, %d equal nodes)", r.equal)
@@ -121,13 +121,13 @@ func whyPlaced(placed []placement.Placement, left string) []string {
 		parts = append(parts, part)
 	}
 	if agreed > 0 {
-		parts = append(parts, fmt.Sprintf("for %s several plugins agreed, and none decided alone", ofAll(agreed, len(placed))))
+		parts = append(parts, fmt.Sprintf("for %s several plugins agreed, and none decided alone", describePods(agreed, len(placed))))
 	}
 	return parts
 }
 
-// credit counts a pod for the rule that decided for it. equal is the number of nodes that would have tied without the rule.
-func credit(rules []*ruleDecision, rule string, p placement.Placement, equal int) []*ruleDecision {
+// creditRule counts a pod for the rule that decided for it. equal is the number of nodes that would have tied without the rule.
+func creditRule(rules []*ruleDecision, rule string, p placement.Placement, equal int) []*ruleDecision {
 	i := slices.IndexFunc(rules, func(r *ruleDecision) bool { return r.rule == rule })
 	if i < 0 {
 		return append(rules, &ruleDecision{rule: rule, pods: 1, margin: p.Margin, over: p.RunnerUp, equal: equal})
@@ -139,8 +139,8 @@ func credit(rules []*ruleDecision, rule string, p placement.Placement, equal int
 	return rules
 }
 
-// whose names a score plugin, and the rule of the pod that the plugin applies.
-func whose(plugin string, pod *v1.Pod) string {
+// describePlugin names a score plugin, and the rule of the pod that the plugin applies.
+func describePlugin(plugin string, pod *v1.Pod) string {
 	switch plugin {
 	case "PodTopologySpread":
 		if len(pod.Spec.TopologySpreadConstraints) == 0 {
@@ -151,10 +151,10 @@ func whose(plugin string, pod *v1.Pod) string {
 		var kinds []string
 		if affinity := pod.Spec.Affinity; affinity != nil {
 			if affinity.PodAffinity != nil {
-				kinds = preference(kinds, "affinity", affinity.PodAffinity.PreferredDuringSchedulingIgnoredDuringExecution)
+				kinds = appendPreference(kinds, "affinity", affinity.PodAffinity.PreferredDuringSchedulingIgnoredDuringExecution)
 			}
 			if affinity.PodAntiAffinity != nil {
-				kinds = preference(kinds, "anti-affinity", affinity.PodAntiAffinity.PreferredDuringSchedulingIgnoredDuringExecution)
+				kinds = appendPreference(kinds, "anti-affinity", affinity.PodAntiAffinity.PreferredDuringSchedulingIgnoredDuringExecution)
 			}
 		}
 		if len(kinds) == 0 {
@@ -165,8 +165,8 @@ func whose(plugin string, pod *v1.Pod) string {
 	return plugin
 }
 
-// preference appends a kind of preferred terms with the terms' topology keys, if there are any.
-func preference(kinds []string, kind string, terms []v1.WeightedPodAffinityTerm) []string {
+// appendPreference appends a kind of preferred terms with the terms' topology keys, if there are any.
+func appendPreference(kinds []string, kind string, terms []v1.WeightedPodAffinityTerm) []string {
 	var keys []string
 	for _, term := range terms {
 		if key := term.PodAffinityTerm.TopologyKey; !slices.Contains(keys, key) {
@@ -179,27 +179,27 @@ func preference(kinds []string, kind string, terms []v1.WeightedPodAffinityTerm)
 	return append(kinds, kind+" over "+words.And(keys))
 }
 
-// whyPending says how many pods are Pending, for each reason.
-func whyPending(pending []placement.Pending, state *cluster.State) []string {
+// explainPending says how many pods are Pending, for each reason.
+func explainPending(pending []placement.Pending, state *cluster.State) []string {
 	// Group the pods that were rejected for the same reasons.
 	var parts []string
 	counts := map[string]int{}
 	for _, p := range pending {
-		reason := whyRefused(p, state)
+		reason := explainRefusal(p, state)
 		if counts[reason] == 0 {
 			parts = append(parts, reason)
 		}
 		counts[reason]++
 	}
 	for i, reason := range parts {
-		parts[i] = fmt.Sprintf("%s Pending, because %s", are(counts[reason]), reason)
+		parts[i] = fmt.Sprintf("%s Pending, because %s", podsAre(counts[reason]), reason)
 	}
 	return parts
 }
 
-// whyRefused says why the scheduler does not place the pod.
-func whyRefused(p placement.Pending, state *cluster.State) string {
-	if term, domains := exhausted(p.Pod, state); term != "" && apartAlone(p.Reasons) {
+// explainRefusal says why the scheduler does not place the pod.
+func explainRefusal(p placement.Pending, state *cluster.State) string {
+	if term, domains := findExhaustedTerm(p.Pod, state); term != "" && onlyAffinityRefused(p.Reasons) {
 		return fmt.Sprintf("the required anti-affinity allows one pod in each %s, and every one that takes such pods has one (%s)", term, words.Few(domains))
 	}
 	if scheduler, left := strings.CutPrefix(p.Untried, placement.LeftTo); left {
@@ -221,8 +221,8 @@ func whyRefused(p placement.Pending, state *cluster.State) string {
 	return words.And(refusals)
 }
 
-// apartAlone reports whether only pod affinity, taints and cordons rejected nodes, and pod affinity did.
-func apartAlone(reasons []placement.Reason) bool {
+// onlyAffinityRefused reports whether only pod affinity, taints and cordons rejected nodes, and pod affinity did.
+func onlyAffinityRefused(reasons []placement.Reason) bool {
 	apart := false
 	for _, reason := range reasons {
 		switch reason.Plugin {
@@ -236,9 +236,9 @@ func apartAlone(reasons []placement.Reason) bool {
 	return apart
 }
 
-// exhausted returns the topology key of a required anti-affinity term of the pod that matches a pod in every domain of the key, and the
+// findExhaustedTerm returns the topology key of a required anti-affinity term of the pod that matches a pod in every domain of the key, and the
 // domains. It ignores terms with namespaces, and nodes whose taints the pod does not tolerate.
-func exhausted(pod *v1.Pod, state *cluster.State) (string, []string) {
+func findExhaustedTerm(pod *v1.Pod, state *cluster.State) (string, []string) {
 	if pod.Spec.Affinity == nil || pod.Spec.Affinity.PodAntiAffinity == nil {
 		return "", nil
 	}
@@ -271,8 +271,8 @@ func exhausted(pod *v1.Pod, state *cluster.State) (string, []string) {
 	return "", nil
 }
 
-// ofAll describes n of all pods: "the pod", "both pods", "all 7 pods" or "3 of 7 pods".
-func ofAll(n, all int) string {
+// describePods describes n of all pods: "the pod", "both pods", "all 7 pods" or "3 of 7 pods".
+func describePods(n, all int) string {
 	switch {
 	case all == 1 && n == 1:
 		return "the pod"
@@ -284,7 +284,7 @@ func ofAll(n, all int) string {
 	return fmt.Sprintf("%d of %d pods", n, all)
 }
 
-func are(n int) string {
+func podsAre(n int) string {
 	if n == 1 {
 		return "1 pod is"
 	}

@@ -140,7 +140,7 @@ func TestWhySaysHowManyNodesWereLookedAt(t *testing.T) {
 	placed := []placement.Placement{found(500, 100), found(500, 100), found(20, 4980), found(500, 90), found(500, 80), found(500, 70), found(500, 100)}
 	want := "the first 2 of 7 pods had 500 of the 600 nodes looked at left (NodeResourcesFit refused 100), the 4 between had 20 to 500, " +
 		"the last had 500 (NodeResourcesFit refused 100)"
-	if diff := cmp.Diff(want, whyLeft(left(placed))); diff != "" {
+	if diff := cmp.Diff(want, describeLeft(groupByRefusals(placed))); diff != "" {
 		t.Errorf("left (-want +got):\n%s", diff)
 	}
 }

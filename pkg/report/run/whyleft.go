@@ -31,8 +31,8 @@ type RefusedBy struct {
 	Nodes  int    `json:"nodes"`
 }
 
-// left groups consecutive pods with the same numbers, in the order in which they got their nodes.
-func left(placed []placement.Placement) []Left {
+// groupByRefusals groups consecutive pods with the same numbers, in the order in which they got their nodes.
+func groupByRefusals(placed []placement.Placement) []Left {
 	var groups []Left
 	for _, p := range placed {
 		now := Left{Pods: 1, Nodes: p.Feasible, all: p.Nodes}
@@ -43,7 +43,7 @@ func left(placed []placement.Placement) []Left {
 		}
 		slices.SortStableFunc(now.Refused, func(a, b RefusedBy) int { return cmp.Compare(b.Nodes, a.Nodes) })
 		now.Looked = min(looked, p.Nodes) // a nominated node that refuses the pod is filtered twice
-		if last := len(groups) - 1; last >= 0 && groups[last].same(now) {
+		if last := len(groups) - 1; last >= 0 && groups[last].equalCounts(now) {
 			groups[last].Pods++
 			continue
 		}
@@ -52,15 +52,15 @@ func left(placed []placement.Placement) []Left {
 	return groups
 }
 
-func (l Left) same(as Left) bool {
+func (l Left) equalCounts(as Left) bool {
 	return l.all == as.all && l.Looked == as.Looked && l.Nodes == as.Nodes && slices.Equal(l.Refused, as.Refused)
 }
 
-// maxLeft is the number of groups that a sentence lists. If there are more, it gives the first and the last.
-const maxLeft = 4
+// maxGroups is the number of groups that a sentence lists. If there are more, it gives the first and the last.
+const maxGroups = 4
 
-// whyLeft says how many nodes the filters left, and which plugins refused the others. It returns "" if no plugin refused a node.
-func whyLeft(groups []Left) string {
+// describeLeft says how many nodes the filters left, and which plugins refused the others. It returns "" if no plugin refused a node.
+func describeLeft(groups []Left) string {
 	if !slices.ContainsFunc(groups, func(l Left) bool { return len(l.Refused) > 0 }) {
 		return ""
 	}
@@ -69,23 +69,23 @@ func whyLeft(groups []Left) string {
 		pods += l.Pods
 	}
 	first, last := groups[0], groups[len(groups)-1]
-	text := fmt.Sprintf("%s had %s", leading(first.Pods, pods), first.describe(Left{}))
+	text := fmt.Sprintf("%s had %s", describeFirstPods(first.Pods, pods), first.describe(Left{}))
 	switch between := groups[1:max(1, len(groups)-1)]; {
 	case len(groups) == 1:
 		return text
-	case len(groups) <= maxLeft:
+	case len(groups) <= maxGroups:
 		before := first
 		for _, l := range between {
-			text += fmt.Sprintf(", the next %s%s", many(l.Pods), l.describe(before))
+			text += fmt.Sprintf(", the next %s%s", describeLastPods(l.Pods), l.describe(before))
 			before = l
 		}
-		return text + fmt.Sprintf(", the last %s%s", many(last.Pods), last.describe(before))
+		return text + fmt.Sprintf(", the last %s%s", describeLastPods(last.Pods), last.describe(before))
 	default:
 		fewest, most := between[0].Nodes, between[0].Nodes
 		for _, l := range between {
 			fewest, most = min(fewest, l.Nodes), max(most, l.Nodes)
 		}
-		return text + fmt.Sprintf(", the %d between had %s, the last %s%s", pods-first.Pods-last.Pods, to(fewest, most), many(last.Pods), last.describe(first))
+		return text + fmt.Sprintf(", the %d between had %s, the last %s%s", pods-first.Pods-last.Pods, formatRange(fewest, most), describeLastPods(last.Pods), last.describe(first))
 	}
 }
 
@@ -116,26 +116,26 @@ func (l Left) describe(before Left) string {
 	return text + " (" + words.And(by) + ")"
 }
 
-// to returns "3 to 7", or "3" if both are the same.
-func to(from, last int) string {
+// formatRange returns "3 to 7", or "3" if both are the same.
+func formatRange(from, last int) string {
 	if from == last {
 		return fmt.Sprint(from)
 	}
 	return fmt.Sprintf("%d to %d", from, last)
 }
 
-func leading(n, all int) string {
+func describeFirstPods(n, all int) string {
 	switch {
 	case n == all:
-		return ofAll(n, all)
+		return describePods(n, all)
 	case n == 1:
 		return fmt.Sprintf("the first of %d pods", all)
 	}
 	return fmt.Sprintf("the first %d of %d pods", n, all)
 }
 
-// many continues "the last " with "had ", or with "2 had ".
-func many(n int) string {
+// describeLastPods continues "the last " with "had ", or with "2 had ".
+func describeLastPods(n int) string {
 	if n == 1 {
 		return "had "
 	}

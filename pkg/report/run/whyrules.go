@@ -10,19 +10,19 @@ import (
 	"github.com/faultline/faultline/pkg/engine/placement"
 )
 
-// appliedBy maps each kind of rule in a pod's spec to the plugin that applies it.
-var appliedBy = map[rule.Kind]string{
+// pluginOfRule maps each kind of rule in a pod's spec to the plugin that applies it.
+var pluginOfRule = map[rule.Kind]string{
 	rule.Affinity: "InterPodAffinity", rule.AntiAffinity: "InterPodAffinity", rule.Spread: "PodTopologySpread",
 	rule.NodeAffinity: "NodeAffinity", rule.NodeSelector: "NodeAffinity",
 }
 
-// spoken returns the paths of the rules that [whyLeft], [whyPlaced] and [whyPending] mention: the required rules of each plugin that refused
+// explainedRules returns the paths of the rules that [describeLeft], [explainPlaced] and [explainPending] mention: the required rules of each plugin that refused
 // nodes, and the preferred rules of each plugin whose score decided.
-func spoken(placed []placement.Placement, pending []placement.Pending, state *cluster.State) []string {
+func explainedRules(placed []placement.Placement, pending []placement.Pending, state *cluster.State) []string {
 	var paths []string
 	add := func(pod *v1.Pod, plugin string, hard bool, key string) {
-		for _, r := range rule.Of(&pod.Spec) {
-			if appliedBy[r.Kind] == plugin && r.Hard == hard && (key == "" || r.TopologyKey == key) && !slices.Contains(paths, r.Path) {
+		for _, r := range rule.List(&pod.Spec) {
+			if pluginOfRule[r.Kind] == plugin && r.Hard == hard && (key == "" || r.TopologyKey == key) && !slices.Contains(paths, r.Path) {
 				paths = append(paths, r.Path)
 			}
 		}
@@ -36,7 +36,7 @@ func spoken(placed []placement.Placement, pending []placement.Pending, state *cl
 		}
 	}
 	for _, p := range pending {
-		if key, _ := exhausted(p.Pod, state); key != "" && apartAlone(p.Reasons) {
+		if key, _ := findExhaustedTerm(p.Pod, state); key != "" && onlyAffinityRefused(p.Reasons) {
 			add(p.Pod, "InterPodAffinity", true, key)
 			continue
 		}

@@ -88,14 +88,14 @@ func New(result *simulation.Result, ran *run.Report, version string) *Report {
 		}
 		r.Groups = append(r.Groups, group)
 	}
-	if more, known := did.Costs(); known && did.Changed() {
+	if more, known := did.ExtraCost(); known && did.Changed() {
 		r.More = &more
 	}
 	if r.Moments = did.Moments; len(r.Moments) > 0 {
 		r.Seconds = r.Moments[len(r.Moments)-1].At.Sub(r.Moments[0].At.Time).Seconds()
 	}
 	r.Slow = did.Slow
-	r.wait(step, &did)
+	r.addWaiting(step, &did)
 	r.status, r.at = did.Status, step.State.Now
 	return r
 }
@@ -130,8 +130,8 @@ func answer(asked string, c *run.Change, with string) (string, bool) {
 	return line, fits
 }
 
-// wait adds the pods that stay Pending, with the messages about them.
-func (r *Report) wait(step *simulation.Step, did *world.Autoscaling) {
+// addWaiting adds the pods that stay Pending, with the messages about them.
+func (r *Report) addWaiting(step *simulation.Step, did *world.Autoscaling) {
 	said := map[types.NamespacedName]string{}
 	for _, e := range did.Events {
 		if e.Reason == "NotTriggerScaleUp" || e.Reason == "MaxNodesTotalReached" {

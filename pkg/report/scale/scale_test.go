@@ -36,7 +36,7 @@ func TestFormats(t *testing.T) {
 func TestHostile(t *testing.T) {
 	const h = reporttest.Hostile
 	r := &Report{Head: report.Head{Scenario: h}, Answer: h, Groups: []Group{{Name: h, New: []string{h}}}, Waiting: []Waiting{{Pods: []cluster.PodRef{{Namespace: h, Name: h}}, Message: h, Autoscaler: h}}}
-	reporttest.Harmless(t, reporttest.Write(t, Formats, r, "markdown", report.Options{}))
+	reporttest.CheckHarmless(t, reporttest.Write(t, Formats, r, "markdown", report.Options{}))
 }
 
 func TestAnswer(t *testing.T) {

@@ -8,9 +8,9 @@ import (
 	"github.com/faultline/faultline/pkg/report"
 )
 
-// status is the ConfigMap with the autoscaler's own status, in the form that kubectl prints. See
+// statusFormat is the ConfigMap with the autoscaler's own status, in the form that kubectl prints. See
 // https://github.com/kubernetes-sigs/cluster-autoscaler/blob/33c3f97bf2749b1385d9223f1f8856fe345011f7/pkg/clusterstate/utils/status.go.
-var status = report.Rendered("status", func(r *Report, _ report.Options) ([]byte, error) {
+var statusFormat = report.RenderedFormat("status", func(r *Report, _ report.Options) ([]byte, error) {
 	return yaml.Marshal(v1.ConfigMap{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
 		ObjectMeta: metav1.ObjectMeta{

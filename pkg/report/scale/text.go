@@ -14,7 +14,7 @@ import (
 )
 
 // Formats are the formats of the report. Quiet prints only the answer, and status is the autoscaler's own status.
-var Formats = append(format.Of[Report]{Doc: document, Brief: true, Course: course}.Formats(), status)
+var Formats = append(format.Of[Report]{Doc: document, Brief: true, Course: course}.Formats(), statusFormat)
 
 func course(r *Report) *doc.Course { return run.Course(run.Stage{Name: "start", Moments: r.Moments}) }
 
@@ -27,7 +27,7 @@ func document(r *Report, opts report.Options) *doc.Doc {
 	}
 	d.Line(style.Cell(r.Answer + "."))
 	if r.Seconds > 0 {
-		d.Linef(doc.Plain, "Until nothing moves any more it takes %s.", words.Span(time.Duration(r.Seconds*float64(time.Second))))
+		d.Linef(doc.Plain, "Until nothing moves any more it takes %s.", words.FormatDuration(time.Duration(r.Seconds*float64(time.Second))))
 	}
 	for _, pace := range doc.SlowScaling(r.Slow) {
 		d.Linef(doc.Plain, "%s.", pace)
@@ -36,7 +36,7 @@ func document(r *Report, opts report.Options) *doc.Doc {
 	d.Table("", r.table(&d)...)
 	if len(r.Waiting) > 0 {
 		d.Section("Pending")
-		d.UpTo(len(r.Waiting), "reason", "reasons", func(i int) { wait(&d, &r.Waiting[i]) })
+		d.UpTo(len(r.Waiting), "reason", "reasons", func(i int) { writeWaiting(&d, &r.Waiting[i]) })
 	}
 	d.Space()
 	d.Header()
@@ -52,25 +52,25 @@ func (r *Report) table(d *doc.Doc) [][]doc.Cell {
 			price, more = doc.Amount(g.Price), doc.Amount(g.Price*float64(g.After-g.Before))
 		}
 		if len(g.New) > 0 {
-			names = d.Few(g.New, len(g.New))
+			names = d.NameFew(g.New, len(g.New))
 		}
 		table = append(table, doc.Plain.Row(g.Name, fmt.Sprint(g.Before), fmt.Sprint(g.After), fmt.Sprint(g.Min), fmt.Sprint(g.Max), price, more, names))
 	}
 	return table
 }
 
-// wait writes which pods stay Pending, with the messages of the scheduler and the autoscaler.
-func wait(d *doc.Doc, w *Waiting) {
-	of := list.Group(w.Pods, func(p cluster.PodRef) [2]string { return [2]string{p.Namespace, p.Workload} })
-	d.Linef(doc.Yellow, "%s", d.Some(list.Each(of, pods)))
-	d.Linef(doc.Plain, "  %s", doc.Refused(w.Message))
+// writeWaiting writes which pods stay Pending, with the messages of the scheduler and the autoscaler.
+func writeWaiting(d *doc.Doc, w *Waiting) {
+	of := list.GroupBy(w.Pods, func(p cluster.PodRef) [2]string { return [2]string{p.Namespace, p.Workload} })
+	d.Linef(doc.Yellow, "%s", d.ListNames(list.Map(of, namePods)))
+	d.Linef(doc.Plain, "  %s", doc.RefusalText(w.Message))
 	if w.Autoscaler != "" {
 		d.Linef(doc.Plain, "  %s", w.Autoscaler)
 	}
 }
 
-// pods names one pod, or counts several pods of one workload.
-func pods(same []cluster.PodRef) string {
+// namePods names one pod, or counts several pods of one workload.
+func namePods(same []cluster.PodRef) string {
 	first := same[0]
 	switch {
 	case len(same) == 1:

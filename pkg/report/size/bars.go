@@ -16,7 +16,7 @@ func bars(r *Report) *doc.Bars {
 		return b
 	}
 	for _, g := range r.Groups {
-		for _, z := range byName(g.Zones) {
+		for _, z := range sortZones(g.Zones) {
 			name, note := g.Name, fmt.Sprintf("%d, now %d", z.Nodes, z.Before)
 			if z.Zone != "" {
 				name += " in " + z.Zone

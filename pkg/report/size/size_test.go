@@ -49,7 +49,7 @@ func sized(t *testing.T, found bool, a, b, kept int) *Report {
 func TestFormats(t *testing.T) {
 	r := sized(t, true, 2, 1, 1)
 	reporttest.Formats(t, Formats, r, "found", "size-report", Kind)
-	reporttest.Has(t, reporttest.Write(t, Formats, r, "text", report.Options{}),
+	reporttest.CheckLines(t, reporttest.Write(t, Formats, r, "text", report.Options{}),
 		"3 nodes at 0.75 an hour will do: every pod but 3 has a node, also after the loss of any zone but for what is set aside. The scenario has 5 at 1.25.",
 		"Set aside: 2 pods of deployment/giant fit on no node, even when it is empty: 0/6 nodes are available: 6 Insufficient cpu.",
 		"Set aside: 1 pod of deployment/apart has no node, nor with twice the nodes: kube-scheduler gave no message",
@@ -74,7 +74,7 @@ func TestEven(t *testing.T) {
 		Uneven: &capacity.Cheaper{Nodes: 2, Cost: &less, Groups: group(0)},
 	}, "v0.1.0")
 	reporttest.Formats(t, Formats, r, "even", "size-report", Kind)
-	reporttest.Has(t, reporttest.Write(t, Formats, r, "text", report.Options{}),
+	reporttest.CheckLines(t, reporttest.Write(t, Formats, r, "text", report.Options{}),
 		"4 nodes at 1 an hour will do, as many of a group in each of its zones: every pod has a node while none fails. The scenario has 2 at 0.5.",
 		"With numbers that differ from zone to zone 2 nodes at 0.5 an hour will do: 2 of small in a; simulate size --free searches for the fewest of these.",
 	)
@@ -83,7 +83,7 @@ func TestEven(t *testing.T) {
 func TestNothingWillDo(t *testing.T) {
 	r := sized(t, false, 0, 0, 0)
 	reporttest.Formats(t, Formats, r, "none", "size-report", Kind)
-	reporttest.Has(t, reporttest.Write(t, Formats, r, "text", report.Options{}), "small                  a        <none>   3        0.25")
+	reporttest.CheckLines(t, reporttest.Write(t, Formats, r, "text", report.Options{}), "small                  a        <none>   3        0.25")
 }
 
 // The first line is the answer, also if no node is needed, and if no number helps.
@@ -117,7 +117,7 @@ func TestFirstLine(t *testing.T) {
 func TestMarkdownHostile(t *testing.T) {
 	const h = reporttest.Hostile
 	r := &Report{report.Head{Scenario: h}, capacity.Sizing{Survive: []string{h}, Aside: []capacity.Aside{{Workload: h, Domain: h, Level: h, Message: h}}, Groups: []capacity.Group{{Name: h, Zones: []capacity.Zone{{Zone: h}}}}, Fewer: []capacity.Fewer{{Group: h, Zone: h, Level: h, Domain: h, Pod: h, Message: h}}}}
-	reporttest.Harmless(t, reporttest.Write(t, Formats, r, "markdown", report.Options{}))
+	reporttest.CheckHarmless(t, reporttest.Write(t, Formats, r, "markdown", report.Options{}))
 }
 
 // 2 of 3 nodes stay in zone a, and zone b gets a third.

@@ -20,7 +20,7 @@ func document(r *Report, opts report.Options) *doc.Doc {
 	d := doc.New(r.Head, opts)
 	d.Lines(r.verdict()...)
 	for _, c := range r.CronJobs {
-		d.Linef(doc.Plain, "Counted as running: %s.", c.Runs())
+		d.Linef(doc.Plain, "Counted as running: %s.", c.DescribeRuns())
 	}
 	if opts.Quiet {
 		return &d
@@ -29,8 +29,8 @@ func document(r *Report, opts report.Options) *doc.Doc {
 	d.Table("", r.table()...)
 	d.Space()
 	for _, f := range r.Fewer {
-		d.Linef(doc.Bold, "%s", lacking(f))
-		d.Linef(doc.Plain, "  %s", doc.Refused(f.Message))
+		d.Linef(doc.Bold, "%s", lackingText(f))
+		d.Linef(doc.Plain, "  %s", doc.RefusalText(f.Message))
 	}
 	d.Space()
 	d.Header()
@@ -40,7 +40,7 @@ func document(r *Report, opts report.Options) *doc.Doc {
 // verdict returns the answer, and the lines that qualify it.
 func (r *Report) verdict() []doc.Cell {
 	goal := "every pod has a node"
-	if aside := r.aside(); aside > 0 {
+	if aside := r.countAside(); aside > 0 {
 		goal = fmt.Sprintf("every pod but %d has a node", aside)
 	}
 	if len(r.Survive) == 0 {
@@ -54,45 +54,45 @@ func (r *Report) verdict() []doc.Cell {
 	}
 	var lines []doc.Cell
 	none := "No node is needed"
-	if besides := r.kept(); besides != "" {
+	if besides := r.keptText(); besides != "" {
 		none = "No node besides " + besides + " is needed"
 	}
-	switch aside := r.aside(); {
+	switch aside := r.countAside(); {
 	case aside > 0 && aside == r.Pods:
-		lines = append(lines, doc.Red.Cellf("No number of these nodes is enough: %s.", r.useless()))
+		lines = append(lines, doc.Red.Cellf("No number of these nodes is enough: %s.", r.uselessText()))
 	case !r.Found && r.allKept():
-		lines = append(lines, doc.Red.Cellf("It takes more than %s so that %s. Give a node of a group that may grow, or name theirs with --group.", r.kept(), goal))
+		lines = append(lines, doc.Red.Cellf("It takes more than %s so that %s. Give a node of a group that may grow, or name theirs with --group.", r.keptText(), goal))
 	case r.Found && r.Nodes == 0 && aside > 0:
-		lines = append(lines, doc.Red.Cellf("No number of these nodes is enough: %s. %s for %s.", r.useless(), none, words.Pick(r.Pods-aside, "the other one", fmt.Sprintf("the other %d", r.Pods-aside))))
+		lines = append(lines, doc.Red.Cellf("No number of these nodes is enough: %s. %s for %s.", r.uselessText(), none, words.Pick(r.Pods-aside, "the other one", fmt.Sprintf("the other %d", r.Pods-aside))))
 	case r.Found && r.Nodes == 0:
 		line := none + ": " + goal
 		if r.Before > 0 {
 			line += fmt.Sprintf(". The scenario has %d", r.Before)
-			if r.kept() != "" {
+			if r.keptText() != "" {
 				line += " more"
 			}
 		}
 		lines = append(lines, doc.Green.Cell(line+"."))
 	case !r.Found && (r.AtLeast != nil || r.CostAtLeast != nil):
-		lines = append(lines, doc.Yellow.Cellf("Not known yet: it takes at least %s so that %s. The scenario has %d.", r.atLeast(), goal, r.Before))
+		lines = append(lines, doc.Yellow.Cellf("Not known yet: it takes at least %s so that %s. The scenario has %d.", r.boundText(), goal, r.Before))
 	case !r.Found:
 		lines = append(lines, doc.Red.Cellf("No number of these nodes was found with which %s.", goal))
 	case r.Cost != nil:
-		lines = append(lines, doc.Green.Cellf("%s at %s an hour will do%s: %s. The scenario has %d at %s.", words.Count(r.Nodes, "node"), price(r.Cost), r.even(), goal, r.Before, price(r.CostBefore)))
+		lines = append(lines, doc.Green.Cellf("%s at %s an hour will do%s: %s. The scenario has %d at %s.", words.Count(r.Nodes, "node"), formatPrice(r.Cost), r.evenText(), goal, r.Before, formatPrice(r.CostBefore)))
 	default:
-		lines = append(lines, doc.Green.Cellf("%s will do%s: %s. The scenario has %d.", words.Count(r.Nodes, "node"), r.even(), goal, r.Before))
+		lines = append(lines, doc.Green.Cellf("%s will do%s: %s. The scenario has %d.", words.Count(r.Nodes, "node"), r.evenText(), goal, r.Before))
 	}
 	if r.Uneven != nil {
-		lines = append(lines, doc.Yellow.Cell(cheaper(r.Uneven)))
+		lines = append(lines, doc.Yellow.Cell(cheaperText(r.Uneven)))
 	}
 	if r.Autoscaled != nil {
-		lines = append(lines, autoscaled(r.Autoscaled))
+		lines = append(lines, autoscaledLine(r.Autoscaled))
 	}
 	for i := range r.Safety {
 		lines = append(lines, reportcapacity.SafetyLines(&r.Safety[i])...)
 	}
-	for _, same := range list.Group(r.Aside, reason) {
-		lines = append(lines, doc.Yellow.Cell(setAside(same)))
+	for _, same := range list.GroupBy(r.Aside, asideReason) {
+		lines = append(lines, doc.Yellow.Cell(asideText(same)))
 	}
 	if !r.Found {
 		return lines
@@ -109,16 +109,16 @@ func (r *Report) verdict() []doc.Cell {
 	return lines
 }
 
-// atLeast returns the lower bound that an interrupted search has found.
-func (r *Report) atLeast() string {
+// boundText returns the lower bound that an interrupted search has found.
+func (r *Report) boundText() string {
 	if r.CostAtLeast != nil {
-		return "nodes of " + price(r.CostAtLeast) + " an hour"
+		return "nodes of " + formatPrice(r.CostAtLeast) + " an hour"
 	}
 	return words.Count(*r.AtLeast, "node")
 }
 
-// kept returns words for the nodes that stay as they are, or "" if there are none.
-func (r *Report) kept() string {
+// keptText returns words for the nodes that stay as they are, or "" if there are none.
+func (r *Report) keptText() string {
 	nodes, planes := 0, 0
 	for _, g := range r.Groups {
 		for _, z := range g.Zones {
@@ -148,16 +148,16 @@ func (r *Report) allKept() bool {
 	return !slices.ContainsFunc(r.Groups, func(g capacity.Group) bool { return !g.Kept })
 }
 
-// useless says how many pods have no node, however many nodes there are.
-func (r *Report) useless() string {
-	return fmt.Sprintf("%d of %s %s no node, however many there are", r.aside(), words.Count(r.Pods, "pod"), words.Pick(r.aside(), "has", "have"))
+// uselessText says how many pods have no node, however many nodes there are.
+func (r *Report) uselessText() string {
+	return fmt.Sprintf("%d of %s %s no node, however many there are", r.countAside(), words.Count(r.Pods, "pod"), words.Pick(r.countAside(), "has", "have"))
 }
 
-// autoscaled says how many nodes the autoscaler ends with by itself.
-func autoscaled(a *capacity.Autoscaled) doc.Cell {
+// autoscaledLine says how many nodes the autoscaler ends with by itself.
+func autoscaledLine(a *capacity.Autoscaled) doc.Cell {
 	style, line := doc.Plain, fmt.Sprintf("The Cluster Autoscaler, from one node of each group in each of its zones, comes to %s", words.Count(a.Nodes, "node"))
 	if a.Cost != nil {
-		line += " at " + price(a.Cost) + " an hour"
+		line += " at " + formatPrice(a.Cost) + " an hour"
 	}
 	if a.Pending > 0 {
 		style, line = doc.Yellow, line+", and leaves "+words.Count(a.Pending, "pod")+" Pending"
@@ -165,19 +165,19 @@ func autoscaled(a *capacity.Autoscaled) doc.Cell {
 	return style.Cell(line + ".")
 }
 
-// even says that each zone of a group has the same number of nodes, or returns "".
-func (r *Report) even() string {
+// evenText says that each zone of a group has the same number of nodes, or returns "".
+func (r *Report) evenText() string {
 	if !r.Even {
 		return ""
 	}
 	return ", as many of a group in each of its zones"
 }
 
-// cheaper says how many nodes suffice if the zones of a group may differ.
-func cheaper(u *capacity.Cheaper) string {
+// cheaperText says how many nodes suffice if the zones of a group may differ.
+func cheaperText(u *capacity.Cheaper) string {
 	var where []string
 	for _, g := range u.Groups {
-		for _, z := range byName(g.Zones) {
+		for _, z := range sortZones(g.Zones) {
 			if z.Nodes > 0 {
 				where = append(where, fmt.Sprintf("%d of %s in %s", z.Nodes, g.Name, doc.OrNone(z.Zone)))
 			}
@@ -185,13 +185,13 @@ func cheaper(u *capacity.Cheaper) string {
 	}
 	cost := ""
 	if u.Cost != nil {
-		cost = fmt.Sprintf(" at %s an hour", price(u.Cost))
+		cost = fmt.Sprintf(" at %s an hour", formatPrice(u.Cost))
 	}
 	return fmt.Sprintf("With numbers that differ from zone to zone %s%s will do: %s; simulate size --free searches for the fewest of these.", words.Count(u.Nodes, "node"), cost, words.Few(where))
 }
 
-// aside counts the pods that have no node while nothing fails.
-func (r *Report) aside() int {
+// countAside counts the pods that have no node while nothing fails.
+func (r *Report) countAside() int {
 	pods := 0
 	for _, a := range r.Aside {
 		if a.Level == "" {
@@ -201,20 +201,20 @@ func (r *Report) aside() int {
 	return pods
 }
 
-// reason is a key that is equal for pods of a workload which do not come back for the same reason, whichever domain fails.
-func reason(a capacity.Aside) capacity.Aside {
+// asideReason is a key that is equal for pods of a workload which do not come back for the same reason, whichever domain fails.
+func asideReason(a capacity.Aside) capacity.Aside {
 	a.Domain, a.Pod = "", ""
 	return a
 }
 
-// setAside says which pods are set aside, after which failures, and why. All failures must have the same reason.
-func setAside(failures []capacity.Aside) string {
+// asideText says which pods are set aside, after which failures, and why. All failures must have the same reason.
+func asideText(failures []capacity.Aside) string {
 	a := failures[0]
 	line := fmt.Sprintf("Set aside: %s of %s", words.Count(a.Pods, "pod"), a.Workload)
 	switch {
 	case a.Level != "":
-		domains := list.Each(failures, func(f capacity.Aside) string { return f.Domain })
-		line += fmt.Sprintf(" %s not back after the loss of %s %s, nor with twice the nodes", words.Pick(a.Pods, "is", "are"), doc.DomainOf(a.Level), words.Or(domains))
+		domains := list.Map(failures, func(f capacity.Aside) string { return f.Domain })
+		line += fmt.Sprintf(" %s not back after the loss of %s %s, nor with twice the nodes", words.Pick(a.Pods, "is", "are"), doc.DomainOrKey(a.Level), words.Or(domains))
 	case a.Empty:
 		line += words.Pick(a.Pods, " fits", " fit") + " on no node, even when it is empty"
 	default:
@@ -223,15 +223,15 @@ func setAside(failures []capacity.Aside) string {
 	return line + ": " + cmp.Or(a.Message, expect.NoMessage)
 }
 
-func price(p *float64) string {
+func formatPrice(p *float64) string {
 	if p == nil {
 		return doc.None
 	}
 	return fmt.Sprint(float64(int64(*p*1e4+0.5)) / 1e4)
 }
 
-// byName returns the zones sorted by name. The answer has them in the order of the input.
-func byName(zones []capacity.Zone) []capacity.Zone {
+// sortZones returns the zones sorted by name. The answer has them in the order of the input.
+func sortZones(zones []capacity.Zone) []capacity.Zone {
 	return slices.SortedFunc(slices.Values(zones), func(a, b capacity.Zone) int { return cmp.Compare(a.Zone, b.Zone) })
 }
 
@@ -239,7 +239,7 @@ func byName(zones []capacity.Zone) []capacity.Zone {
 func (r *Report) table() [][]doc.Cell {
 	table := [][]doc.Cell{doc.Bold.Row("GROUP", "ZONE", "NODES", "BEFORE", "PRICE")}
 	for _, g := range r.Groups {
-		for _, z := range byName(g.Zones) {
+		for _, z := range sortZones(g.Zones) {
 			if r.Found && z.Nodes+z.Before == 0 { // a type of node that is not in the mix
 				continue
 			}
@@ -251,7 +251,7 @@ func (r *Report) table() [][]doc.Cell {
 			if r.Found {
 				nodes = fmt.Sprint(z.Nodes)
 			}
-			table = append(table, doc.Plain.Row(name, doc.OrNone(z.Zone), nodes, fmt.Sprint(z.Before), price(g.Price)))
+			table = append(table, doc.Plain.Row(name, doc.OrNone(z.Zone), nodes, fmt.Sprint(z.Before), formatPrice(g.Price)))
 		}
 	}
 	if !slices.ContainsFunc(r.Groups, func(g capacity.Group) bool { return g.Price != nil }) {
@@ -262,8 +262,8 @@ func (r *Report) table() [][]doc.Cell {
 	return table
 }
 
-// lacking says how many pods have no node, and on which cluster.
-func lacking(f capacity.Fewer) string {
+// lackingText says how many pods have no node, and on which cluster.
+func lackingText(f capacity.Fewer) string {
 	var on string
 	switch {
 	case f.Group == "":
@@ -274,7 +274,7 @@ func lacking(f capacity.Fewer) string {
 		on = "With one " + f.Group + " fewer in zone " + f.Zone
 	}
 	if f.Domain != "" {
-		on += ", after the loss of " + doc.DomainOf(f.Level) + " " + f.Domain
+		on += ", after the loss of " + doc.DomainOrKey(f.Level) + " " + f.Domain
 	}
 	return fmt.Sprintf("%s, %s no node; the first is %s", on, words.Count(f.Stranded, "pod")+words.Pick(f.Stranded, " has", " have"), strings.TrimPrefix(f.Pod, "default/"))
 }

@@ -8,9 +8,9 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// drawing returns a chart of the goals that vary by the parameters that vary.
-func drawing(r *Report) *chart.Chart {
-	names := list.Each(r.Parameters, func(name string) string { return chart.Cut(name, 24) })
+// newChart returns a chart of the goals that vary by the parameters that vary.
+func newChart(r *Report) *chart.Chart {
+	names := list.Map(r.Parameters, func(name string) string { return chart.Cut(name, 24) })
 	s := &chart.Sweep{Title: chart.Title(r.Head, "sweep over "+chart.Cut(words.And(names), 80)), Notes: r.chartNotes(), Parameters: r.Parameters, Baseline: &r.Baseline}
 	for i := range r.Points {
 		p := &r.Points[i]

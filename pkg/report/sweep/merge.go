@@ -27,7 +27,7 @@ func Merge(files []string, parts []*Report) (*Report, error) {
 		}
 		for j := range part.Points {
 			point := part.Points[j]
-			point.Front = false // [Report.front] finds it anew among all points
+			point.Front = false // [Report.markFront] finds it anew among all points
 			known := points[point.Index]
 			switch {
 			case point.Index < 0 || point.Index >= whole.Total:
@@ -35,7 +35,7 @@ func Merge(files []string, parts []*Report) (*Report, error) {
 			case known == nil:
 				points[point.Index] = &point
 			case !reflect.DeepEqual(known, &point):
-				problems = append(problems, fmt.Errorf("%s: point %s is not the same as in another shard, and should be; delete the reports and run the shards again", files[i], point.name(whole.Parameters)))
+				problems = append(problems, fmt.Errorf("%s: point %s is not the same as in another shard, and should be; delete the reports and run the shards again", files[i], point.valuesText(whole.Parameters)))
 			}
 		}
 	}
@@ -58,7 +58,7 @@ func Merge(files []string, parts []*Report) (*Report, error) {
 	if err := errors.Join(problems...); err != nil {
 		return nil, err
 	}
-	whole.front()
+	whole.markFront()
 	return &whole, nil
 }
 

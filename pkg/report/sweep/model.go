@@ -55,8 +55,8 @@ type Point struct {
 	whatif.Found
 }
 
-// name returns the point's values: "replicas=3,rule=soft".
-func (p *Point) name(parameters []string) string {
-	parts := list.Each(parameters, func(name string) string { return name + "=" + p.Values[name].String() })
+// valuesText returns the point's values: "replicas=3,rule=soft".
+func (p *Point) valuesText(parameters []string) string {
+	parts := list.Map(parameters, func(name string) string { return name + "=" + p.Values[name].String() })
 	return strings.Join(parts, ",")
 }

@@ -35,12 +35,12 @@ func New(base *whatif.Base, s *scenario.Scenario, from int, found []*whatif.Foun
 		r.Partial = fmt.Sprintf("interrupted after %d of %s; the others are not compared", len(r.Points), words.Count(len(found), "point"))
 	}
 	r.Notes = append(r.Notes, figures.HowChanged(s.Points[from:from+len(found)], func(p scenario.Point) *scenario.Scenario { return p.Scenario })...)
-	r.front()
+	r.markFront()
 	return r
 }
 
-// front marks the points on the Pareto front.
-func (r *Report) front() {
+// markFront marks the points on the Pareto front.
+func (r *Report) markFront() {
 	goals := make([]map[string]float64, len(r.Points))
 	for i := range r.Points {
 		goals[i] = r.Points[i].Goals()

@@ -40,7 +40,7 @@ func found(replicas, pending int) whatif.Found {
 func TestFormats(t *testing.T) {
 	r := swept(t)
 	reporttest.Formats(t, Formats, r, "replicas", "sweep-report", Kind)
-	reporttest.Has(t, reporttest.Write(t, Formats, r, "text", report.Options{}),
+	reporttest.CheckLines(t, reporttest.Write(t, Formats, r, "text", report.Options{}),
 		"24 of 30 points leave no pod Pending; 7 are not beaten by another in Pending pods and blast radius.",
 		"Sweep over replicas, after step apply. An asterisk marks what is not beaten.",
 		"      as it is   3      0         0       1           33%",
@@ -54,7 +54,7 @@ func TestAbout(t *testing.T) {
 	r := swept(t)
 	r.Points, r.Shard, r.Workloads = r.Points[:3], &Shard{Index: 1, Count: 10}, []string{"deployment/web"}
 	want := "Sweep over replicas, after step apply; shard 1 of 10, with 3 of 30 points; skew and blast radius of deployment/web. An asterisk marks what is not beaten."
-	if got := r.about(); got != want {
+	if got := r.describeSweep(); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }
@@ -67,10 +67,10 @@ func TestHeldBack(t *testing.T) {
 		r.Points = append(r.Points, Point{Index: i, Found: whatif.Found{Held: []world.Held{{Replicas: 2, Wanted: wanted}}}})
 	}
 	const want = "2 of 3 points: HorizontalPodAutoscalers allow fewer replicas; at point 2 2 of 6 (1 workload)."
-	if got := r.heldBack(); got != want {
+	if got := r.describeHeld(); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
-	if got := (&Report{Points: r.Points[:1]}).heldBack(); got != "" {
+	if got := (&Report{Points: r.Points[:1]}).describeHeld(); got != "" {
 		t.Errorf("got %s, want nothing", got)
 	}
 }

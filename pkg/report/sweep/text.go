@@ -28,16 +28,16 @@ func document(r *Report, opts report.Options) *doc.Doc {
 		most = maxRows
 	}
 	d := doc.New(r.Head, opts)
-	if stuck := r.stuck(); stuck != "" {
+	if stuck := r.stuckSentence(); stuck != "" {
 		d.Linef(doc.Red, "%s", stuck)
 	}
 	d.Linef(doc.Bold, "%s", r.verdict())
-	if held := r.heldBack(); held != "" {
+	if held := r.describeHeld(); held != "" {
 		d.Linef(doc.Yellow, "%s", held)
 	}
-	d.Linef(doc.Plain, "%s", r.about())
+	d.Linef(doc.Plain, "%s", r.describeSweep())
 	d.Space()
-	shown, rest := r.shown(most)
+	shown, rest := r.listedPoints(most)
 	d.Add(doc.Table{Rows: r.table(shown), Noun: "point", Nouns: "points"})
 	if rest != "" {
 		d.Linef(doc.Plain, "%s", rest)
@@ -66,11 +66,11 @@ func (r *Report) verdict() string {
 	if r.Partial != "" {
 		points += " that were run"
 	}
-	return fmt.Sprintf("%d of %s leave %s; %d are not beaten by another in %s.", placed, points, leave, front, words.And(r.goals()))
+	return fmt.Sprintf("%d of %s leave %s; %d are not beaten by another in %s.", placed, points, leave, front, words.And(r.goalNames()))
 }
 
-// stuck says at how many points a rollout gets stuck, and why at the first; "" if none does.
-func (r *Report) stuck() string {
+// stuckSentence says at how many points a rollout gets stuck, and why at the first; "" if none does.
+func (r *Report) stuckSentence() string {
 	first, n := -1, 0
 	for i := range r.Points {
 		if len(r.Points[i].StuckRollouts) > 0 {
@@ -82,15 +82,15 @@ func (r *Report) stuck() string {
 	if n == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%d of %s: a rollout gets stuck; at point %d %s.", n, words.Count(len(r.Points), "point"), r.Points[first].Index+1, whatif.StuckText(&r.Points[first].StuckRollouts[0]))
+	return fmt.Sprintf("%d of %s: a rollout gets stuck; at point %d %s.", n, words.Count(len(r.Points), "point"), r.Points[first].Index+1, whatif.DescribeStuckRollout(&r.Points[first].StuckRollouts[0]))
 }
 
-// heldBack says at how many points HorizontalPodAutoscalers allow fewer replicas than wanted, with the numbers of the first; "" if there is
+// describeHeld says at how many points HorizontalPodAutoscalers allow fewer replicas than wanted, with the numbers of the first; "" if there is
 // none.
-func (r *Report) heldBack() string {
+func (r *Report) describeHeld() string {
 	text, n := "", 0
 	for i := range r.Points {
-		if workloads, replicas, wanted := world.HeldBack(r.Points[i].Held); workloads > 0 {
+		if workloads, replicas, wanted := world.SumHeldBack(r.Points[i].Held); workloads > 0 {
 			if n++; n == 1 {
 				text = fmt.Sprintf("at point %d %d of %d (%s)", r.Points[i].Index+1, replicas, wanted, words.Count(workloads, "workload"))
 			}
@@ -102,8 +102,8 @@ func (r *Report) heldBack() string {
 	return fmt.Sprintf("%d of %s: HorizontalPodAutoscalers allow fewer replicas; %s.", n, words.Count(len(r.Points), "point"), text)
 }
 
-// goals returns the words for the figures of which less is better.
-func (r *Report) goals() []string {
+// goalNames returns the words for the figures of which less is better.
+func (r *Report) goalNames() []string {
 	stranded, cost := false, false
 	for i := range r.Points {
 		for j := range r.Points[i].Levels {
@@ -121,7 +121,7 @@ func (r *Report) goals() []string {
 	return goals
 }
 
-func (r *Report) about() string {
+func (r *Report) describeSweep() string {
 	line := fmt.Sprintf("Sweep over %s, after step %s", words.And(r.Parameters), r.Step)
 	if r.Shard != nil {
 		line += fmt.Sprintf("; shard %d of %d, with %d of %s", r.Shard.Index, r.Shard.Count, len(r.Points), words.Count(r.Total, "point"))
@@ -129,10 +129,10 @@ func (r *Report) about() string {
 	if len(r.Workloads) > 0 {
 		line += "; skew and blast radius of " + words.And(r.Workloads)
 	}
-	return strings.TrimSpace(line + ". An asterisk marks what is not beaten. " + figures.Partly(r.found()))
+	return strings.TrimSpace(line + ". An asterisk marks what is not beaten. " + figures.PartlyNote(r.allFound()))
 }
 
-func (r *Report) found() []*whatif.Found {
+func (r *Report) allFound() []*whatif.Found {
 	all := []*whatif.Found{&r.Baseline}
 	for i := range r.Points {
 		all = append(all, &r.Points[i].Found)
@@ -140,8 +140,8 @@ func (r *Report) found() []*whatif.Found {
 	return all
 }
 
-// shown returns the points that are listed, and a sentence about the others.
-func (r *Report) shown(most int) ([]*Point, string) {
+// listedPoints returns the points that are listed, and a sentence about the others.
+func (r *Report) listedPoints(most int) ([]*Point, string) {
 	var every, front []*Point
 	for i := range r.Points {
 		every = append(every, &r.Points[i])
@@ -178,7 +178,7 @@ func (r *Report) table(points []*Point) [][]doc.Cell {
 		titles = append(titles, strings.ToUpper(name))
 	}
 	titles = append(titles, "PODS", "PENDING", "MOVED")
-	for _, name := range doc.Heads(keys) {
+	for _, name := range doc.ColumnTitles(keys) {
 		titles = append(titles, "SKEW/"+name, "RADIUS/"+name)
 		if stranded {
 			titles = append(titles, "NOT BACK/"+name)
@@ -214,7 +214,7 @@ func (r *Report) table(points []*Point) [][]doc.Cell {
 	for range r.Parameters {
 		base = append(base, doc.Plain.Cell("as it is"))
 	}
-	table := [][]doc.Cell{doc.Dropped(doc.Bold.Row(titles...), figures.LeastNeeded(keys)...), append(base, cells(&r.Baseline)...)}
+	table := [][]doc.Cell{doc.SetDropOrder(doc.Bold.Row(titles...), figures.DropOrder(keys)...), append(base, cells(&r.Baseline)...)}
 	for _, point := range points {
 		mark := ""
 		if point.Front {

@@ -23,8 +23,8 @@ func document(r *Report, opts report.Options) *doc.Doc {
 	if len(r.Changes) > 0 {
 		d.Linef(doc.Plain, "Each pod was placed anew alone, while all others stay. Running pods do not move by themselves.")
 	}
-	d.Lines(r.reasons()...)
-	d.Lines(r.others()...)
+	d.Lines(r.reasonLines()...)
+	d.Lines(r.otherLines()...)
 	if opts.Quiet {
 		return &d
 	}
@@ -59,7 +59,7 @@ func (r *Report) verdict() doc.Cell {
 	for _, c := range []struct {
 		pods int
 		does string
-	}{{len(r.pods(moved)), "would go elsewhere"}, {len(r.pods(newlyPending)), "would stay Pending"}, {len(r.pods(newlyPlaced)), "would get a node"}} {
+	}{{len(r.changesWhere(isMoved)), "would go elsewhere"}, {len(r.changesWhere(isNewlyPending)), "would stay Pending"}, {len(r.changesWhere(isNewlyPlaced)), "would get a node"}} {
 		if c.pods > 0 {
 			changes = append(changes, fmt.Sprintf("%d %s", c.pods, c.does))
 		}
@@ -68,14 +68,14 @@ func (r *Report) verdict() doc.Cell {
 	if len(changes) > 0 {
 		line, style = line+"; "+words.And(changes), doc.Yellow
 	}
-	if len(r.pods(newlyPending)) > 0 {
+	if len(r.changesWhere(isNewlyPending)) > 0 {
 		style = doc.Red
 	}
 	return style.Cellf("%s, from Kubernetes %s to %s.", line, r.From, r.To)
 }
 
-// reasons say which plugins cause the different placements, a line each.
-func (r *Report) reasons() []doc.Cell {
+// reasonLines say which plugins cause the different placements, a line each.
+func (r *Report) reasonLines() []doc.Cell {
 	decided := 0
 	var lines []doc.Cell
 	for _, reason := range r.Reasons {
@@ -92,8 +92,8 @@ func (r *Report) reasons() []doc.Cell {
 	return lines
 }
 
-// others returns a line for each kind of change beside the placements.
-func (r *Report) others() []doc.Cell {
+// otherLines returns a line for each kind of change beside the placements.
+func (r *Report) otherLines() []doc.Cell {
 	var lines []doc.Cell
 	add := func(style doc.Style, n int, noun, does string) {
 		if n > 0 {
@@ -146,7 +146,7 @@ func (r *Report) gateRows(all bool) [][]doc.Cell {
 	rows := [][]doc.Cell{doc.Bold.Row("FEATURE GATE", "IN "+r.From, "IN "+r.To, "OBJECTS", "WHEN IT IS ON")}
 	state := map[bool]string{true: "on", false: "off"}
 	for _, g := range r.Gates {
-		names := list.Each(g.Objects, cluster.Ref.Qualified)
+		names := list.Map(g.Objects, cluster.Ref.Qualified)
 		if more := len(names) - first; more > 0 && !all {
 			names = append(names[:first:first], fmt.Sprintf("%d more", more))
 		}

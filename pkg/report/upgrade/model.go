@@ -26,13 +26,13 @@ func New(result *simulation.Result, answer *upgrade.Answer, failOn []string, ver
 	return &Report{Head: report.NewHead(result, Kind, version), Answer: *answer, FailOn: failOn}
 }
 
-// kinds are the kinds of changes that a user can reject. has reports whether a report has a change of the kind.
-var kinds = []struct {
+// changeKinds are the kinds of changes that a user can reject. has reports whether a report has a change of the kind.
+var changeKinds = []struct {
 	name string
 	has  func(*Report) bool
 }{
-	{"moved", func(r *Report) bool { return len(r.pods(moved)) > 0 }},
-	{"pending", func(r *Report) bool { return len(r.pods(newlyPending)) > 0 }},
+	{"moved", func(r *Report) bool { return len(r.changesWhere(isMoved)) > 0 }},
+	{"pending", func(r *Report) bool { return len(r.changesWhere(isNewlyPending)) > 0 }},
 	{"refused", func(r *Report) bool { return len(r.Refused)+len(r.Problems)+len(r.Unserved) > 0 }},
 	{"stored", func(r *Report) bool { return len(r.Completed) > 0 }},
 	{"gates", func(r *Report) bool { return len(r.Gates) > 0 }},
@@ -43,7 +43,7 @@ var kinds = []struct {
 
 // FailOns returns the kinds of changes that a user can reject.
 func FailOns() []string {
-	names := list.Each(kinds, func(kind struct {
+	names := list.Map(changeKinds, func(kind struct {
 		name string
 		has  func(*Report) bool
 	}) string {
@@ -54,7 +54,7 @@ func FailOns() []string {
 
 // Met reports whether there is no change of an unwanted kind.
 func (r *Report) Met() bool {
-	for _, kind := range kinds {
+	for _, kind := range changeKinds {
 		if slices.Contains(r.FailOn, kind.name) && kind.has(r) {
 			return false
 		}
@@ -62,11 +62,11 @@ func (r *Report) Met() bool {
 	return true
 }
 
-func moved(c upgrade.Change) bool        { return c.From != "" && c.To != "" }
-func newlyPending(c upgrade.Change) bool { return c.To == "" }
-func newlyPlaced(c upgrade.Change) bool  { return c.From == "" }
+func isMoved(c upgrade.Change) bool        { return c.From != "" && c.To != "" }
+func isNewlyPending(c upgrade.Change) bool { return c.To == "" }
+func isNewlyPlaced(c upgrade.Change) bool  { return c.From == "" }
 
-// pods returns the changes for which of returns true.
-func (r *Report) pods(of func(upgrade.Change) bool) []upgrade.Change {
+// changesWhere returns the changes for which of returns true.
+func (r *Report) changesWhere(of func(upgrade.Change) bool) []upgrade.Change {
 	return list.Where(r.Changes, of)
 }

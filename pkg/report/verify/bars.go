@@ -18,7 +18,7 @@ func bars(r *Report) *doc.Bars {
 		return b
 	}
 	for i, n := range []int{r.Contradictions, r.Proved, r.ByAssumption, r.Open} {
-		row := doc.BarRow{Name: b.Parts[i].Name, Values: make([]int, len(b.Parts)), Note: fmt.Sprintf("%d, %s", n, tenths(100*float64(n)/float64(r.Choices)))}
+		row := doc.BarRow{Name: b.Parts[i].Name, Values: make([]int, len(b.Parts)), Note: fmt.Sprintf("%d, %s", n, formatPercent(100*float64(n)/float64(r.Choices)))}
 		row.Values[i] = n
 		if b.Parts[i].Name == "proved" && r.Tied > 0 {
 			row.Note += fmt.Sprintf("; %d among equal nodes", r.Tied)

@@ -29,7 +29,7 @@ func document(r *Report, opts report.Options) *doc.Doc {
 	}
 	if len(r.Divergences) > 0 {
 		t.Space()
-		rows := r.divergences()
+		rows := r.divergenceTable()
 		shown := len(rows) - 1
 		if !t.All {
 			shown = min(shown, doc.MaxDetails)
@@ -39,7 +39,7 @@ func document(r *Report, opts report.Options) *doc.Doc {
 			t.More(len(rows)-1-shown, "divergence", "divergences")
 		}
 		t.Space()
-		for _, line := range r.words() {
+		for _, line := range r.findingLines() {
 			t.Linef(doc.Plain, "%s", line)
 		}
 	}
@@ -59,13 +59,13 @@ func (r *Report) verdict() []doc.Cell {
 		from = "In namespace " + r.Namespace + ": " + strings.ToLower(from[:1]) + from[1:]
 	}
 	if r.Choices == 0 {
-		return append([]doc.Cell{doc.Yellow.Cellf("%s, there is nothing to explain: none of %s had a choice.", from, words.Count(r.Placements, "pod"))}, r.classes()...)
+		return append([]doc.Cell{doc.Yellow.Cellf("%s, there is nothing to explain: none of %s had a choice.", from, words.Count(r.Placements, "pod"))}, r.classLines()...)
 	}
-	first := doc.Green.Cellf("%s, %s among %s%s.", from, words.Count(r.Contradictions, "contradiction"), words.Count(r.Choices, "choice"), r.parts())
+	first := doc.Green.Cellf("%s, %s among %s%s.", from, words.Count(r.Contradictions, "contradiction"), words.Count(r.Choices, "choice"), r.resultParts())
 	if r.Contradictions > 0 {
 		first.Style = doc.Yellow
 	}
-	second := fmt.Sprintf("%s of %s %s explained", tenths(100*float64(r.Explained)/float64(r.Choices)), words.Count(r.Choices, "choice"), words.Pick(r.Choices, "is", "are"))
+	second := fmt.Sprintf("%s of %s %s explained", formatPercent(100*float64(r.Explained)/float64(r.Choices)), words.Count(r.Choices, "choice"), words.Pick(r.Choices, "is", "are"))
 	var parts []string
 	add := func(n int, words string) {
 		if n > 0 {
@@ -83,14 +83,14 @@ func (r *Report) verdict() []doc.Cell {
 	}
 	lines := []doc.Cell{first, doc.Plain.Cellf("%s.", second)}
 	if r.Interval != nil {
-		lines = append(lines, doc.Plain.Cellf("Of the %s that can be judged, %s %s (95%% interval %s to %s).", words.Count(r.Judged(), "choice"), tenths(r.Agreement),
-			words.Pick(r.Judged(), "agrees", "agree"), tenths(r.Interval.Low), tenths(r.Interval.High)))
+		lines = append(lines, doc.Plain.Cellf("Of the %s that can be judged, %s %s (95%% interval %s to %s).", words.Count(r.Judged(), "choice"), formatPercent(r.Agreement),
+			words.Pick(r.Judged(), "agrees", "agree"), formatPercent(r.Interval.Low), formatPercent(r.Interval.High)))
 	}
-	return append(lines, r.classes()...)
+	return append(lines, r.classLines()...)
 }
 
-// parts returns ", 115 proved, 70 need its history".
-func (r *Report) parts() string {
+// resultParts returns ", 115 proved, 70 need its history".
+func (r *Report) resultParts() string {
 	parts := fmt.Sprintf(", %d proved", r.Proved)
 	if r.ByAssumption > 0 {
 		parts += fmt.Sprintf(", %d explained with what is assumed", r.ByAssumption)
@@ -105,19 +105,19 @@ func (r *Report) parts() string {
 	return parts
 }
 
-// tenths returns a percentage with one decimal. Only the exact values are 0% and 100%.
-func tenths(percent float64) string {
+// formatPercent returns a percentage with one decimal. Only the exact values are 0% and 100%.
+func formatPercent(percent float64) string {
 	if percent == 100 || percent == 0 {
 		return fmt.Sprintf("%.0f%%", percent)
 	}
 	return fmt.Sprintf("%.1f%%", min(max(percent, 0.1), 99.9))
 }
 
-// classes counts the divergences by class, and says if the agreement is too low.
-func (r *Report) classes() []doc.Cell {
+// classLines counts the divergences by class, and says if the agreement is too low.
+func (r *Report) classLines() []doc.Cell {
 	var lines []doc.Cell
 	var classes []string
-	for _, same := range list.Group(r.Divergences, func(d verify.Divergence) verify.Class { return d.Class }) {
+	for _, same := range list.GroupBy(r.Divergences, func(d verify.Divergence) verify.Class { return d.Class }) {
 		classes = append(classes, fmt.Sprintf("%s %d", same[0].Class, len(same)))
 	}
 	if len(classes) > 0 {
@@ -128,14 +128,14 @@ func (r *Report) classes() []doc.Cell {
 		lines = append(lines, doc.Plain.Cellf("%s: %s%s.", words.Count(len(r.Divergences), "divergence"), strings.Join(classes, ", "), none))
 	}
 	if !r.Met() {
-		lines = append(lines, doc.Red.Cellf("The agreement is %s; at least %g%% is required.", tenths(r.Agreement), *r.MinAgreement))
+		lines = append(lines, doc.Red.Cellf("The agreement is %s; at least %g%% is required.", formatPercent(r.Agreement), *r.MinAgreement))
 	}
 	return lines
 }
 
-// divergences returns the titles, and a row for each divergence: contradictions first, then the rarest classes.
-func (r *Report) divergences() [][]doc.Cell {
-	table := [][]doc.Cell{doc.Dropped(doc.Bold.Row("POD", "NODE", "BEST", "RANK", "BEHIND", "COULD BE", "BECAUSE"), "RANK", "BEST", "BEHIND")}
+// divergenceTable returns the titles, and a row for each divergence: contradictions first, then the rarest classes.
+func (r *Report) divergenceTable() [][]doc.Cell {
+	table := [][]doc.Cell{doc.SetDropOrder(doc.Bold.Row("POD", "NODE", "BEST", "RANK", "BEHIND", "COULD BE", "BECAUSE"), "RANK", "BEST", "BEHIND")}
 	number := map[verify.Class]int{}
 	for _, d := range r.Divergences {
 		if number[d.Class]++; d.Contradiction && number[d.Class] == 1 {
@@ -146,7 +146,7 @@ func (r *Report) divergences() [][]doc.Cell {
 	for _, d := range rarest {
 		rank, behind, because := "refused", doc.None, d.Refused
 		if d.Rank > 0 {
-			rank, behind, because = fmt.Sprint(d.Rank), fmt.Sprint(d.Behind), ahead(d)
+			rank, behind, because = fmt.Sprint(d.Rank), fmt.Sprint(d.Behind), pointsAhead(d)
 		}
 		style := doc.Plain
 		if d.Contradiction {
@@ -158,16 +158,16 @@ func (r *Report) divergences() [][]doc.Cell {
 	return table
 }
 
-// ahead returns "PodTopologySpread +68, NodeResourcesFit -1".
-func ahead(d verify.Divergence) string {
-	parts := list.Each(d.Ahead, func(points verify.Points) string { return fmt.Sprintf("%s %+d", points.Plugin, points.Points) })
+// pointsAhead returns "PodTopologySpread +68, NodeResourcesFit -1".
+func pointsAhead(d verify.Divergence) string {
+	parts := list.Map(d.Ahead, func(points verify.Points) string { return fmt.Sprintf("%s %+d", points.Plugin, points.Points) })
 	return strings.Join(parts, ", ")
 }
 
-// words returns what each check found, once, with the pods that it is about.
-func (r *Report) words() []string {
+// findingLines returns what each check found, once, with the pods that it is about.
+func (r *Report) findingLines() []string {
 	var lines []string
-	for _, same := range list.Group(r.Divergences, func(d verify.Divergence) string { return string(d.Class) + d.Words }) {
+	for _, same := range list.GroupBy(r.Divergences, func(d verify.Divergence) string { return string(d.Class) + d.Words }) {
 		who := words.Count(len(same), "pod")
 		if len(same) == 1 {
 			who = same[0].Name
@@ -182,16 +182,16 @@ func (t *writer) assumed() {
 		return
 	}
 	t.Space()
-	t.Linef(doc.Bold, "%s", assumedVerdict)
+	t.Linef(doc.Bold, "%s", assumedTitle)
 	t.UpTo(len(t.report.Assumed), "workload", "workloads", func(i int) {
-		t.Linef(doc.Plain, "  %s", assumption(t.report.Assumed[i]))
+		t.Linef(doc.Plain, "  %s", assumptionText(t.report.Assumed[i]))
 	})
 }
 
-const assumedVerdict = "Not all is recorded of pods that are gone. Taken to have been so, they leave the fewest choices unexplained:"
+const assumedTitle = "Not all is recorded of pods that are gone. Taken to have been so, they leave the fewest choices unexplained:"
 
-// assumption returns "shop/web: 12 pods of 250m CPU and 1Gi each; 3 of them gone by 2025-03-01T10:00:00Z".
-func assumption(a verify.Assumed) string {
+// assumptionText returns "shop/web: 12 pods of 250m CPU and 1Gi each; 3 of them gone by 2025-03-01T10:00:00Z".
+func assumptionText(a verify.Assumed) string {
 	text := fmt.Sprintf("%s/%s: %s", a.Namespace, a.Workload, words.Count(a.Pods, "pod"))
 	if a.CPU != "" {
 		text += fmt.Sprintf(" with requests of %s CPU and %s memory", a.CPU, a.Memory)
@@ -215,11 +215,11 @@ func (t *writer) pending() {
 	}
 	t.Space()
 	t.Linef(doc.Bold, "%s", t.report.pendingVerdict())
-	alike := list.Group(t.report.Pending, func(p verify.Pending) [3]string { return [3]string{inReplay(p), p.Recorded, p.Message} })
+	alike := list.GroupBy(t.report.Pending, func(p verify.Pending) [3]string { return [3]string{replayText(p), p.Recorded, p.Message} })
 	t.UpTo(len(alike), "group of Pending pods", "groups of Pending pods", func(i int) {
 		p := alike[i][0]
-		names := list.Each(alike[i], func(p verify.Pending) string { return p.Namespace + "/" + p.Name })
-		t.Linef(doc.Plain, "  %s: %s", t.Some(names), inReplay(p))
+		names := list.Map(alike[i], func(p verify.Pending) string { return p.Namespace + "/" + p.Name })
+		t.Linef(doc.Plain, "  %s: %s", t.ListNames(names), replayText(p))
 		if p.Node == "" && p.Recorded != "" && p.Recorded != p.Message {
 			t.Linef(doc.Plain, "    dump    %s", p.Recorded)
 			t.Linef(doc.Plain, "    replay  %s", p.Message)
@@ -232,8 +232,8 @@ func (r *Report) pendingVerdict() string {
 	return fmt.Sprintf("%d of %s %s Pending in the replay, too.", agree, words.Count(len(r.Pending), "Pending pod"), words.Pick(len(r.Pending), "is", "are"))
 }
 
-// inReplay says whether the pod is Pending in the replay, and whether the message is the same.
-func inReplay(p verify.Pending) string {
+// replayText says whether the pod is Pending in the replay, and whether the message is the same.
+func replayText(p verify.Pending) string {
 	switch {
 	case p.Preempts:
 		return "would go to " + p.Node + ", where others would make room for it"

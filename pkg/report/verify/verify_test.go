@@ -91,7 +91,7 @@ func TestVerifyHostile(t *testing.T) {
 		if strings.ContainsRune(out, '\x1b') || strings.Contains(out, "\n# h") {
 			t.Errorf("%s lets control characters through:\n%s", format, out)
 		}
-		if format == "markdown" && strings.Contains(reporttest.Rendering(t, out), "<b>") {
+		if format == "markdown" && strings.Contains(reporttest.RenderMarkdown(t, out), "<b>") {
 			t.Errorf("markdown lets an element through:\n%s", out)
 		}
 	}

@@ -27,17 +27,17 @@ import (
 // What users do to a federation, they do to Karmada's control plane. It holds their resources as templates, the policies that claim the
 // templates, and the bindings of templates to policies.
 
-// applied returns the control plane with the given objects applied to it. New and changed bindings wait in the queue of Karmada's
+// applyToControl returns the control plane with the given objects applied to it. New and changed bindings wait in the queue of Karmada's
 // scheduler.
-func applied(c *cluster.Control, given scenario.Karmada, objects []cluster.Object) *cluster.Control {
+func applyToControl(c *cluster.Control, given scenario.Karmada, objects []cluster.Object) *cluster.Control {
 	next := *c
 	next.Policies = slices.Clone(c.Policies)
 	for _, p := range given.Policies {
-		next.Policies = put(next.Policies, p, func(q *federation.Policy) bool { return q.String() == p.String() })
+		next.Policies = replaceOrAppend(next.Policies, p, func(q *federation.Policy) bool { return q.String() == p.String() })
 	}
 	next.Overrides = slices.Clone(c.Overrides)
 	for _, o := range given.Overrides {
-		next.Overrides = put(next.Overrides, o, func(q *federation.Override) bool { return q.String() == o.String() })
+		next.Overrides = replaceOrAppend(next.Overrides, o, func(q *federation.Override) bool { return q.String() == o.String() })
 	}
 	next.Templates = slices.Clone(c.Templates)
 	add := func(t *cluster.ResourceTemplate) {
@@ -46,7 +46,7 @@ func applied(c *cluster.Control, given scenario.Karmada, objects []cluster.Objec
 			is.UID = c.Templates[i].UID // applying an object that exists keeps its UID
 			t = &cluster.ResourceTemplate{Template: &is, Objects: t.Objects}
 		}
-		next.Templates = put(next.Templates, t, func(other *cluster.ResourceTemplate) bool { return other.Key() == t.Key() })
+		next.Templates = replaceOrAppend(next.Templates, t, func(other *cluster.ResourceTemplate) bool { return other.Key() == t.Key() })
 	}
 	for _, obj := range objects {
 		add(templateOf(obj))
@@ -54,11 +54,11 @@ func applied(c *cluster.Control, given scenario.Karmada, objects []cluster.Objec
 	for i := range given.Resources {
 		add(&given.Resources[i])
 	}
-	return withBindings(&next)
+	return bindTemplates(&next)
 }
 
-// put replaces the first item of the list for which same holds, or appends the item.
-func put[T any](list []T, item T, same func(T) bool) []T {
+// replaceOrAppend replaces the first item of the list for which same holds, or appends the item.
+func replaceOrAppend[T any](list []T, item T, same func(T) bool) []T {
 	if i := slices.IndexFunc(list, same); i >= 0 {
 		list[i] = item
 		return list
@@ -66,9 +66,9 @@ func put[T any](list []T, item T, same func(T) bool) []T {
 	return append(list, item)
 }
 
-// withBindings returns the control plane with a binding for each template that a policy claims. New and changed bindings are queued.
-func withBindings(c *cluster.Control) *cluster.Control {
-	before := list.By(c.Bindings, func(b *federation.Binding) federation.Key { return b.Template.Key() })
+// bindTemplates returns the control plane with a binding for each template that a policy claims. New and changed bindings are queued.
+func bindTemplates(c *cluster.Control) *cluster.Control {
+	before := list.IndexBy(c.Bindings, func(b *federation.Binding) federation.Key { return b.Template.Key() })
 	next := *c
 	next.Bindings = nil
 	for _, t := range c.Templates {
@@ -77,10 +77,10 @@ func withBindings(c *cluster.Control) *cluster.Control {
 			claimed = was.Policy
 		}
 		policy := federation.Claim(t.Template, c.Policies, claimed)
-		value, known := priority(c, policy)
+		value, known := policyPriority(c, policy)
 		switch {
 		case was == nil && (policy == nil || !known): // the detector tries again once a policy claims the template and its PriorityClass exists
-		case policy == nil || !known || was != nil && was.Of(t.Template, policy): // without its policy nobody schedules the binding
+		case policy == nil || !known || was != nil && was.IsCurrent(t.Template, policy): // without its policy nobody schedules the binding
 			next.Bindings = append(next.Bindings, was)
 		default:
 			b := federation.Bind(t.Template, policy)
@@ -89,15 +89,15 @@ func withBindings(c *cluster.Control) *cluster.Control {
 			}
 			b.Priority = value
 			next.Bindings = append(next.Bindings, b)
-			next.Queue = put(slices.Clip(next.Queue), t.Key(), func(k federation.Key) bool { return k == t.Key() })
+			next.Queue = replaceOrAppend(slices.Clip(next.Queue), t.Key(), func(k federation.Key) bool { return k == t.Key() })
 		}
 	}
 	return &next
 }
 
-// priority returns the value of the PriorityClass that the policy names, and whether the control plane has that class.
+// policyPriority returns the value of the PriorityClass that the policy names, and whether the control plane has that class.
 // https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/detector/detector.go, BuildResourceBinding
-func priority(c *cluster.Control, p *federation.Policy) (value int32, known bool) {
+func policyPriority(c *cluster.Control, p *federation.Policy) (value int32, known bool) {
 	if p == nil || p.Spec.SchedulePriority == nil {
 		return 0, true
 	}
@@ -117,11 +117,11 @@ func priority(c *cluster.Control, p *federation.Policy) (value int32, known bool
 	return 0, false
 }
 
-// unqueued returns a note for each policy whose PriorityClass the control plane does not have.
-func unqueued(c *cluster.Control) []string {
+// missingPriorityNotes returns a note for each policy whose PriorityClass the control plane does not have.
+func missingPriorityNotes(c *cluster.Control) []string {
 	var notes []string
 	for _, p := range c.Policies {
-		if _, known := priority(c, p); !known {
+		if _, known := policyPriority(c, p); !known {
 			notes = append(notes, fmt.Sprintf("%s names PriorityClass %s, which Karmada's control plane does not have: what it selects is not scheduled.", p, p.Spec.SchedulePriority.PriorityClassName))
 		}
 	}
@@ -152,13 +152,13 @@ func templateOf(obj cluster.Object) *cluster.ResourceTemplate {
 		return &cluster.ResourceTemplate{Template: t, Objects: []cluster.Object{obj}}
 	}
 	spec, _ := cluster.PodSpec(obj)
-	t.Count(ptr.Deref(replicas, 1), spec)
+	t.SetReplicas(ptr.Deref(replicas, 1), spec)
 	return &cluster.ResourceTemplate{Template: t, Objects: []cluster.Object{obj}}
 }
 
-// requeued returns the control plane with all bindings queued that the cluster concerns.
+// requeueBindings returns the control plane with all bindings queued that the cluster concerns.
 // https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/scheduler/event_handler.go, enqueueAffectedBindings
-func requeued(c *cluster.Control, cl *federation.Cluster) *cluster.Control {
+func requeueBindings(c *cluster.Control, cl *federation.Cluster) *cluster.Control {
 	next := *c
 	next.Queue = slices.Clip(c.Queue)
 	for _, b := range c.Bindings {
@@ -169,17 +169,17 @@ func requeued(c *cluster.Control, cl *federation.Cluster) *cluster.Control {
 	return &next
 }
 
-// changed returns the control plane with a cluster changed from was to is. Bindings that either concerns are queued.
-func changed(c *cluster.Control, was, is *federation.Cluster) *cluster.Control {
+// changeCluster returns the control plane with a cluster changed from was to is. Bindings that either concerns are queued.
+func changeCluster(c *cluster.Control, was, is *federation.Cluster) *cluster.Control {
 	next := *c
 	next.Clusters = slices.Clone(c.Clusters)
 	next.Clusters[slices.Index(next.Clusters, was)] = is
-	return requeued(requeued(&next, was), is)
+	return requeueBindings(requeueBindings(&next, was), is)
 }
 
-// template returns the template that the target names. The error is a [world.Problem] at path.
-func template(c *cluster.Control, path *field.Path, target scenario.Target, kinds ...string) (*cluster.ResourceTemplate, error) {
-	wanted, err := target.Of(kinds...)
+// findTemplate returns the template that the target names. The error is a [world.Problem] at path.
+func findTemplate(c *cluster.Control, path *field.Path, target scenario.Target, kinds ...string) (*cluster.ResourceTemplate, error) {
+	wanted, err := target.RefOfKind(kinds...)
 	if err != nil {
 		return nil, &world.Problem{Field: path, Err: err}
 	}
@@ -188,15 +188,15 @@ func template(c *cluster.Control, path *field.Path, target scenario.Target, kind
 			return t, nil
 		}
 	}
-	return nil, &world.Problem{Field: path, Err: &world.Missing{Ref: wanted, Argument: target.Argument()}}
+	return nil, &world.Problem{Field: path, Err: &world.MissingError{Ref: wanted, Argument: target.Argument()}}
 }
 
-// Stored returns the objects that the API server of Karmada has, with three additions from the members that templates may name: nodes,
+// StoredState returns the objects that the API server of Karmada has, with three additions from the members that templates may name: nodes,
 // namespaces and priority classes.
-func Stored(state *cluster.State) *cluster.State {
+func StoredState(state *cluster.State) *cluster.State {
 	stored := *state.Federation.Control.Stored
 	stored.Nodes = state.Nodes
-	known := list.Set(stored.Objects(), cluster.RefTo)
+	known := list.KeySet(stored.Objects(), cluster.RefTo)
 	var more []cluster.Object
 	for _, obj := range state.Objects() {
 		if kind := cluster.KindOf(obj); (kind == "Namespace" || kind == "PriorityClass") && !known[cluster.RefTo(obj)] {
@@ -206,17 +206,17 @@ func Stored(state *cluster.State) *cluster.State {
 	return stored.With(more...)
 }
 
-// stored admits the objects to the API server of Karmada, and returns the federation that has them. It has them even if the server refuses
+// storeObjects admits the objects to the API server of Karmada, and returns the federation that has them. It has them even if the server refuses
 // them.
-func stored(state *cluster.State, fed *cluster.Federation, path *field.Path, objects ...cluster.Object) (*cluster.Federation, error) {
-	before := Stored(state)
+func storeObjects(state *cluster.State, fed *cluster.Federation, path *field.Path, objects ...cluster.Object) (*cluster.Federation, error) {
+	before := StoredState(state)
 	next, _, err := admission.Admit(before, objects...)
 	if err != nil {
 		next, err = before.With(objects...), &world.Problem{Field: path, Err: err}
 	}
 	control := *fed.Control
 	control.Stored = next
-	return fed.Under(&control), err
+	return fed.WithControl(&control), err
 }
 
 // apply applies objects to Karmada's control plane. It also checks that the members accept the objects that operators make of custom
@@ -232,40 +232,40 @@ func (f *Fleet) apply(_ context.Context, state *cluster.State, step *scenario.Lo
 		}
 		return is
 	})
-	next, err := stored(state, state.Federation.Under(applied(state.Federation.Control, step.Karmada, objects)), path, objects...)
+	next, err := storeObjects(state, state.Federation.WithControl(applyToControl(state.Federation.Control, step.Karmada, objects)), path, objects...)
 	problems = append(problems, err)
 	for i := range step.Karmada.Resources {
 		if _, _, err := admission.Admit(next.Control.Stored, step.Karmada.Resources[i].Objects...); err != nil {
 			problems = append(problems, &world.Problem{Field: path, Err: err})
 		}
 	}
-	return next, world.Applied(step), errors.Join(problems...)
+	return next, world.DescribeApply(step), errors.Join(problems...)
 }
 
-// change returns the action that changes a template in the control plane, or a cluster if a patch names one.
-func change(of func(*scenario.LoadedStep, metav1.Time) world.Edit) action {
+// editAction returns the action that changes a template in the control plane, or a cluster if a patch names one.
+func editAction(of func(*scenario.LoadedStep, metav1.Time) world.Edit) action {
 	return func(_ *Fleet, _ context.Context, state *cluster.State, step *scenario.LoadedStep, _ *world.Record) (*cluster.Federation, string, error) {
 		fed, edit := state.Federation, of(step, state.Now)
 		if kind, name, karmada := scenario.ParseKarmada(edit.Target.Target); karmada && kind == federation.KindCluster {
 			was := fed.Control.Cluster(name)
 			if was == nil {
-				return fed, "", &world.Problem{Field: edit.TargetField(), Err: world.NoCluster(fed, name)}
+				return fed, "", &world.Problem{Field: edit.TargetField(), Err: world.MissingCluster(fed, name)}
 			}
 			is, err := step.Patch.ApplyToCluster(was)
 			if err != nil {
 				return fed, "", &world.Problem{Field: edit.Field, Err: err}
 			}
-			return fed.Under(changed(fed.Control, was, is)), edit.Action, nil
+			return fed.WithControl(changeCluster(fed.Control, was, is)), edit.Action, nil
 		}
-		t, err := template(fed.Control, edit.TargetField(), edit.Target, edit.Kinds...)
+		t, err := findTemplate(fed.Control, edit.TargetField(), edit.Target, edit.Kinds...)
 		if err != nil {
 			return fed, "", err
 		}
-		obj, err := edit.Edited(t.Objects[0])
+		obj, err := edit.Apply(t.Objects[0])
 		if err != nil {
 			return fed, "", err
 		}
-		next, err := stored(state, fed.Under(applied(fed.Control, scenario.Karmada{}, []cluster.Object{obj})), edit.Field, obj)
+		next, err := storeObjects(state, fed.WithControl(applyToControl(fed.Control, scenario.Karmada{}, []cluster.Object{obj})), edit.Field, obj)
 		return next, edit.Action, err
 	}
 }
@@ -301,7 +301,7 @@ func (f *Fleet) delete(ctx context.Context, state *cluster.State, step *scenario
 		name, path := step.Delete.Targets[i], field.NewPath("delete", "targets").Index(i)
 		deleted = append(deleted, name)
 		if kind, cl, karmada := scenario.ParseKarmada(name); karmada && kind == federation.KindCluster {
-			without, err := withoutCluster(fed, &next, cl)
+			without, err := removeCluster(fed, &next, cl)
 			if err != nil {
 				problems = append(problems, &world.Problem{Field: path, Err: err})
 				continue
@@ -312,7 +312,7 @@ func (f *Fleet) delete(ctx context.Context, state *cluster.State, step *scenario
 		if _, _, err := scenario.ParseTarget(name); err != nil {
 			continue // a policy or a custom resource: loading has put it among the step's objects
 		}
-		t, err := template(&next, path, scenario.Target{Target: name, Namespace: step.Delete.Namespace})
+		t, err := findTemplate(&next, path, scenario.Target{Target: name, Namespace: step.Delete.Namespace})
 		if err != nil {
 			problems = append(problems, err)
 			continue
@@ -320,20 +320,20 @@ func (f *Fleet) delete(ctx context.Context, state *cluster.State, step *scenario
 		drop(t.Key())
 		next.Stored = admission.Delete(next.Stored, t.Objects...)
 	}
-	return fed.Under(withBindings(&next)), "delete " + strings.Join(deleted, " "), errors.Join(problems...)
+	return fed.WithControl(bindTemplates(&next)), "delete " + strings.Join(deleted, " "), errors.Join(problems...)
 }
 
-// withoutCluster returns the federation without the cluster, and removes the cluster from the control plane c. The bindings that had the
+// removeCluster returns the federation without the cluster, and removes the cluster from the control plane c. The bindings that had the
 // cluster are queued.
-func withoutCluster(fed *cluster.Federation, c *cluster.Control, name string) (*cluster.Federation, error) {
+func removeCluster(fed *cluster.Federation, c *cluster.Control, name string) (*cluster.Federation, error) {
 	cl := c.Cluster(name)
 	switch {
 	case cl == nil:
-		return nil, world.NoCluster(fed, name)
+		return nil, world.MissingCluster(fed, name)
 	case len(fed.Members) == 1:
 		return nil, fmt.Errorf("cluster %q is the last one by then, and a federation needs one; let another join before, or leave this out", name)
 	}
-	*c = *requeued(c, cl)
+	*c = *requeueBindings(c, cl)
 	c.Clusters = list.Without(c.Clusters, func(other *federation.Cluster) bool { return other == cl })
 	c.Bindings = slices.Clone(c.Bindings)
 	for i, b := range c.Bindings {

@@ -28,7 +28,7 @@ func decisions(state *cluster.State, pending []placement.Pending) []world.Decisi
 	for _, pod := range state.Pods {
 		member, of := pod.Labels[cluster.MemberLabel], owner(pod)
 		if of.Kind == "Pod" {
-			_, of.Name = cluster.Apart(of.Name)
+			_, of.Name = cluster.SplitName(of.Name)
 		}
 		if counts[member] == nil {
 			counts[member] = map[cluster.Ref]*world.Share{}
@@ -39,7 +39,7 @@ func decisions(state *cluster.State, pending []placement.Pending) []world.Decisi
 			counts[member][of] = count
 		}
 		switch on := nodes[pod.Spec.NodeName]; {
-		case !cluster.Active(pod) || on != nil && !cluster.Answers(on):
+		case !cluster.IsActive(pod) || on != nil && !cluster.KubeletResponds(on):
 		case pod.Spec.NodeName != "":
 			count.Running++
 		default:
@@ -47,7 +47,7 @@ func decisions(state *cluster.State, pending []placement.Pending) []world.Decisi
 			count.Message = cmp.Or(count.Message, why[pod.UID])
 		}
 	}
-	templates := list.By(fed.Control.Templates, func(t *cluster.ResourceTemplate) federation.Key { return t.Key() })
+	templates := list.IndexBy(fed.Control.Templates, func(t *cluster.ResourceTemplate) federation.Key { return t.Key() })
 	var all []world.Decision
 	for _, b := range fed.Control.Bindings {
 		d := world.Decision{Binding: b}
@@ -73,17 +73,17 @@ func decisions(state *cluster.State, pending []placement.Pending) []world.Decisi
 	return all
 }
 
-// rollouts returns the rollouts of all members. A workload in several clusters has one rollout, with the pods of all.
-func rollouts(fed *cluster.Federation) []controller.Rollout {
+// sumRollouts returns the rollouts of all members. A workload in several clusters has one rollout, with the pods of all.
+func sumRollouts(fed *cluster.Federation) []controller.Rollout {
 	var all []controller.Rollout
 	for _, m := range fed.Members {
-		for _, one := range controller.Rollouts(m.Standing(fed.Control)) {
-			one.Ref = m.Owner(one.Ref)
+		for _, one := range controller.Rollouts(m.EffectiveState(fed.Control)) {
+			one.Ref = m.JoinedOwner(one.Ref)
 			if one.Waiting != "" {
 				one.Waiting = fmt.Sprintf("in cluster %s %s", m.Name, one.Waiting)
 			}
 			for i, pod := range one.NotCreated {
-				one.NotCreated[i] = cluster.Joined(m.Name, pod)
+				one.NotCreated[i] = cluster.JoinName(m.Name, pod)
 			}
 			i := slices.IndexFunc(all, func(r controller.Rollout) bool { return r.Ref == one.Ref })
 			if i < 0 {

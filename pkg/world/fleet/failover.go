@@ -31,7 +31,7 @@ func (f *Fleet) failOver(ctx context.Context, fed *cluster.Federation, since tim
 			if _, there := b.On(m.Name); !there {
 				continue
 			}
-			if tolerated := b.Tolerated(taints, options.Tolerated); tolerated >= 0 && (due == nil || tolerated < due.tolerated) {
+			if tolerated := b.ToleratedFor(taints, options.Tolerated); tolerated >= 0 && (due == nil || tolerated < due.tolerated) {
 				due = &eviction{cluster: m.Name, binding: i, tolerated: tolerated}
 			}
 		}
@@ -44,8 +44,8 @@ func (f *Fleet) failOver(ctx context.Context, fed *cluster.Federation, since tim
 	b := control.Bindings[due.binding]
 	control.Bindings = slices.Clone(control.Bindings)
 	control.Bindings[due.binding] = b.Evict(due.cluster, b.PurgeMode(options.PurgeMode), now)
-	control.Queue = put(slices.Clip(control.Queue), b.Template.Key(), func(k federation.Key) bool { return k == b.Template.Key() })
-	return f.karmada(ctx, until(fed.Under(&control), now), to)
+	control.Queue = replaceOrAppend(slices.Clip(control.Queue), b.Template.Key(), func(k federation.Key) bool { return k == b.Template.Key() })
+	return f.runKarmada(ctx, advanceClocks(fed.WithControl(&control), now), to)
 }
 
 // eviction is a binding that must leave a cluster, and how long the binding tolerates the cluster's taints.
@@ -55,12 +55,12 @@ type eviction struct {
 	tolerated time.Duration
 }
 
-// until advances the clocks of the members that act to now. A clock that is later stays.
-func until(fed *cluster.Federation, now time.Time) *cluster.Federation {
+// advanceClocks advances the clocks of the members that act to now. A clock that is later stays.
+func advanceClocks(fed *cluster.Federation, now time.Time) *cluster.Federation {
 	for _, m := range fed.Members {
 		if !m.Lost && now.After(m.State.Now.Time) {
 			settled := m.Settled
-			m = m.In(world.At(m.State, now))
+			m = m.WithState(world.AtTime(m.State, now))
 			m.Settled = settled
 			fed = fed.With(m)
 		}
@@ -78,28 +78,28 @@ func (f *Fleet) endMoves(fed *cluster.Federation, to *world.Record) (*cluster.Fe
 		if len(b.Evictions) == 0 {
 			continue
 		}
-		healthy := runs(fed, b)
+		healthy := runsAllReplicas(fed, b)
 		if !healthy {
 			now = b.Evictions[len(b.Evictions)-1].Since.Add(federation.GracefulTimeout + time.Second)
 		}
-		next.Bindings[i], ended = b.Evicted(healthy, now), true
+		next.Bindings[i], ended = b.WithoutEvicted(healthy, now), true
 	}
 	if !ended {
 		return fed, nil
 	}
-	return f.bring(until(fed.Under(&next), now), to)
+	return f.syncMembers(advanceClocks(fed.WithControl(&next), now), to)
 }
 
-// runs reports whether every cluster of the binding runs all replicas that it was assigned. Karmada does not look at Jobs: they count as
+// runsAllReplicas reports whether every cluster of the binding runs all replicas that it was assigned. Karmada does not look at Jobs: they count as
 // healthy once they are created.
 // https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/resourceinterpreter/default/native/healthy.go
-func runs(fed *cluster.Federation, b *federation.Binding) bool {
+func runsAllReplicas(fed *cluster.Federation, b *federation.Binding) bool {
 	for _, target := range b.Targets {
 		m := fed.Member(target.Cluster)
 		if b.Template.Kind == "Job" && !m.Lost {
 			continue
 		}
-		if m.Lost || len(running(m.State, m.Works[b.Template.Key()].Objects)) < int(target.Replicas) {
+		if m.Lost || len(runningPods(m.State, m.Works[b.Template.Key()].Objects)) < int(target.Replicas) {
 			return false
 		}
 	}

@@ -38,8 +38,8 @@ func New(config *sched.Config, ties sched.Ties) *Fleet {
 	return &Fleet{config: config, ties: ties, members: map[string]*world.Cluster{}}
 }
 
-// member returns the world of a member, and creates it at the first call.
-func (f *Fleet) member(name string) (*world.Cluster, error) {
+// memberWorld returns the world of a member, and creates it at the first call.
+func (f *Fleet) memberWorld(name string) (*world.Cluster, error) {
 	if m := f.members[name]; m != nil {
 		return m, nil
 	}
@@ -51,17 +51,19 @@ func (f *Fleet) member(name string) (*world.Cluster, error) {
 	return m, nil
 }
 
-// acting returns the world of a member, with hooks that call the fleet's.
-func (f *Fleet) acting(m *cluster.Member) (*world.Cluster, error) {
-	w, err := f.member(m.Name)
+// memberWithHooks returns the world of a member, with hooks that call the fleet's.
+func (f *Fleet) memberWithHooks(m *cluster.Member) (*world.Cluster, error) {
+	w, err := f.memberWorld(m.Name)
 	if err != nil {
 		return nil, err
 	}
 	hooks := world.Hooks{Progress: f.Progress}
 	if f.Record != nil {
-		hooks.Record = func(owner cluster.Ref, pod *v1.Pod) *placement.Depth { return f.Record(m.Owner(owner), m.Pod(pod)) }
+		hooks.Record = func(owner cluster.Ref, pod *v1.Pod) *placement.Depth {
+			return f.Record(m.JoinedOwner(owner), m.JoinedPod(pod))
+		}
 	}
-	w.Hook(hooks)
+	w.SetHooks(hooks)
 	return w, nil
 }
 
@@ -115,7 +117,7 @@ func (f *Fleet) Mark() world.Mark {
 // Resume takes the members back to the mark.
 func (f *Fleet) Resume(mark world.Mark) error {
 	for name, at := range mark.Members {
-		m, err := f.member(name)
+		m, err := f.memberWorld(name)
 		if err != nil {
 			return err
 		}
@@ -128,21 +130,21 @@ func (f *Fleet) Resume(mark world.Mark) error {
 
 // Start returns the scenario's federation before any step; see [world.World].
 func (f *Fleet) Start(s *scenario.Scenario) (*cluster.State, []string, error) {
-	fed := &cluster.Federation{Control: &cluster.Control{Options: optionsOf(&s.Federation), Stored: &cluster.State{Now: cluster.Epoch}}}
+	fed := &cluster.Federation{Control: &cluster.Control{Options: karmadaOptions(&s.Federation), Stored: &cluster.State{Now: cluster.Epoch}}}
 	var notes []string
 	var problems []error
 	for i := range s.Members {
-		next, noted, err := f.add(fed, field.NewPath("clusters").Index(i).Child("cluster"), &s.Members[i], s.TerminationSeconds)
+		next, noted, err := f.addMember(fed, field.NewPath("clusters").Index(i).Child("cluster"), &s.Members[i], s.TerminationSeconds)
 		fed, notes, problems = next, append(notes, noted...), append(problems, err)
 	}
-	return inTime(fed).Join(), notes, errors.Join(problems...)
+	return syncClocks(fed).Join(), notes, errors.Join(problems...)
 }
 
-// Renew returns the state without the requests of users that the members refused. The members' Pending pods are tried again.
-func (f *Fleet) Renew(state *cluster.State) *cluster.State {
+// DropUserRefusals returns the state without the requests of users that the members refused. The members' Pending pods are tried again.
+func (f *Fleet) DropUserRefusals(state *cluster.State) *cluster.State {
 	fed := state.Federation
 	for _, m := range fed.Members {
-		m = m.In(world.Renewed(m.State))
+		m = m.WithState(world.WithoutUserRefusals(m.State))
 		m.Settled = false
 		fed = fed.With(m)
 	}
@@ -151,11 +153,11 @@ func (f *Fleet) Renew(state *cluster.State) *cluster.State {
 
 // Conclude adds to the record how far rollouts are, and the decisions for each workload.
 func (f *Fleet) Conclude(state *cluster.State, _ *scenario.LoadedStep, to *world.Record) {
-	to.Rollouts, to.Decisions = rollouts(state.Federation), decisions(state, to.Pending)
+	to.Rollouts, to.Decisions = sumRollouts(state.Federation), decisions(state, to.Pending)
 }
 
-// optionsOf returns Karmada's options as the scenario gives them.
-func optionsOf(f *scenario.Federation) federation.Options {
+// karmadaOptions returns Karmada's options as the scenario gives them.
+func karmadaOptions(f *scenario.Federation) federation.Options {
 	o := federation.Options{Gates: federation.Gates{WorkloadAffinity: f.FeatureGates["WorkloadAffinity"]}, AskMembers: f.Estimate == "scheduler"}
 	if f.Failover.Enabled {
 		rate := ptr.Deref(f.Failover.EvictionRate, federation.EvictionRate)
@@ -168,8 +170,8 @@ func optionsOf(f *scenario.Federation) federation.Options {
 	return o
 }
 
-// inTime sets all members' clocks to the latest of them.
-func inTime(fed *cluster.Federation) *cluster.Federation {
+// syncClocks sets all members' clocks to the latest of them.
+func syncClocks(fed *cluster.Federation) *cluster.Federation {
 	var now = fed.Members[0].State.Now
 	for _, m := range fed.Members {
 		if now.Before(&m.State.Now) {
@@ -179,7 +181,7 @@ func inTime(fed *cluster.Federation) *cluster.Federation {
 	for _, m := range fed.Members {
 		if m.State.Now != now {
 			settled := m.Settled
-			m = m.In(world.At(m.State, now.Time))
+			m = m.WithState(world.AtTime(m.State, now.Time))
 			m.Settled = settled
 			fed = fed.With(m)
 		}
@@ -189,13 +191,13 @@ func inTime(fed *cluster.Federation) *cluster.Federation {
 
 // Settle lets Karmada and the members act until nothing moves any more. The record gets what happens.
 func (f *Fleet) Settle(ctx context.Context, state *cluster.State, to *world.Record) (*cluster.State, error) {
-	began := inTime(state.Federation).Members[0].State.Now.Time
+	began := syncClocks(state.Federation).Members[0].State.Now.Time
 	fed, err := f.settleMembers(ctx, state.Federation, to)
 	if err != nil {
 		return nil, err
 	}
 	for range world.MaxRounds {
-		next, err := f.karmada(ctx, fed, to)
+		next, err := f.runKarmada(ctx, fed, to)
 		if err != nil {
 			return nil, err
 		}
@@ -216,7 +218,7 @@ func (f *Fleet) Settle(ctx context.Context, state *cluster.State, to *world.Reco
 			return nil, err
 		}
 	}
-	return inTime(fed).Join(), nil
+	return syncClocks(fed).Join(), nil
 }
 
 // settleMembers settles the members that have changed since they last settled.
@@ -225,7 +227,7 @@ func (f *Fleet) settleMembers(ctx context.Context, fed *cluster.Federation, to *
 		if m.Settled || m.Lost {
 			continue
 		}
-		member, err := f.acting(&m)
+		member, err := f.memberWithHooks(&m)
 		if err != nil {
 			return nil, err
 		}
@@ -234,8 +236,8 @@ func (f *Fleet) settleMembers(ctx context.Context, fed *cluster.Federation, to *
 		if err != nil {
 			return nil, fmt.Errorf("cluster %s: %w", m.Name, err)
 		}
-		take(to, &m, &did)
-		m = m.In(settled)
+		appendMemberRecord(to, &m, &did)
+		m = m.WithState(settled)
 		m.Settled = true
 		fed = fed.With(m)
 	}

@@ -102,7 +102,7 @@ func outcome(step *simulation.Step) string {
 	for _, m := range step.State.Federation.Members {
 		n := 0
 		for _, pod := range step.State.Pods {
-			if on := nodes[pod.Spec.NodeName]; pod.Labels[cluster.MemberLabel] == m.Name && on != nil && cluster.Answers(on) {
+			if on := nodes[pod.Spec.NodeName]; pod.Labels[cluster.MemberLabel] == m.Name && on != nil && cluster.KubeletResponds(on) {
 				n++
 			}
 		}

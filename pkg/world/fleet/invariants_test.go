@@ -100,8 +100,8 @@ func TestFederationInvariants(t *testing.T) {
 		for i := range result.Steps {
 			step := &result.Steps[i]
 			for _, pod := range step.State.Pods {
-				member, _ := cluster.Apart(pod.Name)
-				if on, _ := cluster.Apart(pod.Spec.NodeName); pod.Spec.NodeName != "" && on != member || pod.Labels[cluster.MemberLabel] != member {
+				member, _ := cluster.SplitName(pod.Name)
+				if on, _ := cluster.SplitName(pod.Spec.NodeName); pod.Spec.NodeName != "" && on != member || pod.Labels[cluster.MemberLabel] != member {
 					t.Errorf("seed %d, %s: pod %s is on %s", seed, step.Name, pod.Name, pod.Spec.NodeName)
 				}
 			}

@@ -21,10 +21,10 @@ import (
 	"github.com/faultline/faultline/pkg/world"
 )
 
-// karmada lets Karmada's scheduler work through its queue once, and applies the results to the members. It returns the same federation if
+// runKarmada lets Karmada's scheduler work through its queue once, and applies the results to the members. It returns the same federation if
 // nothing has changed. Karmada retries bindings for which clusters lack room after a while, so they are in every queue. Bindings that fit
 // no cluster wait for a change that concerns them.
-func (f *Fleet) karmada(ctx context.Context, fed *cluster.Federation, to *world.Record) (*cluster.Federation, error) {
+func (f *Fleet) runKarmada(ctx context.Context, fed *cluster.Federation, to *world.Record) (*cluster.Federation, error) {
 	control := *fed.Control
 	var queue []*federation.Binding
 	for _, key := range control.Queue {
@@ -38,23 +38,23 @@ func (f *Fleet) karmada(ctx context.Context, fed *cluster.Federation, to *world.
 		}
 	}
 	if len(queue) == 0 {
-		return f.bring(fed, to)
+		return f.syncMembers(fed, to)
 	}
-	clusters, estimate := f.estimator(ctx, fed)
-	scheduler := &federation.Scheduler{Clusters: clusters, Gates: control.Options.Gates, Estimate: estimate.of}
+	clusters, estimate := f.newEstimator(ctx, fed)
+	scheduler := &federation.Scheduler{Clusters: clusters, Gates: control.Options.Gates, Estimate: estimate.roomFor}
 	bindings := scheduler.Run(control.Bindings, queue)
 	if estimate.err != nil {
 		return nil, estimate.err
 	}
-	if len(control.Queue) == 0 && same(control.Bindings, bindings) {
-		return f.bring(fed, to)
+	if len(control.Queue) == 0 && sameDecisions(control.Bindings, bindings) {
+		return f.syncMembers(fed, to)
 	}
 	control.Bindings, control.Queue = bindings, nil
-	return f.bring(fed.Under(&control), to)
+	return f.syncMembers(fed.WithControl(&control), to)
 }
 
-// same reports whether the scheduler has changed no target and no message.
-func same(before, after []*federation.Binding) bool {
+// sameDecisions reports whether the scheduler has changed no target and no message.
+func sameDecisions(before, after []*federation.Binding) bool {
 	for i := range before {
 		if !slices.Equal(before[i].Targets, after[i].Targets) || before[i].Message != after[i].Message {
 			return false
@@ -63,12 +63,12 @@ func same(before, after []*federation.Binding) bool {
 	return true
 }
 
-// bring creates, changes and deletes objects in the members as their bindings demand, and appends the notes of their API servers to the
+// syncMembers creates, changes and deletes objects in the members as their bindings demand, and appends the notes of their API servers to the
 // record. It does not reach lost clusters.
-func (f *Fleet) bring(fed *cluster.Federation, to *world.Record) (*cluster.Federation, error) {
-	next, bindings := fed, brought(fed.Control)
-	copies := list.Each(bindings, (*federation.Binding).Copies)
-	templates := list.By(fed.Control.Templates, func(t *cluster.ResourceTemplate) federation.Key { return t.Key() })
+func (f *Fleet) syncMembers(fed *cluster.Federation, to *world.Record) (*cluster.Federation, error) {
+	next, bindings := fed, bindingsToSync(fed.Control)
+	copies := list.Map(bindings, (*federation.Binding).Copies)
+	templates := list.IndexBy(fed.Control.Templates, func(t *cluster.ResourceTemplate) federation.Key { return t.Key() })
 	for _, m := range fed.Members {
 		if m.Lost {
 			continue
@@ -86,7 +86,7 @@ func (f *Fleet) bring(fed *cluster.Federation, to *world.Record) (*cluster.Feder
 				works[key] = had
 				continue
 			}
-			objects, err := objectsOf(templates[key], b, work, copies[i])
+			objects, err := workObjects(templates[key], b, work, copies[i])
 			if err != nil {
 				return nil, &world.InputError{Err: err}
 			}
@@ -96,49 +96,49 @@ func (f *Fleet) bring(fed *cluster.Federation, to *world.Record) (*cluster.Feder
 			if state, notes, err = admission.Admit(state, objects...); err != nil {
 				return nil, fmt.Errorf("cluster %s: %w", m.Name, err)
 			}
-			note(to, &m, notes)
+			appendNotes(to, &m, notes)
 		}
-		if gone := dropped(m.Works, works); len(gone) > 0 {
+		if gone := droppedObjects(m.Works, works); len(gone) > 0 {
 			state, changes = admission.Delete(state, gone...), true
 		}
 		if changes {
-			next = next.With(m.Bringing(state, works))
+			next = next.With(m.WithWorks(state, works))
 		}
 	}
 	return next, nil
 }
 
-// brought returns the bindings that put objects into members. Namespaces come first: Karmada syncs them to every cluster, whatever policies
+// bindingsToSync returns the bindings that put objects into members. Namespaces come first: Karmada syncs them to every cluster, whatever policies
 // say.
 // https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/controllers/namespace/namespace_sync_controller.go
-func brought(c *cluster.Control) []*federation.Binding {
+func bindingsToSync(c *cluster.Control) []*federation.Binding {
 	everywhere := make([]federation.Target, len(c.Clusters))
 	for i, cl := range c.Clusters {
 		everywhere[i].Cluster = cl.Name
 	}
 	var all []*federation.Binding
 	for _, t := range c.Templates {
-		if synced(t.Template) {
+		if isSyncedNamespace(t.Template) {
 			all = append(all, &federation.Binding{Template: t.Template, Placement: &federation.Placement{}, Targets: everywhere})
 		}
 	}
 	for _, b := range c.Bindings {
-		if !synced(b.Template) {
+		if !isSyncedNamespace(b.Template) {
 			all = append(all, b)
 		}
 	}
 	return all
 }
 
-// synced reports whether the template is a namespace that Karmada syncs to every cluster. It does not sync default and system namespaces,
+// isSyncedNamespace reports whether the template is a namespace that Karmada syncs to every cluster. It does not sync default and system namespaces,
 // which every cluster has.
-func synced(t *federation.Template) bool {
+func isSyncedNamespace(t *federation.Template) bool {
 	return t.Kind == "Namespace" && t.Name != v1.NamespaceDefault && !strings.HasPrefix(t.Name, "kube-") && !strings.HasPrefix(t.Name, "karmada-") &&
 		!strings.EqualFold(t.Labels["namespace.karmada.io/skip-auto-propagation"], "true")
 }
 
-// dropped returns the objects of works that are in no later work, by kind, namespace and name.
-func dropped(works, later map[federation.Key]cluster.Work) []cluster.Object {
+// droppedObjects returns the objects of works that are in no later work, by kind, namespace and name.
+func droppedObjects(works, later map[federation.Key]cluster.Work) []cluster.Object {
 	kept := map[cluster.Ref]bool{}
 	for _, work := range later {
 		for _, obj := range work.Objects {
@@ -160,14 +160,14 @@ func dropped(works, later map[federation.Key]cluster.Work) []cluster.Object {
 	return gone
 }
 
-// objectsOf returns the objects that a cluster gets for a template: with the cluster's replicas, then with the overrides.
+// workObjects returns the objects that a cluster gets for a template: with the cluster's replicas, then with the overrides.
 // https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/controllers/binding/common.go
-func objectsOf(t *cluster.ResourceTemplate, b *federation.Binding, work cluster.Work, copies []federation.Target) ([]cluster.Object, error) {
+func workObjects(t *cluster.ResourceTemplate, b *federation.Binding, work cluster.Work, copies []federation.Target) ([]cluster.Object, error) {
 	var objects []cluster.Object
 	for _, obj := range t.Objects {
 		obj = obj.DeepCopyObject().(cluster.Object)
 		if b.Template.Workload && len(t.Objects) == 1 { // Karmada has no way to revise the replicas of a resource such as a FlinkDeployment
-			revise(obj, b, work, copies)
+			reviseReplicas(obj, b, work, copies)
 		}
 		objects = append(objects, obj)
 	}
@@ -194,10 +194,10 @@ func objectsOf(t *cluster.ResourceTemplate, b *federation.Binding, work cluster.
 	return []cluster.Object{decoded.Object}, nil
 }
 
-// revise sets the object's replicas to those of the cluster. If a Job is divided among clusters, its completions are divided in proportion
+// reviseReplicas sets the object's replicas to those of the cluster. If a Job is divided among clusters, its completions are divided in proportion
 // to the replicas.
 // https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/resourceinterpreter/default/native/revisereplica.go
-func revise(obj cluster.Object, b *federation.Binding, work cluster.Work, copies []federation.Target) {
+func reviseReplicas(obj cluster.Object, b *federation.Binding, work cluster.Work, copies []federation.Target) {
 	replicas := work.Replicas
 	switch o := obj.(type) {
 	case *appsv1.Deployment:
@@ -215,23 +215,23 @@ func revise(obj cluster.Object, b *federation.Binding, work cluster.Work, copies
 	}
 }
 
-// estimator returns the clusters with the resources that Karmada sees in them now, and an estimator of the room in them.
-func (f *Fleet) estimator(ctx context.Context, fed *cluster.Federation) ([]*federation.Cluster, *estimator) {
+// newEstimator returns the clusters with the resources that Karmada sees in them now, and an estimator of the room in them.
+func (f *Fleet) newEstimator(ctx context.Context, fed *cluster.Federation) ([]*federation.Cluster, *estimator) {
 	e := &estimator{ctx: ctx, fleet: f, fed: fed}
 	var clusters []*federation.Cluster
 	for _, cl := range fed.Control.Clusters {
 		seen := *cl
 		if m := fed.Member(cl.Name); !m.Lost {
-			seen.Status.ResourceSummary = summary(m.State)
+			seen.Status.ResourceSummary = summarizeResources(m.State)
 		}
 		clusters = append(clusters, &seen)
 	}
 	return clusters, e
 }
 
-// summary sums a cluster's resources as Karmada does.
+// summarizeResources sums a cluster's resources as Karmada does.
 // https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/controllers/status/cluster_status_controller.go, getResourceSummary
-func summary(state *cluster.State) *federation.ResourceSummary {
+func summarizeResources(state *cluster.State) *federation.ResourceSummary {
 	allocatable, allocated, allocating := v1.ResourceList{}, federation.Resources{}, federation.Resources{}
 	for _, node := range state.Nodes {
 		for name, quantity := range node.Status.Allocatable {
@@ -245,7 +245,7 @@ func summary(state *cluster.State) *federation.ResourceSummary {
 		switch {
 		case pod.Spec.NodeName == "":
 			to = allocating
-		case cluster.Terminal(pod):
+		case cluster.IsTerminal(pod):
 			continue
 		}
 		to.AddPod(&pod.Spec)
@@ -262,21 +262,21 @@ type estimator struct {
 	err   error // the first error
 }
 
-// of returns how many more replicas of the binding fit into the cluster. It uses Karmada's arithmetic or, if the scenario asks for it, the
+// roomFor returns how many more replicas of the binding fit into the cluster. It uses Karmada's arithmetic or, if the scenario asks for it, the
 // cluster's own scheduler, which tries as many replicas as the binding has.
-func (e *estimator) of(b *federation.Binding, cl *federation.Cluster) int32 {
+func (e *estimator) roomFor(b *federation.Binding, cl *federation.Cluster) int32 {
 	if !e.fed.Control.Options.AskMembers || e.err != nil {
-		return federation.General(b, cl)
+		return federation.GeneralEstimate(b, cl)
 	}
-	room, err := e.room(b, cl)
+	room, err := e.roomByScheduler(b, cl)
 	if err != nil {
 		e.err = fmt.Errorf("estimating the room for %s in cluster %s: %w", b.Template, cl.Name, err)
 	}
 	return room
 }
 
-// room lets a copy of the cluster's scheduler place the replicas, and counts those that run. The result of that run is thrown away.
-func (e *estimator) room(b *federation.Binding, cl *federation.Cluster) (int32, error) {
+// roomByScheduler lets a copy of the cluster's scheduler place the replicas, and counts those that run. The result of that run is thrown away.
+func (e *estimator) roomByScheduler(b *federation.Binding, cl *federation.Cluster) (int32, error) {
 	m := e.fed.Member(cl.Name)
 	if m.Lost {
 		return 0, nil
@@ -291,7 +291,7 @@ func (e *estimator) room(b *federation.Binding, cl *federation.Cluster) (int32, 
 	i := slices.IndexFunc(e.fed.Control.Templates, func(t *cluster.ResourceTemplate) bool { return t.Key() == b.Template.Key() })
 	had, _ := b.On(cl.Name)
 	work := cluster.Work{Template: b.Template, Cluster: cl, Overrides: e.fed.Control.Overrides, Replicas: had + b.Template.Replicas}
-	objects, err := objectsOf(e.fed.Control.Templates[i], b, work, []federation.Target{{Cluster: cl.Name, Replicas: work.Replicas}})
+	objects, err := workObjects(e.fed.Control.Templates[i], b, work, []federation.Target{{Cluster: cl.Name, Replicas: work.Replicas}})
 	if err != nil {
 		return 0, err
 	}
@@ -306,16 +306,16 @@ func (e *estimator) room(b *federation.Binding, cl *federation.Cluster) (int32, 
 	if err != nil {
 		return 0, err
 	}
-	return max(0, int32(len(running(settled, objects)))-had), nil
+	return max(0, int32(len(runningPods(settled, objects)))-had), nil
 }
 
-// running returns the pods of the objects that are on nodes that answer.
-func running(state *cluster.State, of []cluster.Object) []*v1.Pod {
+// runningPods returns the pods of the objects that are on nodes that answer.
+func runningPods(state *cluster.State, of []cluster.Object) []*v1.Pod {
 	owner, nodes := state.Owners(), state.NodesByName()
-	owners := list.Set(of, cluster.RefTo)
+	owners := list.KeySet(of, cluster.RefTo)
 	var pods []*v1.Pod
 	for _, pod := range state.Pods {
-		if on := nodes[pod.Spec.NodeName]; on != nil && cluster.Answers(on) && cluster.Active(pod) && owners[owner(pod)] {
+		if on := nodes[pod.Spec.NodeName]; on != nil && cluster.KubeletResponds(on) && cluster.IsActive(pod) && owners[owner(pod)] {
 			pods = append(pods, pod)
 		}
 	}

@@ -23,7 +23,7 @@ func (f *Fleet) Nodes(state *cluster.State) []*v1.Node {
 	for _, m := range state.Federation.Members {
 		if w := f.members[m.Name]; w != nil {
 			for _, deleted := range w.Nodes(&cluster.State{}) {
-				nodes = append(nodes, state.Federation.Node(m.Name, deleted))
+				nodes = append(nodes, state.Federation.JoinedNode(m.Name, deleted))
 			}
 		}
 	}
@@ -41,12 +41,12 @@ func (f *Fleet) addNodes(ctx context.Context, state *cluster.State, step *scenar
 	}
 	add := *step.AddNodes
 	var in, place string
-	in, add.Like = cluster.Apart(names[0])
-	if place, add.InPlaceOf = cluster.Apart(add.InPlaceOf); place != "" && place != in {
+	in, add.Like = cluster.SplitName(names[0])
+	if place, add.InPlaceOf = cluster.SplitName(add.InPlaceOf); place != "" && place != in {
 		return nil, "", fmt.Errorf("addNodes.inPlaceOf: node %s is not in cluster %s, which has node %s; give one of that cluster", step.AddNodes.InPlaceOf, in, add.Like)
 	}
 	m := state.Federation.Member(in)
-	member, err := f.acting(m)
+	member, err := f.memberWithHooks(m)
 	if err != nil {
 		return nil, "", err
 	}
@@ -55,31 +55,31 @@ func (f *Fleet) addNodes(ctx context.Context, state *cluster.State, step *scenar
 	if err != nil {
 		return nil, "", fmt.Errorf("cluster %s: %w", in, err)
 	}
-	take(to, m, &did)
-	return state.Federation.With(m.In(next)), action + " in cluster " + in, nil
+	appendMemberRecord(to, m, &did)
+	return state.Federation.With(m.WithState(next)), action + " in cluster " + in, nil
 }
 
 // cordon marks nodes of members unschedulable.
 func (f *Fleet) cordon(ctx context.Context, state *cluster.State, step *scenario.LoadedStep, to *world.Record) (*cluster.Federation, string, error) {
-	return f.onMembers(ctx, state, "cordon", step.Cordon, func(on *scenario.NodesInTurn) scenario.Step { return scenario.Step{Cordon: on} }, to)
+	return f.doInMembers(ctx, state, "cordon", step.Cordon, func(on *scenario.NodesInTurn) scenario.Step { return scenario.Step{Cordon: on} }, to)
 }
 
 // uncordon marks nodes of members schedulable again.
 func (f *Fleet) uncordon(ctx context.Context, state *cluster.State, step *scenario.LoadedStep, to *world.Record) (*cluster.Federation, string, error) {
-	return f.onMembers(ctx, state, "uncordon", step.Uncordon, func(on *scenario.NodesInTurn) scenario.Step { return scenario.Step{Uncordon: on} }, to)
+	return f.doInMembers(ctx, state, "uncordon", step.Uncordon, func(on *scenario.NodesInTurn) scenario.Step { return scenario.Step{Uncordon: on} }, to)
 }
 
-// onMembers carries out a step in each member that has some of the selected nodes. The function step returns the step for the nodes of one
+// doInMembers carries out a step in each member that has some of the selected nodes. The function step returns the step for the nodes of one
 // member.
-func (f *Fleet) onMembers(ctx context.Context, state *cluster.State, verb string, nodes *scenario.NodesInTurn, step func(*scenario.NodesInTurn) scenario.Step, to *world.Record) (*cluster.Federation, string, error) {
+func (f *Fleet) doInMembers(ctx context.Context, state *cluster.State, verb string, nodes *scenario.NodesInTurn, step func(*scenario.NodesInTurn) scenario.Step, to *world.Record) (*cluster.Federation, string, error) {
 	names, problem := world.SelectNodes(state, field.NewPath(verb), nodes.Nodes)
-	in := byMember(names)
+	in := groupByMember(names)
 	fed := state.Federation
 	for _, m := range state.Federation.Members {
 		if len(in[m.Name]) == 0 {
 			continue
 		}
-		member, err := f.acting(&m)
+		member, err := f.memberWithHooks(&m)
 		if err != nil {
 			return nil, "", err
 		}
@@ -89,17 +89,17 @@ func (f *Fleet) onMembers(ctx context.Context, state *cluster.State, verb string
 		if err != nil {
 			return nil, "", fmt.Errorf("cluster %s: %w", m.Name, err)
 		}
-		take(to, &m, &did)
-		fed = fed.With(m.In(next))
+		appendMemberRecord(to, &m, &did)
+		fed = fed.With(m.WithState(next))
 	}
-	return fed, verb + " " + world.List(names), problem
+	return fed, verb + " " + world.DescribeNodes(names), problem
 }
 
-// byMember groups nodes by member, under the names that they have there.
-func byMember(names []string) map[string][]string {
+// groupByMember groups nodes by member, under the names that they have there.
+func groupByMember(names []string) map[string][]string {
 	in := map[string][]string{}
 	for _, joined := range names {
-		member, name := cluster.Apart(joined)
+		member, name := cluster.SplitName(joined)
 		in[member] = append(in[member], name)
 	}
 	return in
@@ -107,13 +107,13 @@ func byMember(names []string) map[string][]string {
 
 // Fail makes nodes of members fail. A member is lost, with its control plane, once none of its nodes answers.
 func (f *Fleet) Fail(state *cluster.State, mode node.FailureMode, names ...string) (*cluster.State, error) {
-	in := byMember(names)
+	in := groupByMember(names)
 	fed := state.Federation
 	for _, m := range fed.Members {
 		if len(in[m.Name]) == 0 {
 			continue
 		}
-		member, err := f.member(m.Name)
+		member, err := f.memberWorld(m.Name)
 		if err != nil {
 			return nil, err
 		}
@@ -121,7 +121,7 @@ func (f *Fleet) Fail(state *cluster.State, mode node.FailureMode, names ...strin
 		if err != nil {
 			return nil, err
 		}
-		fed = fed.With(m.In(failed))
+		fed = fed.With(m.WithState(failed))
 	}
 	return markLost(fed, state.Federation).Join(), nil
 }
@@ -136,7 +136,7 @@ func (f *Fleet) fail(_ context.Context, state *cluster.State, step *scenario.Loa
 func (f *Fleet) restore(ctx context.Context, state *cluster.State, step *scenario.LoadedStep, to *world.Record) (*cluster.Federation, string, error) {
 	all := *state
 	all.Nodes = f.Nodes(state)
-	next, action, err := f.onMembers(ctx, &all, "restore", step.Restore, func(on *scenario.NodesInTurn) scenario.Step { return scenario.Step{Restore: on} }, to)
+	next, action, err := f.doInMembers(ctx, &all, "restore", step.Restore, func(on *scenario.NodesInTurn) scenario.Step { return scenario.Step{Restore: on} }, to)
 	if next == nil {
 		return nil, "", err
 	}
@@ -148,7 +148,7 @@ func (f *Fleet) restore(ctx context.Context, state *cluster.State, step *scenari
 // https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/controllers/cluster/cluster_controller.go
 func markLost(fed, before *cluster.Federation) *cluster.Federation {
 	for _, m := range fed.Members {
-		down := !slices.ContainsFunc(m.State.Nodes, cluster.Answers)
+		down := !slices.ContainsFunc(m.State.Nodes, cluster.KubeletResponds)
 		if down == m.Lost || m.State == before.Member(m.Name).State {
 			continue
 		}
@@ -159,7 +159,7 @@ func markLost(fed, before *cluster.Federation) *cluster.Federation {
 		if down {
 			now.Spec.Taints = append(now.Spec.Taints, v1.Taint{Key: federation.TaintNotReady, Effect: v1.TaintEffectNoSchedule})
 		}
-		fed = fed.With(m).Under(changed(fed.Control, was, &now))
+		fed = fed.With(m).WithControl(changeCluster(fed.Control, was, &now))
 	}
 	return fed
 }

@@ -33,8 +33,8 @@ import (
 // DefaultWorst is the default of --worst: how many failures of each level are recovered from.
 const DefaultWorst = 12
 
-// Failures are the flags that select failures and workloads.
-type Failures struct {
+// FailureFlags are the flags that select failures and workloads.
+type FailureFlags struct {
 	levels       []string
 	simultaneous int
 	mode         string
@@ -48,16 +48,16 @@ type Failures struct {
 	claims       []claim.Claim // claims of the last step that was analyzed
 }
 
-func (f *Failures) register(cmd *cobra.Command, in *input.Flags) {
+func (f *FailureFlags) register(cmd *cobra.Command, in *input.Flags) {
 	flags := cmd.Flags()
 	flags.StringArrayVar(&f.levels, "level", nil, "topology `KEY` whose domains fail, such as rack; cluster, region, zone and node are short names\n(repeatable; default every level of the nodes)")
 	flags.IntVar(&f.simultaneous, "simultaneous", 1, "`NUMBER` of domains of a level that fail at once")
-	in.Overlay("simultaneous", "failures.simultaneous", func(file *scenario.File) { file.Failures.Simultaneous = &f.simultaneous })
+	in.AddOverlay("simultaneous", "failures.simultaneous", func(file *scenario.File) { file.Failures.Simultaneous = &f.simultaneous })
 	input.RegisterMode(cmd, in, &f.mode, input.Modes[0], "")
 	flags.BoolVar(&f.recover, "recover", true, "let the controllers and the scheduler replace the lost pods, to see what comes back")
-	in.Overlay("recover", "failures.recover", func(file *scenario.File) { file.Failures.Recover = &f.recover })
+	in.AddOverlay("recover", "failures.recover", func(file *scenario.File) { file.Failures.Recover = &f.recover })
 	flags.IntVar(&f.worst, "worst", DefaultWorst, "`NUMBER` of the worst failures of each level to recover from; 0 for all")
-	in.Overlay("worst", "failures.worst", func(file *scenario.File) { file.Failures.Worst = &f.worst })
+	in.AddOverlay("worst", "failures.worst", func(file *scenario.File) { file.Failures.Worst = &f.worst })
 	flags.DurationVar(&f.startTime, "start-time", askblast.DefaultStartTime, "`TIME` that the container of a new pod takes to start, for which a workload is down, too")
 	flags.StringArrayVar(&f.quorum, "quorum", nil, "`WORKLOAD` that needs a majority of its pods, as kind/name or namespace/kind/name (repeatable)")
 	flags.StringVar(&f.step, "step", "", "the `STEP` after which domains fail (default every step)")
@@ -67,7 +67,7 @@ func (f *Failures) register(cmd *cobra.Command, in *input.Flags) {
 }
 
 // check checks the flags that do not depend on the scenario.
-func (f *Failures) check(cmd *cobra.Command) error {
+func (f *FailureFlags) check(cmd *cobra.Command) error {
 	var problems []error
 	if f.filter.MinReplicas < 1 {
 		problems = append(problems, fmt.Errorf("--min-replicas: %d is less than 1; give the least number of replicas", f.filter.MinReplicas))
@@ -82,12 +82,12 @@ func (f *Failures) check(cmd *cobra.Command) error {
 			f.filter.Selector = selector.String()
 		}
 	}
-	return exit.Wrong(cmd, problems...)
+	return exit.UsageProblems(cmd, problems...)
 }
 
 func newBlast(s command.Streams) *cobra.Command {
 	in := input.Flags{Federated: true}
-	var f Failures
+	var f FailureFlags
 	var out output.Flags
 	var timeout command.Timeout
 	var base command.Baseline
@@ -112,22 +112,22 @@ With --baseline, print the differences from a stored report instead, in the form
 				Check: func(c *command.Call) error {
 					return errors.Join(f.check(cmd), base.Check(c, blast.Kind), proof.Check(c))
 				},
-				Ask: command.Ran(func(c *command.Call, result *simulation.Result) (*blast.Report, error) {
+				Ask: command.AskRun(func(c *command.Call, result *simulation.Result) (*blast.Report, error) {
 					return f.Analyze(c, result, ptr.Deref(result.Scenario.Failures.Recover, true))
 				}),
 			}
 			if base.File != "" {
-				return command.Since(&base, q, blast.Decode, diff.NewBlast).Run(s)(cmd, args)
+				return command.CompareToBaseline(&base, q, blast.Decode, diff.NewBlast).Run(s)(cmd, args)
 			}
-			q.Ask = command.Ran(func(c *command.Call, result *simulation.Result) (*blast.Report, error) {
+			q.Ask = command.AskRun(func(c *command.Call, result *simulation.Result) (*blast.Report, error) {
 				found, stopped := f.Analyze(c, result, ptr.Deref(result.Scenario.Failures.Recover, true))
-				if found != nil && stopped == nil && proof.Asked() {
+				if found != nil && stopped == nil && proof.Requested() {
 					if !f.filter.Empty() {
 						return nil, c.Usage("--prove is about all workloads; leave out --workload, --selector, --min-replicas and -n")
 					}
 					at := result.Scenario
 					if f.step != "" {
-						at = at.Until(f.step)
+						at = at.CutAfter(f.step)
 					}
 					stopped = proof.Prove(c, at, c.Args, f.claims, &found.Head)
 				}
@@ -165,17 +165,17 @@ With --baseline, print the differences from a stored report instead, in the form
 
 // Analyze fails the domains after each step, or only after the step of --step. If it is interrupted, the report has the steps that are
 // done.
-func (f *Failures) Analyze(c *command.Call, result *simulation.Result, recover bool) (*blast.Report, error) {
+func (f *FailureFlags) Analyze(c *command.Call, result *simulation.Result, recover bool) (*blast.Report, error) {
 	steps, said := result.Steps, &result.Scenario.Failures
 	if f.step != "" {
-		step, err := input.StepNamed(c.Command, result, f.step)
+		step, err := input.FindStep(c.Command, result, f.step)
 		if err != nil {
 			return nil, err
 		}
 		steps = []simulation.Step{*step}
 	}
 	opts := askblast.Options{
-		LevelKeys: result.Scenario.LevelKeys, Simultaneous: ptr.Deref(said.Simultaneous, 1), Quorum: c.Input.Namespace.Of(f.quorum...),
+		LevelKeys: result.Scenario.LevelKeys, Simultaneous: ptr.Deref(said.Simultaneous, 1), Quorum: c.Input.Namespace.Qualify(f.quorum...),
 		Mode: node.FailureMode(cmp.Or(said.Mode, input.Modes[0])), Worst: ptr.Deref(said.Worst, DefaultWorst), Record: c.Input.Record(), StartTime: f.startTime,
 	}
 	if len(f.quorum) == 0 {
@@ -186,34 +186,34 @@ func (f *Failures) Analyze(c *command.Call, result *simulation.Result, recover b
 		levels = said.Levels
 	}
 	for _, level := range levels {
-		opts.Levels = append(opts.Levels, topology.KeyAmong(result.Scenario.Nodes(), level))
+		opts.Levels = append(opts.Levels, topology.ResolveKey(result.Scenario.Nodes(), level))
 	}
 	var err error
 	f.filter.Namespace = c.Input.Namespace.Listed()
-	if f.filter.Workloads, err = c.Input.Namespace.Named(c.Command, "--workload", result.Scenario, f.filter.Workloads); err != nil {
+	if f.filter.Workloads, err = c.Input.Namespace.ParseWorkloads(c.Command, "--workload", result.Scenario, f.filter.Workloads); err != nil {
 		return nil, err
 	}
 	if c.Input.Namespace.All {
-		f.filter.Workloads = c.Input.Namespace.Of(f.filter.Workloads...)
+		f.filter.Workloads = c.Input.Namespace.Qualify(f.filter.Workloads...)
 	}
-	if err := f.known(c.Command, steps, opts); err != nil {
+	if err := f.checkMatches(c.Command, steps, opts); err != nil {
 		return nil, err
 	}
 	count := c.Bar.Counts("failures")
 	var all []blast.Blasted
 	for i := range steps {
-		blasted, err := f.after(c.Context(), result.Scenario, &steps[i], opts, recover, count)
+		blasted, err := f.analyzeStep(c.Context(), result.Scenario, &steps[i], opts, recover, count)
 		switch {
 		case exit.Interrupted(err) && i > 0:
 			result.Partial = fmt.Sprintf("interrupted after step %d of %d", i, len(steps))
 			return blast.New(result, all, opts, f.filter, recover, c.ToolVersion), err
 		case exit.Interrupted(err) && blasted != nil:
-			known, all := blasted.Analysis.Recovered()
+			known, all := blasted.Analysis.CountRecovered()
 			result.Partial = fmt.Sprintf("interrupted in step 1 of %d, after %d of %s", len(steps), known, words.Pick(all, "1 loss", fmt.Sprintf("%d losses", all)))
 			return blast.New(result, []blast.Blasted{*blasted}, opts, f.filter, recover, c.ToolVersion), err
 		case exit.Interrupted(err) && recover:
 			result.Partial = fmt.Sprintf("interrupted in step 1 of %d, of which it shows what is lost, and not what comes back", len(steps))
-			lost, again := f.after(context.WithoutCancel(c.Context()), result.Scenario, &steps[i], opts, false, count)
+			lost, again := f.analyzeStep(context.WithoutCancel(c.Context()), result.Scenario, &steps[i], opts, false, count)
 			if again != nil {
 				return nil, again
 			}
@@ -229,14 +229,14 @@ func (f *Failures) Analyze(c *command.Call, result *simulation.Result, recover b
 	return blast.New(result, all, opts, f.filter, recover, c.ToolVersion), nil
 }
 
-// after fails the domains after one step. If it is interrupted, it returns the recoveries that are known, if any.
-func (f *Failures) after(ctx context.Context, s *scenario.Scenario, step *simulation.Step, opts askblast.Options, recover bool, count func(what string, done, total int)) (*blast.Blasted, error) {
+// analyzeStep fails the domains after one step. If it is interrupted, it returns the recoveries that are known, if any.
+func (f *FailureFlags) analyzeStep(ctx context.Context, s *scenario.Scenario, step *simulation.Step, opts askblast.Options, recover bool, count func(what string, done, total int)) (*blast.Blasted, error) {
 	levels := opts.Levels
-	opts = present(step.State, opts)
+	opts = keepPresent(step.State, opts)
 	opts.From = step.Mark()
 	if !f.filter.Empty() {
 		var err error
-		if opts.Only, err = f.filter.Select(step.State); err != nil { // there are such workloads only after another step, or [Failures.known] would have failed
+		if opts.Only, err = f.filter.Select(step.State); err != nil { // there are such workloads only after another step, or [FailureFlags.checkMatches] would have failed
 			opts.Only = map[cluster.Ref]bool{}
 		}
 	}
@@ -244,14 +244,14 @@ func (f *Failures) after(ctx context.Context, s *scenario.Scenario, step *simula
 	if len(levels) == 0 || len(opts.Levels) > 0 {
 		var err error
 		if analysis, err = askblast.Lost(step.State, opts); err != nil {
-			return nil, exit.Input(err)
+			return nil, exit.InvalidInput(err)
 		}
 	}
 	blasted := &blast.Blasted{Step: step, Analysis: analysis}
 	if recover {
 		progress := func(domains string, done, total int) { count("loss of "+domains+" after "+step.Name, done, total) }
 		err := askblast.Recover(ctx, step.State, s, analysis, opts, progress)
-		if known, _ := analysis.Recovered(); exit.Interrupted(err) && known > 0 {
+		if known, _ := analysis.CountRecovered(); exit.Interrupted(err) && known > 0 {
 			return blasted, err
 		} else if err != nil {
 			return nil, err
@@ -262,38 +262,38 @@ func (f *Failures) after(ctx context.Context, s *scenario.Scenario, step *simula
 	}
 	quorum, err := askblast.Quorums(step.State, opts.Quorum)
 	if err != nil {
-		return nil, exit.Input(err)
+		return nil, exit.InvalidInput(err)
 	}
 	blasted.Risk, err = risk.Analyze(ctx, step.State, s.Failures.Rates, risk.Options{Quorum: quorum, Seed: s.Ties.Seed, Only: opts.Only})
-	return blasted, exit.Input(err)
+	return blasted, exit.InvalidInput(err)
 }
 
-// known returns an error for each level, filter and quorum that matches nothing after any step. Each step uses the ones that match there.
-func (f *Failures) known(cmd *cobra.Command, steps []simulation.Step, opts askblast.Options) error {
+// checkMatches returns an error for each level, filter and quorum that matches nothing after any step. Each step uses the ones that match there.
+func (f *FailureFlags) checkMatches(cmd *cobra.Command, steps []simulation.Step, opts askblast.Options) error {
 	var problems []error
 	for _, level := range opts.Levels {
-		problem := everywhere(steps, func(state *cluster.State) error {
+		problem := checkAnyStep(steps, func(state *cluster.State) error {
 			_, err := askblast.Lost(state, askblast.Options{Levels: []string{level}, Simultaneous: 1})
 			return err
 		})
 		problems = append(problems, problem)
 	}
-	problems = append(problems, everywhere(steps, func(state *cluster.State) error {
+	problems = append(problems, checkAnyStep(steps, func(state *cluster.State) error {
 		_, err := f.filter.Select(state)
 		return err
 	}))
 	for _, name := range opts.Quorum {
-		problem := everywhere(steps, func(state *cluster.State) error {
+		problem := checkAnyStep(steps, func(state *cluster.State) error {
 			_, err := askblast.Quorums(state, []string{name})
 			return err
 		})
 		problems = append(problems, problem)
 	}
-	return exit.Wrong(cmd, problems...)
+	return exit.UsageProblems(cmd, problems...)
 }
 
-// everywhere returns nil if the check succeeds after any step, and otherwise the error of the last step.
-func everywhere(steps []simulation.Step, check func(*cluster.State) error) error {
+// checkAnyStep returns nil if the check succeeds after any step, and otherwise the error of the last step.
+func checkAnyStep(steps []simulation.Step, check func(*cluster.State) error) error {
 	var last error
 	for i := range steps {
 		if last = check(steps[i].State); last == nil {
@@ -303,8 +303,8 @@ func everywhere(steps []simulation.Step, check func(*cluster.State) error) error
 	return last
 }
 
-// present returns the options with only the levels and quorums that the state has.
-func present(state *cluster.State, opts askblast.Options) askblast.Options {
+// keepPresent returns the options with only the levels and quorums that the state has.
+func keepPresent(state *cluster.State, opts askblast.Options) askblast.Options {
 	if levels := topology.Levels(state.Nodes, opts.Levels...); len(opts.Levels) > 0 {
 		opts.Levels = slices.DeleteFunc(slices.Clone(opts.Levels), func(key string) bool { return !slices.Contains(levels, key) })
 	}

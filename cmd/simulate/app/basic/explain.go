@@ -74,7 +74,7 @@ explained. In a federation Karmada's decision comes first and, where it refuses 
 				var noWorkload error // why the bare name is not that of a workload
 				if of.Kind == "" {
 					var workload cluster.Ref
-					if workload, noWorkload = in.Namespace.Called(loaded, of.Name); noWorkload == nil {
+					if workload, noWorkload = in.Namespace.FindWorkload(loaded, of.Name); noWorkload == nil {
 						of.Ref = workload
 					} else {
 						of.Kind = "Pod"
@@ -108,7 +108,7 @@ explained. In a federation Karmada's decision comes first and, where it refuses 
 				if len(pods) > 0 {
 					about.Namespace = pods[0].Owner.Namespace
 				}
-				notMade, preempted := askexplain.Refused(result, about), askexplain.Preemptions(result, about)
+				notMade, preempted := askexplain.FindNotMade(result, about), askexplain.Preemptions(result, about)
 				if stopped == nil {
 					if err := askexplain.FixRefused(c.Context(), result, notMade, askexplain.Options{}); err != nil {
 						return nil, err
@@ -117,7 +117,7 @@ explained. In a federation Karmada's decision comes first and, where it refuses 
 				if of.Kind == "Pod" && len(pods) > 0 {
 					about.Ref = pods[0].Owner
 				}
-				step, decided := askexplain.Decided(result, about)
+				step, decided := askexplain.FindDecision(result, about)
 				if notFound && decided == nil {
 					var in string
 					switch {
@@ -128,28 +128,28 @@ explained. In a federation Karmada's decision comes first and, where it refuses 
 					default:
 						return nil, c.Usage("%s", nothingToExplain(missing))
 					}
-					if step, err = input.StepNamed(c.Command, result, in); err != nil {
+					if step, err = input.FindStep(c.Command, result, in); err != nil {
 						return nil, err
 					}
 				}
 				after := step
 				if !notFound {
-					if step, err = input.StepNamed(c.Command, result, pods[0].Step); err != nil {
+					if step, err = input.FindStep(c.Command, result, pods[0].Step); err != nil {
 						return nil, err
 					}
 				}
-				if err := input.KnownNodes(c.Command, step.State, nodes); err != nil {
+				if err := input.CheckNodes(c.Command, step.State, nodes); err != nil {
 					return nil, err
 				}
 				found := explain.New(result, pods, more, nodes, c.ToolVersion)
 				found.NotMade = notMade
 				found.AddPreempted(preempted)
 				if decided != nil {
-					takings, tried, err := askexplain.Takings(c.Context(), result, after, decided)
+					takings, tried, err := askexplain.FindTakings(c.Context(), result, after, decided)
 					if err != nil {
 						return nil, err
 					}
-					found.Decided(after.Name, decided, takings, tried)
+					found.SetBinding(after.Name, decided, takings, tried)
 				}
 				if stopped != nil {
 					return found, stopped
@@ -160,7 +160,7 @@ explained. In a federation Karmada's decision comes first and, where it refuses 
 						claims = append(claims, pods[i].Claims()...)
 					}
 				}
-				return found, proof.Prove(c, loaded.Until(step.Name), scenarios, claims, &found.Head)
+				return found, proof.Prove(c, loaded.CutAfter(step.Name), scenarios, claims, &found.Head)
 			},
 		}.Run(s),
 	}
@@ -180,23 +180,23 @@ explained. In a federation Karmada's decision comes first and, where it refuses 
 // explainArguments splits the arguments into the target, which it stores in of, and the scenario, in either order.
 func explainArguments(c *command.Call, of *askexplain.Question) (scenarios []string, err error) {
 	of.Namespace = c.Input.Namespace.Name
-	targets, scenarios := input.Targets(c.Args)
+	targets, scenarios := input.SplitTargets(c.Args)
 	switch {
 	case len(targets) > 1:
 		return nil, c.Usage("got both %s and %s; give one pod or workload", targets[0], targets[1])
 	case len(targets) == 1:
-		ref, err := c.Input.Namespace.Target(c.Command, targets[0])
+		ref, err := c.Input.Namespace.ParseTarget(c.Command, targets[0])
 		of.Kind, of.Namespace, of.Name = ref.Kind, ref.Namespace, ref.Name
 		return scenarios, err
 	}
-	target, files := input.ResourceAmong(scenarios)
+	target, files := input.SplitResource(scenarios)
 	if target == "" {
-		if of.Name, files = input.NameAmong(scenarios); of.Name != "" {
+		if of.Name, files = input.SplitName(scenarios); of.Name != "" {
 			return files, nil
 		}
-		return nil, c.NothingNamed(scenarios, "nothing to explain", "name a pod or a workload as kind/name, for example pod/web-0", explainKinds)
+		return nil, c.NoObjectError(scenarios, "nothing to explain", "name a pod or a workload as kind/name, for example pod/web-0", explainKinds)
 	}
-	ref, err := c.Input.Namespace.Target(c.Command, target)
+	ref, err := c.Input.Namespace.ParseTarget(c.Command, target)
 	of.Kind, of.Namespace, of.Name = ref.Kind, ref.Namespace, ref.Name
 	return files, err
 }
@@ -220,9 +220,9 @@ func explainResource(cmd *cobra.Command, s *scenario.Scenario, of *askexplain.Qu
 	}
 	switch {
 	case len(names) > 0:
-		return exit.Usage(cmd, "the scenario has no %s %s; %s", of.Kind, of.Name, scenario.Choices(of.Name, names))
+		return exit.Usage(cmd, "the scenario has no %s %s; %s", of.Kind, of.Name, scenario.ListChoices(of.Name, names))
 	case len(kinds) > 0:
-		return exit.Usage(cmd, "nothing to explain: %q is neither a pod nor a workload nor a custom resource of the scenario; of the latter %s", target, scenario.Choices(target, kinds))
+		return exit.Usage(cmd, "nothing to explain: %q is neither a pod nor a workload nor a custom resource of the scenario; of the latter %s", target, scenario.ListChoices(target, kinds))
 	}
 	_, _, err := scenario.ParseTarget(target)
 	return exit.Usage(cmd, "nothing to explain: %s", err)
@@ -233,16 +233,16 @@ func nothingToExplain(missing *askexplain.NotFoundError) string {
 	if len(missing.Like) > 0 {
 		var like []string
 		for _, ref := range missing.Like {
-			like = append(like, cluster.Argument(ref.Namespace, ref.String()))
+			like = append(like, cluster.KubectlArgument(ref.Namespace, ref.String()))
 		}
-		return missing.Error() + "; " + scenario.Choices(cluster.Argument(missing.Question.Namespace, missing.Question.String()), like)
+		return missing.Error() + "; " + scenario.ListChoices(cluster.KubectlArgument(missing.Question.Namespace, missing.Question.String()), like)
 	}
 	if len(missing.Workloads) == 0 {
 		return missing.Error() + ", or at any other pod; give a step that places pods"
 	}
 	var names []string
 	for _, w := range missing.Workloads[:min(input.MaxNames, len(missing.Workloads))] {
-		names = append(names, cluster.Argument(w.Namespace, w.String()))
+		names = append(names, cluster.KubectlArgument(w.Namespace, w.String()))
 	}
 	if len(missing.Workloads) > input.MaxNames {
 		names = append(names, "…")

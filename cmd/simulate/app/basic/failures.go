@@ -28,7 +28,7 @@ type pageFailures struct{ shown string }
 
 func (f *pageFailures) register(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.shown, "failures", "", "what html shows of failures: `WHAT` is none, lost (what they take) or recover (also what comes back)\n(default recover, or lost for a large cluster, or what the scenario says)")
-	output.CompleteWith(cmd, "failures", failuresShown)
+	output.CompleteValues(cmd, "failures", failuresShown)
 }
 
 func (f *pageFailures) check(cmd *cobra.Command, out *output.Flags) error {
@@ -43,20 +43,20 @@ func (f *pageFailures) check(cmd *cobra.Command, out *output.Flags) error {
 	return nil
 }
 
-// of returns a report on the failures after each step, or nil if the page shows none.
-func (f *pageFailures) of(c *command.Call, result *simulation.Result) (*blast.Report, error) {
+// analyze returns a report on the failures after each step, or nil if the page shows none.
+func (f *pageFailures) analyze(c *command.Call, result *simulation.Result) (*blast.Report, error) {
 	if f.shown == failuresNone {
 		return nil, nil
 	}
-	return (&Failures{startTime: askblast.DefaultStartTime}).Analyze(c, result, f.recovers(result))
+	return (&FailureFlags{startTime: askblast.DefaultStartTime}).Analyze(c, result, f.showsRecoveries(result))
 }
 
 // maxRecovered is the size of a run, in nodes times pods summed over all steps, up to which its page shows recoveries by default.
 const maxRecovered = 2_000_000
 
-// recovers reports whether the page shows which pods come back. The flag decides, then the scenario, then the size of the run: a recovery
+// showsRecoveries reports whether the page shows which pods come back. The flag decides, then the scenario, then the size of the run: a recovery
 // places each lost pod again on all other nodes, for up to a dozen failures of each level.
-func (f *pageFailures) recovers(result *simulation.Result) bool {
+func (f *pageFailures) showsRecoveries(result *simulation.Result) bool {
 	if f.shown != "" {
 		return f.shown == failuresRecover
 	}

@@ -34,7 +34,7 @@ func TestPageFailuresRecovers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			result := &simulation.Result{Scenario: &scenario.Scenario{}, Steps: test.steps}
 			result.Scenario.Failures.Recover = test.scenario
-			if got := (&pageFailures{shown: test.flag}).recovers(result); got != test.want {
+			if got := (&pageFailures{shown: test.flag}).showsRecoveries(result); got != test.want {
 				t.Errorf("got %v, want %v", got, test.want)
 			}
 		})

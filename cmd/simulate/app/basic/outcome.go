@@ -18,8 +18,8 @@ import (
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
-// outcomes are the flags that ask for every outcome instead of one.
-type outcomes struct {
+// outcomeFlags are the flags that ask for every outcome instead of one.
+type outcomeFlags struct {
 	method string
 	trials int
 	until  string
@@ -28,28 +28,28 @@ type outcomes struct {
 // untilTrials is how many trials --until runs if --trials is not given. That always suffices for an interval of ±1 %.
 const untilTrials = 100_000
 
-// maxTrials is the largest number of trials. It brings any interval to ±0.1 %, which is [leastWithin], the narrowest interval that --until
+// maxTrials is the largest number of trials. It brings any interval to ±0.1 %, which is [narrowestInterval], the narrowest interval that --until
 // accepts.
 const (
-	maxTrials   = 1_000_000
-	leastWithin = 0.1
+	maxTrials         = 1_000_000
+	narrowestInterval = 0.1
 )
 
-func (o *outcomes) register(cmd *cobra.Command) {
+func (o *outcomeFlags) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&o.method, "outcomes", "", "report every outcome that ties among nodes lead to, with its probability; `METHOD` is exact")
 	flags.IntVar(&o.trials, "trials", 0, "`NUMBER` of runs with random ties, at most 1000000, whose outcomes are reported; trial i uses the seed plus i")
 	flags.StringVar(&o.until, "until", "", "stop the trials once the shares are known within ±`PERCENT`, 0.1% to 50% (after at most --trials, default 100000)")
-	output.CompleteWith(cmd, "outcomes", []string{"exact"})
+	output.CompleteValues(cmd, "outcomes", []string{"exact"})
 }
 
-// asked reports whether any of the flags is given.
-func (o *outcomes) asked(cmd *cobra.Command) bool {
+// anyFlagGiven reports whether any of the flags is given.
+func (o *outcomeFlags) anyFlagGiven(cmd *cobra.Command) bool {
 	return slices.ContainsFunc([]string{"outcomes", "trials", "until"}, cmd.Flags().Changed)
 }
 
 // check checks the flags, and returns the half width of the widest interval that --until allows; 0 is no limit.
-func (o *outcomes) check(cmd *cobra.Command, in *input.Flags) (until float64, err error) {
+func (o *outcomeFlags) check(cmd *cobra.Command, in *input.Flags) (until float64, err error) {
 	flags := cmd.Flags()
 	trials := flags.Changed("trials") || flags.Changed("until")
 	for _, other := range []string{"baseline", "fail-on", "explain"} {
@@ -72,8 +72,8 @@ func (o *outcomes) check(cmd *cobra.Command, in *input.Flags) (until float64, er
 	if flags.Changed("until") {
 		text := strings.TrimSuffix(strings.TrimPrefix(strings.TrimPrefix(o.until, "±"), "+-"), "%")
 		value, err := strconv.ParseFloat(text, 64)
-		if err != nil || !(value >= leastWithin && value <= 50) {
-			return 0, exit.Usage(cmd, "--until: %q is not an interval; give a percentage from %g%% to 50%%, for example 1%% or ±1%%", o.until, leastWithin)
+		if err != nil || !(value >= narrowestInterval && value <= 50) {
+			return 0, exit.Usage(cmd, "--until: %q is not an interval; give a percentage from %g%% to 50%%, for example 1%% or ±1%%", o.until, narrowestInterval)
 		}
 		until = value / 100
 		if o.trials == 0 {
@@ -91,7 +91,7 @@ func (o *outcomes) check(cmd *cobra.Command, in *input.Flags) (until float64, er
 const trialsGC = 1000
 
 // question returns the question for every outcome.
-func (o *outcomes) question(in *input.Flags, out *output.Flags, timeout *command.Timeout) command.Question[outcome.Report] {
+func (o *outcomeFlags) question(in *input.Flags, out *output.Flags, timeout *command.Timeout) command.Question[outcome.Report] {
 	var until float64
 	return command.Question[outcome.Report]{
 		Input: in, Output: out, Formats: outcome.Formats, Timeout: timeout,
@@ -99,9 +99,9 @@ func (o *outcomes) question(in *input.Flags, out *output.Flags, timeout *command
 			until, err = o.check(c.Command, in)
 			return err
 		},
-		Ask: command.Loaded(func(c *command.Call, loaded *scenario.Scenario) (*outcome.Report, error) {
+		Ask: command.AskScenario(func(c *command.Call, loaded *scenario.Scenario) (*outcome.Report, error) {
 			if loaded.Federated() {
-				return nil, input.NotFederated(c.CommandPath()+" with --outcomes or --trials", loaded)
+				return nil, input.FederationError(c.CommandPath()+" with --outcomes or --trials", loaded)
 			}
 			if loaded.Autoscaler != nil && o.trials == 0 {
 				return nil, c.Usage("--outcomes exact follows ties among nodes that are there, and the scenario has an autoscaler, which adds nodes; give --trials 100 instead")

@@ -26,7 +26,7 @@ func newRun(s command.Streams) *cobra.Command {
 	var out output.Flags
 	var timeout command.Timeout
 	var base command.Baseline
-	var every outcomes
+	var every outcomeFlags
 	var onPage pageFailures
 	var verbose bool
 	cmd := &cobra.Command{
@@ -57,7 +57,7 @@ With --outcomes exact, --trials or --until, print every outcome that chance amon
 			if err := onPage.check(cmd, &out); err != nil {
 				return err
 			}
-			if every.asked(cmd) {
+			if every.anyFlagGiven(cmd) {
 				return every.question(&in, &out, &timeout).Run(s)(cmd, args)
 			}
 			q := command.Question[run.Report]{
@@ -69,7 +69,7 @@ With --outcomes exact, --trials or --until, print every outcome that chance amon
 				},
 			}
 			if base.File != "" {
-				return command.Since(&base, q, run.Decode, diff.New).Run(s)(cmd, args)
+				return command.CompareToBaseline(&base, q, run.Decode, diff.New).Run(s)(cmd, args)
 			}
 			q.Ask = func(c *command.Call) (*run.Report, error) {
 				result, found, stopped := reportOn(c, verbose, func(step *run.Step) bool {
@@ -80,7 +80,7 @@ With --outcomes exact, --trials or --until, print every outcome that chance amon
 				}
 				c.Page = found.Page()
 				if out.Has("html") && stopped == nil {
-					failures, err := onPage.of(c, result)
+					failures, err := onPage.analyze(c, result)
 					if err != nil {
 						return nil, err
 					}
@@ -88,7 +88,7 @@ With --outcomes exact, --trials or --until, print every outcome that chance amon
 						c.Page.Data.Blast = failures
 					}
 				}
-				return found, command.Unless(found.Met() && found.Accepted(), stopped)
+				return found, command.UnmetUnless(found.Met() && found.Accepted(), stopped)
 			}
 			return q.Run(s)(cmd, args)
 		},
@@ -140,7 +140,7 @@ func reportOn(c *command.Call, verbose bool, cycles func(*run.Step) bool) (*simu
 	found := run.New(shown, judged, c.ToolVersion)
 	found.Answer = run.Answer(result)
 	found.AddCycles(shown, cycles)
-	causes, err := cause.InRun(c.Context(), result)
+	causes, err := cause.ExplainRun(c.Context(), result)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -53,8 +53,8 @@ significantly and in two rounds of measurements. The exit code is then 3.`,
 			if err := b.check(cmd); err != nil {
 				return err
 			}
-			if _, err := exit.UnlessInterrupted(cmd.Context(), func() (any, error) { return nil, b.find(args) }); err != nil {
-				return exit.Input(err)
+			if _, err := exit.CallInterruptibly(cmd.Context(), func() (any, error) { return nil, b.findScenarios(args) }); err != nil {
+				return exit.InvalidInput(err)
 			}
 			if b.baseline == "" {
 				return b.measure(cmd.Context(), s)
@@ -87,9 +87,9 @@ func (b *benchmarks) check(cmd *cobra.Command) error {
 	return nil
 }
 
-// find lists the scenario files of the arguments. It checks at once that all are valid and have distinct names, so that no mistake shows
+// findScenarios lists the scenario files of the arguments. It checks at once that all are valid and have distinct names, so that no mistake shows
 // only after minutes of measurements.
-func (b *benchmarks) find(args []string) error {
+func (b *benchmarks) findScenarios(args []string) error {
 	var err error
 	if b.paths, err = scenarioFiles(args); err != nil {
 		return err
@@ -112,15 +112,15 @@ func (b *benchmarks) find(args []string) error {
 	return errors.Join(problems...)
 }
 
-// each loads, warms up and measures the scenarios in turn. Only one is in memory at a time, because the garbage collector's work grows with
+// measureEach loads, warms up and measures the scenarios in turn. Only one is in memory at a time, because the garbage collector's work grows with
 // the heap.
-func (b *benchmarks) each(ctx context.Context, s command.Streams, measure func(name string, meter *bench.Meter) error) error {
+func (b *benchmarks) measureEach(ctx context.Context, s command.Streams, measure func(name string, meter *bench.Meter) error) error {
 	bar := output.NewProgress(s.Err)
 	defer bar.Done()
 	for i, path := range b.paths {
-		loaded, err := exit.UnlessInterrupted(ctx, func() (*scenario.Scenario, error) { return loader.Load(path, b.opts) })
+		loaded, err := exit.CallInterruptibly(ctx, func() (*scenario.Scenario, error) { return loader.Load(path, b.opts) })
 		if err != nil {
-			return exit.Input(err)
+			return exit.InvalidInput(err)
 		}
 		bar.Counts("scenarios")(loaded.Name, i, len(b.paths))
 		meter, err := bench.NewMeter(ctx, loaded)
@@ -138,7 +138,7 @@ func (b *benchmarks) measure(ctx context.Context, s command.Streams) error {
 	if err := bench.WriteHead(s.Out); err != nil {
 		return err
 	}
-	return b.each(ctx, s, func(name string, meter *bench.Meter) error {
+	return b.measureEach(ctx, s, func(name string, meter *bench.Meter) error {
 		samples, err := meter.Samples(ctx, b.count)
 		if err != nil {
 			return err
@@ -156,7 +156,7 @@ func (b *benchmarks) measure(ctx context.Context, s command.Streams) error {
 
 // compare prints the line of each scenario as soon as it is judged, since all of them can take minutes.
 func (b *benchmarks) compare(ctx context.Context, s command.Streams) error {
-	baseline, err := b.read(s)
+	baseline, err := b.readBaseline(s)
 	if err != nil {
 		return err
 	}
@@ -169,7 +169,7 @@ func (b *benchmarks) compare(ctx context.Context, s command.Streams) error {
 		return err
 	}
 	slower := 0
-	err = b.each(ctx, s, func(name string, meter *bench.Meter) error {
+	err = b.measureEach(ctx, s, func(name string, meter *bench.Meter) error {
 		old := baseline.Samples[bench.Name(name)]
 		if len(old) == 0 {
 			_, err := fmt.Fprintf(s.Out, columns, width, name, "", "", "", "", "", "not in the baseline")
@@ -198,25 +198,25 @@ func (b *benchmarks) compare(ctx context.Context, s command.Streams) error {
 	return nil
 }
 
-// read reads the baseline. It returns an error if the baseline does not fit the scenarios, and warns about another processor.
-func (b *benchmarks) read(s command.Streams) (*bench.Baseline, error) {
+// readBaseline reads the baseline. It returns an error if the baseline does not fit the scenarios, and warns about another processor.
+func (b *benchmarks) readBaseline(s command.Streams) (*bench.Baseline, error) {
 	data, err := manifest.ReadFile(nil, nil, b.baseline)
 	if err != nil {
-		return nil, exit.Input(fmt.Errorf("--baseline: %w", err))
+		return nil, exit.InvalidInput(fmt.Errorf("--baseline: %w", err))
 	}
 	baseline, err := bench.Read(bytes.NewReader(data), b.baseline)
 	if err != nil {
-		return nil, exit.Input(fmt.Errorf("--baseline: %w", err))
+		return nil, exit.InvalidInput(fmt.Errorf("--baseline: %w", err))
 	}
 	found := false
 	for _, name := range b.names {
 		old := len(baseline.Samples[bench.Name(name)])
-		if found = found || old > 0; old > 0 && !bench.Enough(old, 2*b.count) {
-			return nil, exit.Input(fmt.Errorf("--baseline: %d old and %d new measurements of %s can never differ significantly; give both a larger --count", old, 2*b.count, name))
+		if found = found || old > 0; old > 0 && !bench.EnoughSamples(old, 2*b.count) {
+			return nil, exit.InvalidInput(fmt.Errorf("--baseline: %d old and %d new measurements of %s can never differ significantly; give both a larger --count", old, 2*b.count, name))
 		}
 	}
 	if !found {
-		return nil, exit.Input(fmt.Errorf("--baseline: %s has none of the scenarios; measure the same ones, or write the baseline again", b.baseline))
+		return nil, exit.InvalidInput(fmt.Errorf("--baseline: %s has none of the scenarios; measure the same ones, or write the baseline again", b.baseline))
 	}
 	if cpu := bench.CPU(); baseline.CPU != cpu {
 		fmt.Fprintf(s.Err, "simulate: warning: the baseline is from another processor (%s, here %s); write it again on this one\n", manifest.Clean(baseline.CPU), cpu)

@@ -24,25 +24,25 @@ type checkout struct {
 	alive   io.Closer
 }
 
-// checkOut makes the working tree of a commit. The error says so if an argument lies outside of the repository.
-func checkOut(c *command.Call, commit string) (*checkout, error) {
+// newCheckout makes the working tree of a commit. The error says so if an argument lies outside of the repository.
+func newCheckout(c *command.Call, commit string) (*checkout, error) {
 	found, err := findRepository(c.Context())
 	switch {
 	case exit.Interrupted(err):
 		return nil, err
 	case err != nil:
-		return nil, exit.Input(fmt.Errorf("--base: %w; run it in a git repository", err))
+		return nil, exit.InvalidInput(fmt.Errorf("--base: %w; run it in a git repository", err))
 	}
 	id, err := found.git(c.Context(), "rev-parse", "--verify", "--quiet", "--end-of-options", commit+"^{commit}")
 	switch {
 	case exit.Interrupted(err):
 		return nil, err
 	case err != nil:
-		return nil, exit.Input(fmt.Errorf("--base: git knows no commit %q here; fetch it, or name another", commit))
+		return nil, exit.InvalidInput(fmt.Errorf("--base: git knows no commit %q here; fetch it, or name another", commit))
 	}
 	for _, path := range c.Args {
-		if _, inside := found.within(path); !inside {
-			return nil, exit.Input(fmt.Errorf("--base: %s is outside of the git repository %s, so no commit has it; name folders and files in the repository", path, found.top))
+		if _, inside := found.relativePath(path); !inside {
+			return nil, exit.InvalidInput(fmt.Errorf("--base: %s is outside of the git repository %s, so no commit has it; name folders and files in the repository", path, found.top))
 		}
 	}
 	root, err := os.MkdirTemp("", "simulate-gate-")
@@ -64,14 +64,14 @@ func checkOut(c *command.Call, commit string) (*checkout, error) {
 	return made, nil
 }
 
-// forget is a shell script that waits for the end of its standard input, then removes a working tree and git's record of this one tree.
-const forget = `cat; git worktree remove --force --force "$1"; rm -rf "$1"`
+// removeScript is a shell script that waits for the end of its standard input, then removes a working tree and git's record of this one tree.
+const removeScript = `cat; git worktree remove --force --force "$1"; rm -rf "$1"`
 
 // removeAtEnd starts a process that removes the tree when this one has ended, also by a second signal or by kill -9.
 func (o *checkout) removeAtEnd() {
-	remover := exec.Command("sh", "-c", forget, "sh", o.root)
+	remover := exec.Command("sh", "-c", removeScript, "sh", o.root)
 	remover.Dir, remover.Env = o.top, o.environ
-	setApart(remover)
+	useOwnSession(remover)
 	alive, err := remover.StdinPipe()
 	if err == nil && remover.Start() == nil {
 		o.remover, o.alive = remover, alive
@@ -93,16 +93,16 @@ func (o *checkout) remove() {
 
 // Open opens the commit's file or folder at a path of the working directory.
 func (o *checkout) Open(name string) (fs.File, error) {
-	file, err := os.Open(o.place(name))
+	file, err := os.Open(o.pathInTree(name))
 	if failed := (*fs.PathError)(nil); errors.As(err, &failed) {
 		return nil, &fs.PathError{Op: failed.Op, Path: name, Err: failed.Err}
 	}
 	return file, err
 }
 
-// place returns the path in the tree for a path of the working directory.
-func (o *checkout) place(path string) string {
-	inside, is := o.within(path)
+// pathInTree returns the path in the tree for a path of the working directory.
+func (o *checkout) pathInTree(path string) string {
+	inside, is := o.relativePath(path)
 	if !is {
 		return path
 	}
@@ -110,16 +110,16 @@ func (o *checkout) place(path string) string {
 	real, err := filepath.EvalSymlinks(place)
 	if err != nil { // the commit lacks the path; but it may have the target of a new link
 		if led, err := filepath.EvalSymlinks(o.absolute(path)); err == nil {
-			if inside, is := below(o.top, led); is {
+			if inside, is := relativeTo(o.top, led); is {
 				return filepath.Join(o.root, inside)
 			}
 		}
 		return place
 	}
-	if _, is := below(o.root, real); is {
+	if _, is := relativeTo(o.root, real); is {
 		return place
 	}
-	if inside, is := below(o.top, real); is { // the path leads there through an absolute link
+	if inside, is := relativeTo(o.top, real); is { // the path leads there through an absolute link
 		return filepath.Join(o.root, inside)
 	}
 	return place
@@ -127,24 +127,24 @@ func (o *checkout) place(path string) string {
 
 // hasFolder reports whether the commit has the working directory.
 func (o *checkout) hasFolder() bool {
-	info, err := os.Stat(o.place("."))
+	info, err := os.Stat(o.pathInTree("."))
 	return err == nil && info.IsDir()
 }
 
 // scenarios returns the scenario files that the tree has at or below a path, as paths of the working directory.
 func (o *checkout) scenarios(path string) []string {
-	place := o.place(path)
+	place := o.pathInTree(path)
 	files, _ := scenarioFiles([]string{place}) // the commit may have none
 	for i, file := range files {
-		if inside, is := below(place, file); is {
+		if inside, is := relativeTo(place, file); is {
 			files[i] = filepath.Join(path, inside)
 		}
 	}
 	return files
 }
 
-// named removes the name of the tree's folder from a text, since the name changes from call to call.
-func (o *checkout) named(text string) string {
-	folder := o.place(".")
+// withoutTreeName removes the name of the tree's folder from a text, since the name changes from call to call.
+func (o *checkout) withoutTreeName(text string) string {
+	folder := o.pathInTree(".")
 	return strings.NewReplacer(folder+string(filepath.Separator), "", folder, ".", o.root+string(filepath.Separator), "").Replace(text)
 }

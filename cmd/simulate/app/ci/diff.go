@@ -73,7 +73,7 @@ func compareFiles(c *command.Call, oldFile, newFile string) (*diff.Report, error
 			return nil, err
 		}
 		if kinds[i], err = report.KindOf(file, data[i]); err != nil {
-			return nil, exit.Input(err)
+			return nil, exit.InvalidInput(err)
 		}
 		if kinds[i] != run.Kind && kinds[i] != blast.Kind {
 			return nil, c.Usage("%s: kind %q cannot be compared; give reports of simulate run -o json or simulate blast -o json, of kind %s or %s",
@@ -85,20 +85,20 @@ func compareFiles(c *command.Call, oldFile, newFile string) (*diff.Report, error
 	}
 	files := [2]string{oldFile, newFile}
 	if kinds[0] == run.Kind {
-		return compareAs(files, data, c.ToolVersion, run.Decode, diff.New)
+		return decodeAndCompare(files, data, c.ToolVersion, run.Decode, diff.New)
 	}
-	return compareAs(files, data, c.ToolVersion, blast.Decode, diff.NewBlast)
+	return decodeAndCompare(files, data, c.ToolVersion, blast.Decode, diff.NewBlast)
 }
 
-// compareAs compares two reports of a kind.
-func compareAs[R any](files [2]string, data [2][]byte, version string, decode func(file string, data []byte) (*R, error), compare func(old, new *R, version string) *diff.Report) (*diff.Report, error) {
+// decodeAndCompare compares two reports of a kind.
+func decodeAndCompare[R any](files [2]string, data [2][]byte, version string, decode func(file string, data []byte) (*R, error), compare func(old, new *R, version string) *diff.Report) (*diff.Report, error) {
 	old, err := decode(files[0], data[0])
 	if err != nil {
-		return nil, exit.Input(err)
+		return nil, exit.InvalidInput(err)
 	}
 	new, err := decode(files[1], data[1])
 	if err != nil {
-		return nil, exit.Input(err)
+		return nil, exit.InvalidInput(err)
 	}
 	found := compare(old, new, version)
 	found.Old.File, found.New.File = files[0], files[1]

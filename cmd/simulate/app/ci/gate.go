@@ -35,8 +35,8 @@ import (
 	"github.com/faultline/faultline/pkg/simulation"
 )
 
-// gating is a run of simulate gate.
-type gating struct {
+// gateRun is a run of simulate gate.
+type gateRun struct {
 	tests
 	command.Unwanted
 	base, lint, folder string
@@ -52,7 +52,7 @@ type gating struct {
 }
 
 func newGate(s command.Streams) *cobra.Command {
-	g := &gating{tests: tests{opts: s.LoaderOptions()}, plugins: s}
+	g := &gateRun{tests: tests{opts: s.LoaderOptions()}, plugins: s}
 	cmd := &cobra.Command{
 		Use:   "gate [DIR|FILE...]",
 		Short: "Test scenarios and manifests, compare them with a commit, and write a comment on the change",
@@ -91,8 +91,8 @@ judged as if it were new. Without --base there is nothing to compare, and lint d
 	g.Unwanted.Register(cmd, diff.FailOns(blast.Kind))
 	g.FailOn = []string{expect.FailOnPending, expect.FailOnRadius, expect.FailOnStranded}
 	flags.Lookup("fail-on").DefValue = strings.Join(g.FailOn, ",")
-	flags.StringVar(&g.lint, "lint", string(asklint.Error), "fail on new findings of lint of this `SEVERITY` or higher: "+strings.Join(severities(), ", "))
-	output.CompleteWith(cmd, "lint", severities())
+	flags.StringVar(&g.lint, "lint", string(asklint.Error), "fail on new findings of lint of this `SEVERITY` or higher: "+strings.Join(severityNames(), ", "))
+	output.CompleteValues(cmd, "lint", severityNames())
 	output.FolderVar(cmd, &g.folder, "reports", "also write report.md, junit.xml, findings.sarif, annotations.txt (GitHub's workflow commands) and\ngl-code-quality-report.json (GitLab's) to this `FOLDER`",
 		"report.md", "junit.xml", "findings.sarif", "annotations.txt", "gl-code-quality-report.json")
 	input.RegisterStrict(cmd, &g.opts.Strict)
@@ -105,46 +105,46 @@ type subject struct {
 	name string
 	// head and base load the subject from this and from the other side; nil if the side does not have it.
 	head, base func() (*scenario.Scenario, error)
-	outcome    *tested // nil for the output of a command
-	text       []byte  // the output of a command
-	nested     string  // the folder of a git repository within this one that has the subject, if any
+	outcome    *testedScenario // nil for the output of a command
+	text       []byte          // the output of a command
+	nested     string          // the folder of a git repository within this one that has the subject, if any
 }
 
-// looked is one side of a subject after it was run.
-type looked struct {
+// subjectSide is one side of a subject after it was run.
+type subjectSide struct {
 	result *simulation.Result
 	blast  *blast.Report
 	lint   *lint.Report
 	run    *run.Report
 }
 
-func (g *gating) run(c *command.Call) error {
+func (g *gateRun) run(c *command.Call) error {
 	defer c.Bar.Done()
 	var base *checkout
 	if g.base != "" {
 		var err error
-		if base, err = checkOut(c, g.base); err != nil {
+		if base, err = newCheckout(c, g.base); err != nil {
 			return err
 		}
 		defer base.remove()
 	}
-	subjects, err := g.rendered(c, base)
+	subjects, err := g.renderSubjects(c, base)
 	if err != nil {
 		return err
 	}
-	all, err := g.scenarios(c, len(subjects) > 0)
+	all, err := g.testScenarios(c, len(subjects) > 0)
 	if err != nil {
 		return err
 	}
-	subjects = append(g.scenariosOn(c, all, base), subjects...)
+	subjects = append(g.pairScenarios(c, all, base), subjects...)
 	for _, one := range subjects {
-		if err := g.subject(c, one); err != nil {
+		if err := g.judgeSubject(c, one); err != nil {
 			return err
 		}
 	}
 	c.Bar.Done()
-	report := g.report(all)
-	if err := g.write(report, all); err != nil {
+	report := g.comment(all)
+	if err := g.writeFiles(report, all); err != nil {
 		return err
 	}
 	if _, err := io.WriteString(c.Streams.Out, report); err != nil {
@@ -156,30 +156,30 @@ func (g *gating) run(c *command.Call) error {
 	case exit.Unmet:
 		return exit.ErrUnmet
 	case exit.Invalid:
-		return exit.Input(errors.New(g.reasons[0]))
+		return exit.InvalidInput(errors.New(g.reasons[0]))
 	}
 	return errors.New(g.reasons[0])
 }
 
 // fail adds a reason to fail. The first status is the exit code.
-func (g *gating) fail(status int, reason string, args ...any) {
+func (g *gateRun) fail(status int, reason string, args ...any) {
 	g.status = cmp.Or(g.status, status)
 	g.reasons = append(g.reasons, fmt.Sprintf(reason, args...))
 }
 
-// scenarios tests the scenarios below the folders. It accepts that there is none if others says that there is something else to compare.
-func (g *gating) scenarios(c *command.Call, others bool) ([]*tested, error) {
-	all, err := exit.UnlessInterrupted(c.Context(), func() ([]*tested, error) { return g.load(c.Args, regexp.MustCompile("")) })
+// testScenarios tests the scenarios below the folders. It accepts that there is none if others says that there is something else to compare.
+func (g *gateRun) testScenarios(c *command.Call, others bool) ([]*testedScenario, error) {
+	all, err := exit.CallInterruptibly(c.Context(), func() ([]*testedScenario, error) { return g.load(c.Args, regexp.MustCompile("")) })
 	if err != nil && others && len(c.Args) == 0 {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, exit.Input(err)
+		return nil, exit.InvalidInput(err)
 	}
 	if err := g.test(c.Command, c.Streams, all); err != nil {
 		return nil, err
 	}
-	switch err := conclude(all); {
+	switch err := worstError(all); {
 	case err == nil:
 	case errors.Is(err, exit.ErrUnmet):
 		g.fail(exit.Unmet, "an expectation is not met")
@@ -189,13 +189,13 @@ func (g *gating) scenarios(c *command.Call, others bool) ([]*tested, error) {
 	return all, nil
 }
 
-// scenariosOn returns the scenarios of both sides, sorted by path. A nil base has none.
-func (g *gating) scenariosOn(c *command.Call, all []*tested, base *checkout) []*subject {
+// pairScenarios returns the scenarios of both sides, sorted by path. A nil base has none.
+func (g *gateRun) pairScenarios(c *command.Call, all []*testedScenario, base *checkout) []*subject {
 	subjects := map[string]*subject{}
 	for _, one := range all {
 		subjects[one.path] = &subject{name: one.path, outcome: one, head: func() (*scenario.Scenario, error) { return one.Scenario, one.Err }}
 		if base != nil {
-			subjects[one.path].nested = base.nested(one.path)
+			subjects[one.path].nested = base.nestedRepository(one.path)
 		}
 	}
 	folders := c.Args
@@ -220,8 +220,8 @@ func (g *gating) scenariosOn(c *command.Call, all []*tested, base *checkout) []*
 	return slices.SortedFunc(maps.Values(subjects), func(a, b *subject) int { return cmp.Compare(a.name, b.name) })
 }
 
-// rendered runs the commands on both sides. It runs all of them before anything is read, since they may write files.
-func (g *gating) rendered(c *command.Call, base *checkout) ([]*subject, error) {
+// renderSubjects runs the commands on both sides. It runs all of them before anything is read, since they may write files.
+func (g *gateRun) renderSubjects(c *command.Call, base *checkout) ([]*subject, error) {
 	var subjects []*subject
 	for _, command := range g.renders {
 		one := &subject{name: command}
@@ -230,7 +230,7 @@ func (g *gating) rendered(c *command.Call, base *checkout) ([]*subject, error) {
 		case exit.Interrupted(err):
 			return nil, err
 		case err != nil:
-			return nil, exit.Input(fmt.Errorf("--render %s: %w", command, err))
+			return nil, exit.InvalidInput(fmt.Errorf("--render %s: %w", command, err))
 		}
 		load := func(manifests []byte) (*scenario.Scenario, error) {
 			in := input.Flags{Federated: true, Cluster: g.cluster, Files: []string{"-"}, Options: g.opts}
@@ -261,31 +261,31 @@ func (g *gating) rendered(c *command.Call, base *checkout) ([]*subject, error) {
 	return subjects, nil
 }
 
-// subject runs both sides of a subject, and adds the differences to the comment.
-func (g *gating) subject(c *command.Call, one *subject) error {
+// judgeSubject runs both sides of a subject, and adds the differences to the comment.
+func (g *gateRun) judgeSubject(c *command.Call, one *subject) error {
 	section := func(format string, args ...any) { fmt.Fprintf(&g.compared, format+"\n", args...) }
 	if g.base != "" {
-		section("\n### %s\n", markdown.Code(one.name))
+		section("\n### %s\n", markdown.CodeSpan(one.name))
 	}
 	if one.head == nil {
 		section("Removed: the base has this scenario.")
 		return nil
 	}
-	head, err := g.look(c, one.head, one.outcome)
+	head, err := g.runSide(c, one.head, one.outcome)
 	switch {
 	case exit.Interrupted(err):
 		return err
 	case err != nil:
 		if one.outcome == nil || one.outcome.Err == nil { // otherwise the test reports the error
-			g.fail(exit.Invalid, "%s cannot be run", markdown.Code(one.name))
+			g.fail(exit.Invalid, "%s cannot be run", markdown.CodeSpan(one.name))
 		}
 		if g.base != "" {
-			section("It cannot be run:\n\n%s", markdown.Fenced(strings.Split(err.Error(), "\n")))
+			section("It cannot be run:\n\n%s", markdown.CodeBlock(strings.Split(err.Error(), "\n")))
 		}
 		return nil
 	}
 	if head.run != nil {
-		g.found.Add(findings.Of(head.run.Head, head.run.Findings()))
+		g.found.Add(findings.New(head.run.Head, head.run.Findings()))
 	}
 	add := func(found findings.Findings) {
 		locateTemplates(&found, one.text)
@@ -296,19 +296,19 @@ func (g *gating) subject(c *command.Call, one *subject) error {
 		return nil
 	}
 	if one.base == nil && one.nested != "" {
-		g.judgeUncompared(one, head, fmt.Sprintf("%s is in %s, a git repository of its own, of which the base has no files; run the gate there", markdown.Code(one.name), markdown.Code(one.nested)), "")
+		g.judgeUncompared(one, head, fmt.Sprintf("%s is in %s, a git repository of its own, of which the base has no files; run the gate there", markdown.CodeSpan(one.name), markdown.CodeSpan(one.nested)), "")
 		return nil
 	}
 	if one.base == nil {
 		g.judgeNew(one, head)
 		return nil
 	}
-	base, err := g.look(c, one.base, nil)
+	base, err := g.runSide(c, one.base, nil)
 	if exit.Interrupted(err) {
 		return err
 	}
 	if err != nil {
-		reason, details := unusable(one, err)
+		reason, details := explainUnusable(one, err)
 		g.judgeUncompared(one, head, reason, details)
 		return nil
 	}
@@ -317,34 +317,34 @@ func (g *gating) subject(c *command.Call, one *subject) error {
 	add(compared.Found())
 	switch {
 	case len(compared.Failed()) > 0:
-		g.fail(exit.Unmet, "%s is worse than in the base", markdown.Code(one.name))
+		g.fail(exit.Unmet, "%s is worse than in the base", markdown.CodeSpan(one.name))
 	case compared.Worse:
-		g.warnings = append(g.warnings, markdown.Code(one.name)+" got worse in something that does not fail the check")
+		g.warnings = append(g.warnings, markdown.CodeSpan(one.name)+" got worse in something that does not fail the check")
 	}
-	head.lint.Since(base.lint)
+	head.lint.SetKnown(base.lint)
 	if err := diff.Formats.Write(&g.compared, compared, "markdown", report.Options{}); err != nil {
 		return err
 	}
-	g.linted(one.name, head.lint)
+	g.addLint(one.name, head.lint)
 	return nil
 }
 
-// linted adds the findings of lint to the comment.
-func (g *gating) linted(name string, found *lint.Report) {
+// addLint adds the findings of lint to the comment.
+func (g *gateRun) addLint(name string, found *lint.Report) {
 	if len(found.Findings) == 0 {
 		return
 	}
 	if found.Fails(g.lint) {
-		g.fail(exit.Unmet, "lint finds something new in %s", markdown.Code(name))
+		g.fail(exit.Unmet, "lint finds something new in %s", markdown.CodeSpan(name))
 	} else if found.Summary.Errors+found.Summary.Warnings > 0 {
-		g.warnings = append(g.warnings, "lint finds something new in "+markdown.Code(name))
+		g.warnings = append(g.warnings, "lint finds something new in "+markdown.CodeSpan(name))
 	}
 	g.compared.WriteString("\n")
 	_ = lint.Formats.Write(&g.compared, found, "markdown", report.Options{}) // a write to memory cannot fail
 }
 
-// look runs one side of a subject. It takes the result from the test if the test has run it.
-func (g *gating) look(c *command.Call, load func() (*scenario.Scenario, error), ran *tested) (*looked, error) {
+// runSide runs one side of a subject. It takes the result from the test if the test has run it.
+func (g *gateRun) runSide(c *command.Call, load func() (*scenario.Scenario, error), ran *testedScenario) (*subjectSide, error) {
 	s, err := load()
 	if err != nil {
 		return nil, err
@@ -352,14 +352,14 @@ func (g *gating) look(c *command.Call, load func() (*scenario.Scenario, error), 
 	if err := sched.SetRelease(s.Config.Release()); err != nil {
 		return nil, err
 	}
-	side := &looked{}
+	side := &subjectSide{}
 	var result *simulation.Result
 	if ran != nil {
 		result, side.run = ran.Result, ran.report
 	} else if result, err = simulation.Run(c.Context(), s, simulation.Options{Progress: c.Bar.Counts("pods")}); err != nil {
 		return nil, err
 	}
-	if side.blast, err = (&basic.Failures{}).Analyze(c, result, true); err != nil {
+	if side.blast, err = (&basic.FailureFlags{}).Analyze(c, result, true); err != nil {
 		return nil, err
 	}
 	linted, err := asklint.Run(c.Context(), result, asklint.Options{Progress: c.Bar.Counts("workloads")})
@@ -371,8 +371,8 @@ func (g *gating) look(c *command.Call, load func() (*scenario.Scenario, error), 
 	return side, nil
 }
 
-// report returns the comment: the verdict, the tests if one fails, and the differences.
-func (g *gating) report(all []*tested) string {
+// comment returns the comment: the verdict, the tests if one fails, and the differences.
+func (g *gateRun) comment(all []*testedScenario) string {
 	var out strings.Builder
 	switch {
 	case g.status != 0:
@@ -384,15 +384,15 @@ func (g *gating) report(all []*tested) string {
 	default:
 		fmt.Fprintf(&out, "✅ **Passes**: every expectation is met, and nothing is worse than in the base.\n")
 	}
-	if conclude(all) != nil {
-		fmt.Fprintf(&out, "\n%s\n", markdown.Fenced(strings.Split(strings.TrimSuffix(g.text(all), "\n"), "\n")))
+	if worstError(all) != nil {
+		fmt.Fprintf(&out, "\n%s\n", markdown.CodeBlock(strings.Split(strings.TrimSuffix(g.text(all), "\n"), "\n")))
 	}
 	out.WriteString(g.compared.String())
 	return out.String()
 }
 
-// write writes the files of --reports.
-func (g *gating) write(text string, all []*tested) error {
+// writeFiles writes the files of --reports.
+func (g *gateRun) writeFiles(text string, all []*testedScenario) error {
 	if g.folder == "" {
 		return nil
 	}

@@ -50,12 +50,12 @@ func newLint(s command.Streams) *cobra.Command {
 		}
 		found := lint.New(linted, c.ToolVersion)
 		if known != nil {
-			found.Since(known)
+			found.SetKnown(known)
 		}
 		if out.Any(func(format string, _ report.Options) bool { return findings.IsFormat(format) }) {
 			found.Locate(func(file string) ([]byte, error) { return manifest.ReadFile(nil, nil, file) })
 		}
-		return found, command.Unless(!found.Fails(failOn), stopped)
+		return found, command.UnmetUnless(!found.Fails(failOn), stopped)
 	}
 	cmd := &cobra.Command{
 		Use:   "lint [SCENARIO | MANIFEST...]",
@@ -82,10 +82,10 @@ With --baseline, findings that an earlier report has, too, are set aside: only n
 						return nil, err
 					}
 					if known, err = lint.Decode(baseline, data); err != nil {
-						return nil, exit.Input(err)
+						return nil, exit.InvalidInput(err)
 					}
 				}
-				return command.Ran(ask)(c)
+				return command.AskRun(ask)(c)
 			}}
 			if listed {
 				q.Ask = func(*command.Call) (*lint.Report, error) { return &lint.Report{}, nil }
@@ -102,14 +102,14 @@ With --baseline, findings that an earlier report has, too, are set aside: only n
 	in.Namespace.Register(cmd, true)
 	flags.StringSliceVar(&chosen.Only, "only", nil, "run only these `CHECKS` (repeatable, or comma-separated)")
 	flags.StringSliceVar(&chosen.Disable, "disable", nil, "skip these `CHECKS` (repeatable, or comma-separated)")
-	flags.StringVar(&failOn, "fail-on", string(asklint.Error), "exit with 3 if there is a finding of this `SEVERITY` or higher: "+strings.Join(severities(), ", "))
+	flags.StringVar(&failOn, "fail-on", string(asklint.Error), "exit with 3 if there is a finding of this `SEVERITY` or higher: "+strings.Join(severityNames(), ", "))
 	flags.StringVar(&baseline, "baseline", "", "compare with the report that -o json wrote to this `FILE`, and fail only on findings that it does not have")
 	flags.BoolVar(&listed, "list", false, "list all checks, and run none")
 	timeout.Register(cmd)
 	out.Register(cmd, lint.Formats.Names(), "the verdict, and how many findings each check has", "list every finding, those ignored included")
-	_ = cmd.RegisterFlagCompletionFunc("fail-on", cobra.FixedCompletions(severities(), cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("fail-on", cobra.FixedCompletions(severityNames(), cobra.ShellCompDirectiveNoFileComp))
 	for _, flag := range []string{"only", "disable"} {
-		output.CompleteWith(cmd, flag, checks())
+		output.CompleteValues(cmd, flag, checkIDs())
 	}
 	return cmd
 }
@@ -117,7 +117,7 @@ With --baseline, findings that an earlier report has, too, are set aside: only n
 // checkLint rejects unknown checks and severities.
 func checkLint(c *command.Call, chosen asklint.Options, failOn string) error {
 	for _, id := range slices.Concat(chosen.Only, chosen.Disable) {
-		if !slices.Contains(checks(), id) {
+		if !slices.Contains(checkIDs(), id) {
 			return c.Usage("unknown check %q: use one of those listed by simulate lint --list", id)
 		}
 	}
@@ -125,13 +125,13 @@ func checkLint(c *command.Call, chosen asklint.Options, failOn string) error {
 }
 
 func checkSeverity(cmd *cobra.Command, flag, severity string) error {
-	if !slices.Contains(severities(), severity) {
-		return exit.Usage(cmd, "%s: unknown severity %q: use one of %s", flag, severity, strings.Join(severities(), ", "))
+	if !slices.Contains(severityNames(), severity) {
+		return exit.Usage(cmd, "%s: unknown severity %q: use one of %s", flag, severity, strings.Join(severityNames(), ", "))
 	}
 	return nil
 }
 
-func checks() []string {
+func checkIDs() []string {
 	var ids []string
 	for _, check := range asklint.Checks() {
 		ids = append(ids, check.ID)
@@ -139,7 +139,7 @@ func checks() []string {
 	return ids
 }
 
-func severities() []string {
+func severityNames() []string {
 	var all []string
 	for _, severity := range asklint.Severities {
 		all = append(all, string(severity))

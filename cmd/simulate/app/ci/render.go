@@ -21,11 +21,11 @@ func renderHead(c *command.Call, base *checkout, shell string) ([]byte, error) {
 // renderBase runs a shell command in the folder of the base that stands for the working directory. There git finds the base.
 func renderBase(c *command.Call, base *checkout, shell string) ([]byte, error) {
 	program := exec.Command("sh", "-c", shell)
-	program.Dir = base.place(".")
+	program.Dir = base.pathInTree(".")
 	program.Env = append(base.outside[:len(base.outside):len(base.outside)], "PWD="+program.Dir)
 	printed, err := render(c, program)
 	if failed := (*programError)(nil); errors.As(err, &failed) {
-		failed.problems = base.named(failed.problems)
+		failed.problems = base.withoutTreeName(failed.problems)
 	}
 	return printed, err
 }

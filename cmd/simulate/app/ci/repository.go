@@ -87,25 +87,25 @@ func (r *repository) absolute(path string) string {
 	return filepath.Join(r.folder, path)
 }
 
-// within returns a path relative to the top of the working tree, and whether the tree has it. It does not follow links inside the tree,
+// relativePath returns a path relative to the top of the working tree, and whether the tree has it. It does not follow links inside the tree,
 // since the commit may have other ones. It follows links outside of the tree, such as /tmp on macOS.
-func (r *repository) within(path string) (inside string, is bool) {
+func (r *repository) relativePath(path string) (inside string, is bool) {
 	path = r.absolute(path)
-	if inside, is := below(r.top, path); is {
+	if inside, is := relativeTo(r.top, path); is {
 		return inside, true
 	}
-	if inside, is := r.follow(path, func(real string) bool { return real == r.top }); is {
+	if inside, is := r.relativeByLinks(path, func(real string) bool { return real == r.top }); is {
 		return inside, true
 	}
-	return r.follow(path, func(real string) bool { _, is := below(r.top, real); return is })
+	return r.relativeByLinks(path, func(real string) bool { _, is := relativeTo(r.top, real); return is })
 }
 
-// follow does the work of [repository.within] for a path with links: it takes the lowest folder at or above the path whose real path satisfies leads.
-func (r *repository) follow(path string, leads func(real string) bool) (inside string, is bool) {
+// relativeByLinks does the work of [repository.relativePath] for a path with links: it takes the lowest folder at or above the path whose real path satisfies leads.
+func (r *repository) relativeByLinks(path string, leads func(real string) bool) (inside string, is bool) {
 	for above := path; ; above = filepath.Dir(above) {
 		if real, err := filepath.EvalSymlinks(above); err == nil && leads(real) {
-			folder, _ := below(r.top, real)
-			rest, _ := below(above, path)
+			folder, _ := relativeTo(r.top, real)
+			rest, _ := relativeTo(above, path)
 			return filepath.Join(folder, rest), true
 		}
 		if above == filepath.Dir(above) {
@@ -114,9 +114,9 @@ func (r *repository) follow(path string, leads func(real string) bool) (inside s
 	}
 }
 
-// nested returns the folder of a repository inside this one, such as a submodule, that contains the path, or "".
-func (r *repository) nested(path string) string {
-	inside, is := r.within(path)
+// nestedRepository returns the folder of a repository inside this one, such as a submodule, that contains the path, or "".
+func (r *repository) nestedRepository(path string) string {
+	inside, is := r.relativePath(path)
 	for folder := inside; is && folder != "."; folder = filepath.Dir(folder) {
 		if _, err := os.Lstat(filepath.Join(r.top, folder, ".git")); err == nil {
 			return folder
@@ -125,8 +125,8 @@ func (r *repository) nested(path string) string {
 	return ""
 }
 
-// below returns a path relative to a folder, and whether it lies in the folder.
-func below(folder, path string) (inside string, is bool) {
+// relativeTo returns a path relative to a folder, and whether it lies in the folder.
+func relativeTo(folder, path string) (inside string, is bool) {
 	inside, err := filepath.Rel(folder, path)
 	return inside, err == nil && filepath.IsLocal(inside)
 }

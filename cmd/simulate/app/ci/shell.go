@@ -28,7 +28,7 @@ func (e *programError) Unwrap() error { return e.err }
 func capture(ctx context.Context, program *exec.Cmd) ([]byte, error) {
 	var printed, problems bytes.Buffer
 	program.Stdout, program.Stderr = &printed, &problems
-	setApart(program)
+	useOwnSession(program)
 	if err := program.Start(); err != nil {
 		return nil, &programError{err: err}
 	}
@@ -44,7 +44,7 @@ func capture(ctx context.Context, program *exec.Cmd) ([]byte, error) {
 		}
 		return printed.Bytes(), nil
 	case <-ctx.Done():
-		killAll(program.Process)
+		killSession(program.Process)
 		return nil, context.Cause(ctx)
 	}
 }

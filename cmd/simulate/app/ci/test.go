@@ -66,9 +66,9 @@ it. Exit codes: 0 every expectation is met, 3 one is not, 2 a scenario is invali
 			if err := output.CheckFiles(cmd); err != nil {
 				return err
 			}
-			all, err := exit.UnlessInterrupted(cmd.Context(), func() ([]*tested, error) { return t.load(args, pattern) })
+			all, err := exit.CallInterruptibly(cmd.Context(), func() ([]*testedScenario, error) { return t.load(args, pattern) })
 			if err != nil {
-				return exit.Input(err)
+				return exit.InvalidInput(err)
 			}
 			for _, one := range all {
 				if one.Scenario != nil {
@@ -82,7 +82,7 @@ it. Exit codes: 0 every expectation is met, 3 one is not, 2 a scenario is invali
 			}
 			stopped := context.Cause(cmd.Context())
 			if ready := len(all); stopped != nil {
-				all = slices.DeleteFunc(all, func(one *tested) bool { return exit.Interrupted(one.Err) })
+				all = slices.DeleteFunc(all, func(one *testedScenario) bool { return exit.Interrupted(one.Err) })
 				if len(all) == 0 {
 					return stopped
 				}
@@ -99,7 +99,7 @@ it. Exit codes: 0 every expectation is met, 3 one is not, 2 a scenario is invali
 			if stopped != nil {
 				return stopped
 			}
-			return conclude(all)
+			return worstError(all)
 		},
 	}
 	cmd.Flags().StringVar(&t.run, "run", "", "run only scenarios whose path or name matches this `REGEXP`")
@@ -111,8 +111,8 @@ it. Exit codes: 0 every expectation is met, 3 one is not, 2 a scenario is invali
 	return cmd
 }
 
-// tested is a scenario and the result of its test.
-type tested struct {
+// testedScenario is a scenario and the result of its test.
+type testedScenario struct {
 	file, path string // path is the folder of a file that is named scenario.yaml
 	gate.Case
 	gate.Outcome
@@ -150,7 +150,7 @@ func scenarioFiles(args []string) ([]string, error) {
 				return fs.SkipDir
 			case !entry.IsDir() && entry.Name() == loader.FileName:
 				files = append(files, filepath.Clean(path))
-				if err := readable(path); err != nil {
+				if err := checkRegular(path); err != nil {
 					problems = append(problems, err)
 				}
 			}
@@ -166,25 +166,25 @@ func scenarioFiles(args []string) ([]string, error) {
 	return slices.Compact(files), errors.Join(problems...)
 }
 
-// readable rejects files in a folder that might never end, such as pipes.
-func readable(path string) error {
+// checkRegular rejects files in a folder that might never end, such as pipes.
+func checkRegular(path string) error {
 	info, err := os.Stat(path)
 	if err != nil {
 		return err
 	}
-	return manifest.Regular(path, info)
+	return manifest.CheckRegular(path, info)
 }
 
 // load reads the scenarios of the arguments that match the pattern. It keeps an invalid scenario with its error. Its name is unknown, so
 // that only its path can match.
-func (t *tests) load(args []string, pattern *regexp.Regexp) ([]*tested, error) {
+func (t *tests) load(args []string, pattern *regexp.Regexp) ([]*testedScenario, error) {
 	files, err := scenarioFiles(args)
 	if err != nil {
 		return nil, err
 	}
-	var all []*tested
+	var all []*testedScenario
 	for _, file := range files {
-		one := &tested{file: file, path: file}
+		one := &testedScenario{file: file, path: file}
 		if filepath.Base(file) == loader.FileName {
 			one.path = filepath.Dir(file)
 		}
@@ -196,11 +196,11 @@ func (t *tests) load(args []string, pattern *regexp.Regexp) ([]*tested, error) {
 		if one.Err != nil {
 			one.status = exit.Invalid
 		}
-		var variants []*tested
+		var variants []*testedScenario
 		if one.Err == nil {
 			variants = variantsOf(one)
 		}
-		if len(variants) == 0 || expects(one) {
+		if len(variants) == 0 || hasExpectations(one) {
 			all = append(all, one)
 		}
 		all = append(all, variants...)
@@ -209,32 +209,32 @@ func (t *tests) load(args []string, pattern *regexp.Regexp) ([]*tested, error) {
 		return nil, fmt.Errorf("--run %s: none of %s matches", pattern, words.Count(len(files), "scenario"))
 	}
 	// Sort by the path that the report shows, not by that of the file.
-	slices.SortStableFunc(all, func(a, b *tested) int { return cmp.Compare(a.path, b.path) })
+	slices.SortStableFunc(all, func(a, b *testedScenario) int { return cmp.Compare(a.path, b.path) })
 	return all, nil
 }
 
-// expects reports whether the scenario without variants has expectations or golden placements.
-func expects(one *tested) bool {
+// hasExpectations reports whether the scenario without variants has expectations or golden placements.
+func hasExpectations(one *testedScenario) bool {
 	_, err := os.Stat(one.GoldenFile)
 	return err == nil || one.Scenario.Expect != nil || slices.ContainsFunc(one.Scenario.Steps, func(step scenario.LoadedStep) bool { return step.Expect != nil })
 }
 
 // variantsOf returns the scenario's variants whose own steps have expectations, without the other expectations.
-func variantsOf(of *tested) []*tested {
-	var all []*tested
+func variantsOf(of *testedScenario) []*testedScenario {
+	var all []*testedScenario
 	for i := range of.Scenario.Variants {
 		v := &of.Scenario.Variants[i]
-		alone := expect.AskedAlone(v.Scenario)
+		alone := expect.KeepAskedExpectations(v.Scenario)
 		if slices.ContainsFunc(alone.Steps, func(step scenario.LoadedStep) bool { return step.Expect != nil }) {
-			all = append(all, &tested{file: of.file, path: of.path + ": " + v.Name, Case: gate.Case{Scenario: alone}})
+			all = append(all, &testedScenario{file: of.file, path: of.path + ": " + v.Name, Case: gate.Case{Scenario: alone}})
 		}
 	}
 	return all
 }
 
 // test runs the scenarios that were loaded without an error.
-func (t *tests) test(cmd *cobra.Command, s command.Streams, all []*tested) error {
-	var ready []*tested
+func (t *tests) test(cmd *cobra.Command, s command.Streams, all []*testedScenario) error {
+	var ready []*testedScenario
 	var cases []gate.Case
 	for _, one := range all {
 		if one.Err == nil && !t.update && one.GoldenFile != "" {
@@ -271,7 +271,7 @@ func (t *tests) test(cmd *cobra.Command, s command.Streams, all []*tested) error
 	return nil
 }
 
-func writeJUnit(file string, all []*tested) error {
+func writeJUnit(file string, all []*testedScenario) error {
 	var scenarios []run.Tested
 	for _, one := range all {
 		scenarios = append(scenarios, run.Tested{Path: one.path, Report: one.report, Err: one.Err, Took: one.Took})
@@ -283,7 +283,7 @@ func writeJUnit(file string, all []*tested) error {
 }
 
 // text returns one line per scenario, followed by its unmet expectations, and a last line with the verdict.
-func (t *tests) text(all []*tested) string {
+func (t *tests) text(all []*testedScenario) string {
 	var out lines
 	width := 0
 	for _, one := range all {
@@ -370,9 +370,9 @@ func (p *lines) line(format string, args ...any) {
 	p.WriteString(manifest.Clean(fmt.Sprintf(format, args...)) + "\n")
 }
 
-// conclude returns the worst result: a scenario that could not be run, then an invalid one, then an unmet expectation. The report has the
+// worstError returns the worst result: a scenario that could not be run, then an invalid one, then an unmet expectation. The report has the
 // details.
-func conclude(all []*tested) error {
+func worstError(all []*testedScenario) error {
 	has := func(status int) int {
 		n := 0
 		for _, one := range all {
@@ -386,7 +386,7 @@ func conclude(all []*tested) error {
 	case has(exit.Failed) > 0:
 		return fmt.Errorf("%d of %s could not be run", has(exit.Failed), words.Count(len(all), "scenario"))
 	case has(exit.Invalid) > 0:
-		return exit.Input(fmt.Errorf("%d of %s failed validation", has(exit.Invalid), words.Count(len(all), "scenario")))
+		return exit.InvalidInput(fmt.Errorf("%d of %s failed validation", has(exit.Invalid), words.Count(len(all), "scenario")))
 	case has(exit.Unmet) > 0:
 		return exit.ErrUnmet
 	}

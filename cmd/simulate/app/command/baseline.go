@@ -30,13 +30,13 @@ func (u *Unwanted) Check(cmd *cobra.Command, of string) error {
 			problems = append(problems, fmt.Errorf("--fail-on: %q is not a difference between reports of kind %s: use one of %s", kind, of, strings.Join(diff.FailOns(of), ", ")))
 		}
 	}
-	return exit.Wrong(cmd, problems...)
+	return exit.UsageProblems(cmd, problems...)
 }
 
 // Judge returns the report, with exit.ErrUnmet if it has a difference of an unwanted kind.
 func (u *Unwanted) Judge(found *diff.Report) (*diff.Report, error) {
 	found.FailOn = u.FailOn
-	return found, Unless(len(found.Failed()) == 0, nil)
+	return found, UnmetUnless(len(found.Failed()) == 0, nil)
 }
 
 // Baseline are the flags that compare a command's report with a stored one, so that the command prints the differences.
@@ -64,9 +64,9 @@ func (b *Baseline) Check(c *Call, of string) error {
 	return b.Unwanted.Check(c.Command, of)
 }
 
-// Since turns a question into another: how does its answer differ from the stored report? The stored report is read first, so that an
+// CompareToBaseline turns a question into another: how does its answer differ from the stored report? The stored report is read first, so that an
 // unreadable file costs no time. An answer that was interrupted is not compared.
-func Since[R any](b *Baseline, asked Question[R], decode func(file string, data []byte) (*R, error), compare func(old, new *R, version string) *diff.Report) Question[diff.Report] {
+func CompareToBaseline[R any](b *Baseline, asked Question[R], decode func(file string, data []byte) (*R, error), compare func(old, new *R, version string) *diff.Report) Question[diff.Report] {
 	return Question[diff.Report]{
 		Input: asked.Input, Output: asked.Output, Formats: diff.Formats, Check: asked.Check, Timeout: asked.Timeout,
 		Ask: func(c *Call) (*diff.Report, error) {
@@ -76,7 +76,7 @@ func Since[R any](b *Baseline, asked Question[R], decode func(file string, data 
 			}
 			old, err := decode(b.File, data)
 			if err != nil {
-				return nil, exit.Input(err)
+				return nil, exit.InvalidInput(err)
 			}
 			new, err := asked.Ask(c)
 			if err != nil {

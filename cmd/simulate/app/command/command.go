@@ -73,8 +73,8 @@ func (c *Call) Run(args []string) (*simulation.Result, error) {
 	return simulation.Run(c.Context(), s, opts)
 }
 
-// NothingNamed returns the error of a command line that names no object of these kinds. The error lists the objects that the input has.
-func (c *Call) NothingNamed(files []string, problem, remedy string, kinds []string) error {
+// NoObjectError returns the error of a command line that names no object of these kinds. The error lists the objects that the input has.
+func (c *Call) NoObjectError(files []string, problem, remedy string, kinds []string) error {
 	for _, file := range files {
 		if _, err := os.Stat(file); err != nil && file != manifest.Stdin {
 			return c.Usage("%s: %q is neither a file nor the name of an object; %s", problem, file, remedy)
@@ -93,13 +93,13 @@ func (c *Call) NothingNamed(files []string, problem, remedy string, kinds []stri
 			names = append(names, ref.Qualified())
 		}
 	}
-	return c.Usage("%s; %s; %s", problem, remedy, scenario.Choices("", names))
+	return c.Usage("%s; %s; %s", problem, remedy, scenario.ListChoices("", names))
 }
 
 // ReadReport reads a stored report.
 func (c *Call) ReadReport(file string) ([]byte, error) {
-	data, err := exit.UnlessInterrupted(c.Context(), func() ([]byte, error) { return manifest.ReadFile(nil, c.Streams.In, file) })
-	return data, exit.Input(err)
+	data, err := exit.CallInterruptibly(c.Context(), func() ([]byte, error) { return manifest.ReadFile(nil, c.Streams.In, file) })
+	return data, exit.InvalidInput(err)
 }
 
 // NoArguments rejects arguments.

@@ -29,8 +29,8 @@ func (p *Proof) Register(cmd *cobra.Command) {
 	output.FileVar(cmd, &p.file, "proof", "", "write the input and the claims to this scenario `FILE`, which simulate test runs; implies --prove")
 }
 
-// Asked reports whether a proof is asked for.
-func (p *Proof) Asked() bool { return p.prove || p.file != "" }
+// Requested reports whether a proof is asked for.
+func (p *Proof) Requested() bool { return p.prove || p.file != "" }
 
 // Check rejects standard output.
 func (p *Proof) Check(c *Call) error {
@@ -43,10 +43,10 @@ func (p *Proof) Check(c *Call) error {
 // Prove runs the claims after the last step of the scenario that arguments and flags name, and adds the results to the head of the report. With
 // --proof, it writes the claims to the file and runs them as read back from there.
 func (p *Proof) Prove(c *Call, s *scenario.Scenario, scenarios []string, claims []claim.Claim, head *report.Head) error {
-	if !p.Asked() {
+	if !p.Requested() {
 		return nil
 	}
-	claims = claim.Unique(claims)
+	claims = claim.MakeUnique(claims)
 	count := c.Bar.Counts("claims")
 	progress := func(done, total int) { count("prove", done, total) }
 	var proved []expect.Proved
@@ -54,7 +54,7 @@ func (p *Proof) Prove(c *Call, s *scenario.Scenario, scenarios []string, claims 
 	if p.file == "" || len(claims) == 0 {
 		proved, err = expect.Prove(c.Context(), s, claims, progress)
 	} else {
-		proved, err = p.write(c, s, scenarios, claims, progress)
+		proved, err = p.writeAndProve(c, s, scenarios, claims, progress)
 	}
 	if exit.Interrupted(err) {
 		head.Partial = "interrupted before what the answer says was proved"
@@ -69,8 +69,8 @@ func (p *Proof) Prove(c *Call, s *scenario.Scenario, scenarios []string, claims 
 	return nil
 }
 
-// write writes input and claims to the file, then loads the file and runs the claims in it.
-func (p *Proof) write(c *Call, s *scenario.Scenario, scenarios []string, claims []claim.Claim, progress func(done, total int)) ([]expect.Proved, error) {
+// writeAndProve writes input and claims to the file, then loads the file and runs the claims in it.
+func (p *Proof) writeAndProve(c *Call, s *scenario.Scenario, scenarios []string, claims []claim.Claim, progress func(done, total int)) ([]expect.Proved, error) {
 	file, err := c.ScenarioFile("proof", s, scenarios, p.file)
 	if err != nil {
 		return nil, err
@@ -91,7 +91,7 @@ func (p *Proof) write(c *Call, s *scenario.Scenario, scenarios []string, claims 
 	opts.Plain = c.Input.Options.Plain
 	written, err := loader.Load(p.file, opts)
 	if err != nil {
-		return nil, exit.Input(fmt.Errorf("--proof: the input cannot be put into a scenario file as it is: %w", err))
+		return nil, exit.InvalidInput(fmt.Errorf("--proof: the input cannot be put into a scenario file as it is: %w", err))
 	}
 	return expect.ProveVariants(c.Context(), written.Variants, progress)
 }

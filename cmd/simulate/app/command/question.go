@@ -45,14 +45,14 @@ func (q Question[R]) answer(c *Call) error {
 	var limit time.Duration
 	if q.Timeout != nil {
 		var problem error
-		limit, problem = q.Timeout.check(c.Command)
+		limit, problem = q.Timeout.limit(c.Command)
 		problems = errors.Join(problems, problem)
 	}
 	if problems != nil {
 		return problems
 	}
 	if limit > 0 {
-		ctx, stop := exit.Within(c.Context(), limit)
+		ctx, stop := exit.WithTimeLimit(c.Context(), limit)
 		defer stop()
 		c.SetContext(ctx)
 	}
@@ -78,8 +78,8 @@ func (q Question[R]) answer(c *Call) error {
 	}), stopped)
 }
 
-// Loaded returns an Ask that first loads the scenario that the command line names.
-func Loaded[R any](ask func(c *Call, s *scenario.Scenario) (*R, error)) func(*Call) (*R, error) {
+// AskScenario returns an Ask that first loads the scenario that the command line names.
+func AskScenario[R any](ask func(c *Call, s *scenario.Scenario) (*R, error)) func(*Call) (*R, error) {
 	return func(c *Call) (*R, error) {
 		s, err := c.Load(c.Args)
 		if err != nil {
@@ -89,8 +89,8 @@ func Loaded[R any](ask func(c *Call, s *scenario.Scenario) (*R, error)) func(*Ca
 	}
 }
 
-// Ran returns an Ask that first runs the scenario that the command line names.
-func Ran[R any](ask func(c *Call, result *simulation.Result) (*R, error)) func(*Call) (*R, error) {
+// AskRun returns an Ask that first runs the scenario that the command line names.
+func AskRun[R any](ask func(c *Call, result *simulation.Result) (*R, error)) func(*Call) (*R, error) {
 	return func(c *Call) (*R, error) {
 		result, err := c.Run(c.Args)
 		if err != nil {
@@ -100,8 +100,8 @@ func Ran[R any](ask func(c *Call, result *simulation.Result) (*R, error)) func(*
 	}
 }
 
-// Unless returns the error that goes with a report: stopped, or exit.ErrUnmet if the report is complete and does not meet the expectations.
-func Unless(met bool, stopped error) error {
+// UnmetUnless returns the error that goes with a report: stopped, or exit.ErrUnmet if the report is complete and does not meet the expectations.
+func UnmetUnless(met bool, stopped error) error {
 	if stopped == nil && !met {
 		return exit.ErrUnmet
 	}

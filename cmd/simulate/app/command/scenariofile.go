@@ -25,7 +25,7 @@ func (c *Call) ScenarioFile(flag string, s *scenario.Scenario, scenarios []strin
 
 // WriteScenario writes a scenario file, after a comment. It replaces the file as a whole.
 func WriteScenario(path, comment string, file *scenario.File) error {
-	content, err := marshal(comment, file)
+	content, err := encodeScenario(comment, file)
 	if err != nil {
 		return err
 	}
@@ -35,8 +35,8 @@ func WriteScenario(path, comment string, file *scenario.File) error {
 	})
 }
 
-// marshal encodes a scenario file, after a comment, with its fields in the order of the documentation. It leaves out the fields that are empty.
-func marshal(comment string, file *scenario.File) ([]byte, error) {
+// encodeScenario encodes a scenario file, after a comment, with its fields in the order of the documentation. It leaves out the fields that are empty.
+func encodeScenario(comment string, file *scenario.File) ([]byte, error) {
 	data, err := json.Marshal(file)
 	if err != nil {
 		return nil, err
@@ -47,7 +47,7 @@ func marshal(comment string, file *scenario.File) ([]byte, error) {
 	}
 	fields = slices.DeleteFunc(fields, func(field yamlv2.MapItem) bool {
 		name, _ := field.Key.(string)
-		return slices.Contains([]string{"metadata", "federation", "scheduler", "apiServer", "operators", "failures"}, name) && saysNothing(field.Value)
+		return slices.Contains([]string{"metadata", "federation", "scheduler", "apiServer", "operators", "failures"}, name) && isEmptyField(field.Value)
 	})
 	var out bytes.Buffer
 	out.WriteString(comment)
@@ -56,8 +56,8 @@ func marshal(comment string, file *scenario.File) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// saysNothing reports whether a value has no field, or only fields that have none.
-func saysNothing(value any) bool {
+// isEmptyField reports whether a value has no field, or only fields that have none.
+func isEmptyField(value any) bool {
 	fields, is := value.(yamlv2.MapSlice)
-	return is && !slices.ContainsFunc(fields, func(field yamlv2.MapItem) bool { return !saysNothing(field.Value) })
+	return is && !slices.ContainsFunc(fields, func(field yamlv2.MapItem) bool { return !isEmptyField(field.Value) })
 }

@@ -17,8 +17,8 @@ func (t *Timeout) Register(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&t.given, "timeout", "", "print what is known after this `TIME`, such as 10s or 2m, as a true part of the answer (default no limit)")
 }
 
-// check returns the time limit, or 0 without the flag.
-func (t *Timeout) check(cmd *cobra.Command) (time.Duration, error) {
+// limit returns the time limit, or 0 without the flag.
+func (t *Timeout) limit(cmd *cobra.Command) (time.Duration, error) {
 	if !cmd.Flags().Changed("timeout") {
 		return 0, nil
 	}

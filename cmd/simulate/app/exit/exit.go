@@ -40,16 +40,16 @@ func Usage(cmd *cobra.Command, format string, args ...any) error {
 	return &inputError{err: fmt.Errorf(format, args...), hint: fmt.Sprintf("see '%s --help'", cmd.CommandPath())}
 }
 
-// Wrong joins these problems of the command line into one usage error. It returns nil if there are none.
-func Wrong(cmd *cobra.Command, problems ...error) error {
+// UsageProblems joins these problems of the command line into one usage error. It returns nil if there are none.
+func UsageProblems(cmd *cobra.Command, problems ...error) error {
 	if err := errors.Join(problems...); err != nil {
 		return Usage(cmd, "%s", err)
 	}
 	return nil
 }
 
-// Input marks an error as one about the input, so that the exit code is Invalid. It returns nil for nil.
-func Input(err error) error {
+// InvalidInput marks an error as one about the input, so that the exit code is Invalid. It returns nil for nil.
+func InvalidInput(err error) error {
 	if err == nil || errors.As(err, new(*inputError)) {
 		return err
 	}
@@ -63,9 +63,9 @@ const (
 	maxValue = 200
 )
 
-// Code prints the error, one line per problem, each after the program's name, and returns the exit code. Text from arguments and files can
+// PrintError prints the error, one line per problem, each after the program's name, and returns the exit code. Text from arguments and files can
 // neither start a line of its own nor control the terminal.
-func Code(program string, err error, args []string, errOut io.Writer) int {
+func PrintError(program string, err error, args []string, errOut io.Writer) int {
 	if err == nil {
 		return Answered
 	}
@@ -83,12 +83,12 @@ func Code(program string, err error, args []string, errOut io.Writer) int {
 		_, value, _ := strings.Cut(arg, "=")
 		for _, given := range []string{arg, value} {
 			if strings.ContainsAny(given, " \r\n") { // a value of several words that is not quoted
-				text = strings.ReplaceAll(text, given, words.Short(manifest.Clean(given), maxValue))
+				text = strings.ReplaceAll(text, given, words.Shorten(manifest.Clean(given), maxValue))
 			}
 		}
 	}
 	for line := range strings.Lines(strings.TrimSpace(text)) {
-		fmt.Fprintf(errOut, "%s: error: %s\n", program, words.Short(manifest.Problem(strings.TrimRight(line, "\r\n")), MaxLine))
+		fmt.Fprintf(errOut, "%s: error: %s\n", program, words.Shorten(manifest.RewordProblem(strings.TrimRight(line, "\r\n")), MaxLine))
 	}
 	var input *inputError
 	var step *simulation.StepError

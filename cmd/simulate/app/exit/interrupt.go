@@ -25,9 +25,9 @@ func (i *interruption) status() int {
 	return 128 + int(syscall.SIGINT)
 }
 
-// UntilInterrupted returns a context that ends at the first SIGINT, SIGTERM or SIGHUP. A second signal ends the process at once, as Go does by
+// SignalContext returns a context that ends at the first SIGINT, SIGTERM or SIGHUP. A second signal ends the process at once, as Go does by
 // default. SIGHUP stays ignored under nohup.
-func UntilInterrupted() (ctx context.Context, stop func()) {
+func SignalContext() (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
@@ -58,8 +58,8 @@ func (timeOver) Error() string { return "the time is over" }
 // Is makes the end of the time a context.Canceled, as an interruption is: in both cases a command prints what is known.
 func (timeOver) Is(target error) bool { return target == context.Canceled }
 
-// Within returns a context that ends after the time limit, with ErrTimeOver as its cause.
-func Within(ctx context.Context, limit time.Duration) (_ context.Context, stop func()) {
+// WithTimeLimit returns a context that ends after the time limit, with ErrTimeOver as its cause.
+func WithTimeLimit(ctx context.Context, limit time.Duration) (_ context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	timer := time.AfterFunc(limit, func() { cancel(ErrTimeOver) })
 	return ctx, func() {
@@ -74,9 +74,9 @@ func TimeOver(ctx context.Context) bool { return errors.Is(context.Cause(ctx), E
 // Interrupted reports whether the error comes from the end of a context, and not from the question itself.
 func Interrupted(err error) bool { return errors.Is(err, context.Canceled) }
 
-// UnlessInterrupted calls a function that takes no context, such as one that waits for standard input. If the context ends first, it
+// CallInterruptibly calls a function that takes no context, such as one that waits for standard input. If the context ends first, it
 // returns the cause and lets the function run on.
-func UnlessInterrupted[T any](ctx context.Context, f func() (T, error)) (T, error) {
+func CallInterruptibly[T any](ctx context.Context, f func() (T, error)) (T, error) {
 	type result struct {
 		value T
 		err   error

@@ -37,7 +37,7 @@ Warnings name the fields of a resource that have no effect, and the unpublished 
 			}
 			opts, err := ops.Options()
 			if err != nil {
-				return exit.Input(err)
+				return exit.InvalidInput(err)
 			}
 			if len(files) == 0 && !cmd.Flags().Changed("kafscale-release") && !cmd.Flags().Changed("kafscale-values") {
 				return exit.Usage(cmd, "nothing to expand; give files with -f, or the options of an operator's chart")
@@ -46,12 +46,12 @@ Warnings name the fields of a resource that have no effect, and the unpublished 
 				made   *operator.Result
 				others []manifest.Object
 			}
-			found, err := exit.UnlessInterrupted(cmd.Context(), func() (found expanded, err error) {
+			found, err := exit.CallInterruptibly(cmd.Context(), func() (found expanded, err error) {
 				found.made, found.others, err = loader.Expand(s.In, files, opts, strict)
 				return found, err
 			})
 			if err != nil {
-				return exit.Input(err)
+				return exit.InvalidInput(err)
 			}
 			if len(found.made.Made) == 0 && !all {
 				return exit.Usage(cmd, "nothing to expand: the files contain no resource of a known operator (see docs/operators.md); add one, or give --all to print the other objects")
@@ -65,7 +65,7 @@ Warnings name the fields of a resource that have no effect, and the unpublished 
 	cmd.Flags().StringArrayVarP(&files, "filename", "f", nil, "read resources from this `FILE`, folder or glob, or - for standard input (repeatable)")
 	cmd.Flags().BoolVar(&all, "all", false, "also print the other objects of the files, as the API server stores them")
 	cmd.Flags().StringVarP(&format, "output", "o", expandFormats[0], "output `FORMAT`: "+strings.Join(expandFormats, ", "))
-	output.CompleteWith(cmd, "output", expandFormats)
+	output.CompleteValues(cmd, "output", expandFormats)
 	input.RegisterStrict(cmd, &strict)
 	ops.Register(cmd)
 	return cmd

@@ -55,13 +55,13 @@ goes to the --side-file.`,
 			if err != nil {
 				return err
 			}
-			last, err := input.StepNamed(cmd, result, step)
+			last, err := input.FindStep(cmd, result, step)
 			if err != nil {
 				return err
 			}
 			state := last.State
 			if results {
-				if state, err = annotated(cmd, result, last, side); err != nil {
+				if state, err = annotatePods(cmd, result, last, side); err != nil {
 					return err
 				}
 			}
@@ -78,7 +78,7 @@ goes to the --side-file.`,
 	in.Register(cmd)
 	cmd.Flags().StringVar(&step, "step", "", "the `STEP` after which the cluster is exported (default the last)")
 	cmd.Flags().StringVarP(&format, "output", "o", exportFormats[0], "output `FORMAT`: "+strings.Join(exportFormats, ", "))
-	output.CompleteWith(cmd, "output", exportFormats)
+	output.CompleteValues(cmd, "output", exportFormats)
 	cmd.Flags().BoolVar(&results, "results", false, "annotate the pods with every plugin's verdict on every node")
 	output.FileVar(cmd, &side, "side-file", "", "`FILE` for the results of pods that exceed the limit of annotations, one line of JSON per pod")
 	return cmd
@@ -86,8 +86,8 @@ goes to the --side-file.`,
 
 var exportFormats = []string{"snapshot", "pods"}
 
-// annotated returns the cluster with the results in annotations of its pods. Results that exceed the limit go to the side file.
-func annotated(cmd *cobra.Command, result *simulation.Result, step *simulation.Step, side string) (*cluster.State, error) {
+// annotatePods returns the cluster with the results in annotations of its pods. Results that exceed the limit go to the side file.
+func annotatePods(cmd *cobra.Command, result *simulation.Result, step *simulation.Step, side string) (*cluster.State, error) {
 	state, overflow, err := annotations.Annotate(result, step)
 	if err != nil || len(overflow) == 0 {
 		return state, err

@@ -31,7 +31,7 @@ func newValidate(s command.Streams) *cobra.Command {
 			var valid strings.Builder
 			var problems []error
 			for _, path := range args {
-				loaded, err := exit.UnlessInterrupted(cmd.Context(), func() (*scenario.Scenario, error) { return loader.Load(path, opts) })
+				loaded, err := exit.CallInterruptibly(cmd.Context(), func() (*scenario.Scenario, error) { return loader.Load(path, opts) })
 				if exit.Interrupted(err) {
 					return err
 				}
@@ -46,7 +46,7 @@ func newValidate(s command.Streams) *cobra.Command {
 				fmt.Fprintf(&valid, "%s: valid (%d %s)\n", path, len(loaded.Steps), steps)
 			}
 			if len(problems) > 0 {
-				return exit.Input(errors.Join(problems...))
+				return exit.InvalidInput(errors.Join(problems...))
 			}
 			_, err := io.WriteString(s.Out, valid.String())
 			return err

@@ -17,16 +17,16 @@ import (
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
-// named returns the files of objects that flags and arguments name, or reports that an argument is a scenario. A scenario excludes files of
+// objectFiles returns the files of objects that flags and arguments name, or reports that an argument is a scenario. A scenario excludes files of
 // objects and the flags in besides.
-func (i *Flags) named(cmd *cobra.Command, fsys fs.FS, args []string, besides ...string) (files []string, aScenario bool, err error) {
-	manifests, err := manifestsAmong(cmd, fsys, args)
+func (i *Flags) objectFiles(cmd *cobra.Command, fsys fs.FS, args []string, besides ...string) (files []string, aScenario bool, err error) {
+	manifests, err := manifestArguments(cmd, fsys, args)
 	if err != nil {
 		return nil, false, err
 	}
 	files, aScenario = slices.Concat(i.Files, manifests), len(args) > len(manifests)
 	switch {
-	case aScenario && Asked(cmd):
+	case aScenario && HasLiveFlag(cmd):
 		return nil, false, exit.Usage(cmd, "got both a scenario and a live cluster; give one of them, and objects to apply with -f")
 	case aScenario && len(i.Cluster)+len(i.Files)+len(besides) > 0:
 		return nil, false, exit.Usage(cmd, "got both a scenario and objects; give a scenario, or objects with --cluster and -f")
@@ -36,13 +36,13 @@ func (i *Flags) named(cmd *cobra.Command, fsys fs.FS, args []string, besides ...
 	return files, aScenario, nil
 }
 
-// manifestsAmong returns the arguments that are manifests: all of them, or none if one names a scenario. A single argument that could be
+// manifestArguments returns the arguments that are manifests: all of them, or none if one names a scenario. A single argument that could be
 // either is read as a scenario, whose errors say what is wrong.
-func manifestsAmong(cmd *cobra.Command, fsys fs.FS, args []string) ([]string, error) {
+func manifestArguments(cmd *cobra.Command, fsys fs.FS, args []string) ([]string, error) {
 	var scenarios, manifests []string
 	var problems []error
 	for _, arg := range args {
-		isScenario, isManifests := loader.Holds(fsys, arg)
+		isScenario, isManifests := loader.Classify(fsys, arg)
 		_, err := os.Stat(arg)
 		switch {
 		case isManifests || len(args) > 1 && !isScenario && err == nil:
@@ -64,9 +64,9 @@ func manifestsAmong(cmd *cobra.Command, fsys fs.FS, args []string) ([]string, er
 	return manifests, nil
 }
 
-// Targets splits arguments into objects, given as TYPE/NAME, as TYPE and NAME or as NAMESPACE/TYPE/NAME, and files. A file that has the name of a
+// SplitTargets splits arguments into objects, given as TYPE/NAME, as TYPE and NAME or as NAMESPACE/TYPE/NAME, and files. A file that has the name of a
 // type is a file if no name follows; ./TYPE always names the file.
-func Targets(args []string) (targets, files []string) {
+func SplitTargets(args []string) (targets, files []string) {
 	for i := 0; i < len(args); i++ {
 		target := args[i]
 		_, _, err := scenario.ParseTarget(target)
@@ -97,34 +97,34 @@ func IsManifest(word string) bool {
 	return slices.Contains([]string{".yaml", ".yml", ".json", ".tar", ".tgz"}, filepath.Ext(strings.TrimSuffix(word, ".gz")))
 }
 
-// ResourceAmong splits off the first argument that can be a custom resource, as TYPE/NAME, as TYPE and NAME or as NAMESPACE/TYPE/NAME, and
+// SplitResource splits off the first argument that can be a custom resource, as TYPE/NAME, as TYPE and NAME or as NAMESPACE/TYPE/NAME, and
 // is no file. It returns "" if there is none.
-func ResourceAmong(args []string) (target string, files []string) {
+func SplitResource(args []string) (target string, files []string) {
 	for i, arg := range args {
 		rest := args[i+1:]
-		if !strings.Contains(arg, "/") && noFile(arg) && len(rest) > 0 && noFile(rest[0]) {
+		if !strings.Contains(arg, "/") && isObjectName(arg) && len(rest) > 0 && isObjectName(rest[0]) {
 			arg, rest = arg+"/"+rest[0], rest[1:]
 		}
-		if _, err := scenario.ParseWorkload(arg); err == nil && noFile(arg) {
+		if _, err := scenario.ParseWorkload(arg); err == nil && isObjectName(arg) {
 			return arg, slices.Concat(args[:i], rest)
 		}
 	}
 	return "", args
 }
 
-// NameAmong splits off the first argument that can be the bare name of a workload. It returns "" if there is none.
-func NameAmong(args []string) (name string, files []string) {
-	i := slices.IndexFunc(args, func(arg string) bool { return noFile(arg) && !strings.Contains(arg, "/") })
+// SplitName splits off the first argument that can be the bare name of a workload. It returns "" if there is none.
+func SplitName(args []string) (name string, files []string) {
+	i := slices.IndexFunc(args, func(arg string) bool { return isObjectName(arg) && !strings.Contains(arg, "/") })
 	if i < 0 {
 		return "", args
 	}
 	return args[i], slices.Concat(args[:i], args[i+1:])
 }
 
-// NamesAmong splits arguments into bare names and files. The name of a type, such as deploy, is not a bare name.
-func NamesAmong(args []string) (names, files []string) {
+// SplitNames splits arguments into bare names and files. The name of a type, such as deploy, is not a bare name.
+func SplitNames(args []string) (names, files []string) {
 	for _, arg := range args {
-		if _, _, err := scenario.ParseTarget(arg + "/name"); err != nil && noFile(arg) && !strings.Contains(arg, "/") {
+		if _, _, err := scenario.ParseTarget(arg + "/name"); err != nil && isObjectName(arg) && !strings.Contains(arg, "/") {
 			names = append(names, arg)
 		} else {
 			files = append(files, arg)
@@ -133,8 +133,8 @@ func NamesAmong(args []string) (names, files []string) {
 	return names, files
 }
 
-// noFile reports whether a word can name an object, because no file has that name.
-func noFile(word string) bool {
+// isObjectName reports whether a word can name an object, because no file has that name.
+func isObjectName(word string) bool {
 	_, err := os.Stat(word)
 	return err != nil && !IsManifest(word) && word != manifest.Stdin
 }

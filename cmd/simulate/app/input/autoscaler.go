@@ -14,8 +14,8 @@ import (
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
-// autoscaler are the values of the flags about the Cluster Autoscaler and its node groups.
-type autoscaler struct {
+// autoscalerFlags are the values of the flags about the Cluster Autoscaler and its node groups.
+type autoscalerFlags struct {
 	on        bool
 	by        string
 	groups    []string
@@ -28,7 +28,7 @@ func (i *Flags) RegisterAutoscaler(cmd *cobra.Command) {
 	i.groupAutoscaler(cmd, func() {
 		cmd.Flags().BoolVar(&i.autoscaler.on, "autoscale", false, "let the Cluster Autoscaler add nodes for pods without one, to the groups of the scenario, or to those\n"+
 			"that the nodes' labels name; false leaves out the scenario's")
-		i.Overlay("autoscale", "autoscaler", func(f *scenario.File) {
+		i.AddOverlay("autoscale", "autoscaler", func(f *scenario.File) {
 			if !i.autoscaler.on {
 				f.Autoscaler = nil
 			} else if f.Autoscaler == nil {
@@ -47,21 +47,21 @@ func (i *Flags) RegisterScale(cmd *cobra.Command) {
 
 // groupAutoscaler calls register, whose flags about the autoscaler overlays returns.
 func (i *Flags) groupAutoscaler(cmd *cobra.Command, register func()) {
-	withoutField(cmd, func() { grouped(cmd, autoscalerGroup, register) })
+	withoutField(cmd, func() { registerGroup(cmd, autoscalerGroup, register) })
 }
 
 func (i *Flags) registerGroups(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&i.autoscaler.by, "groups-by", "", "`LABEL` whose values name the node groups (default the one that clouds use, such as eks.amazonaws.com/nodegroup)")
 	cmd.Flags().StringArrayVar(&i.autoscaler.groups, "node-group", nil, "limits of a node group, and the price of a node in an hour: `NAME=MIN:MAX[:PRICE]`, such as\n"+
-		"general=1:10 or spot=0:50:0.12 (repeatable; default from 0 to "+strconv.Itoa(scenario.UnknownMax)+" nodes)")
+		"general=1:10 or spot=0:50:0.12 (repeatable; default from 0 to "+strconv.Itoa(scenario.AssumedMaxNodes)+" nodes)")
 	cmd.Flags().StringVar(&i.autoscaler.expander, "expander", "", "`EXPANDER` that chooses among groups that could help: "+strings.Join(expanders, ", ")+",\nor several in turn, with commas (default least-waste, or what the scenario says)")
-	i.Overlay("expander", "autoscaler.expander", func(f *scenario.File) {
-		f.Autoscaler = with(f.Autoscaler)
+	i.AddOverlay("expander", "autoscaler.expander", func(f *scenario.File) {
+		f.Autoscaler = copyAutoscaler(f.Autoscaler)
 		f.Autoscaler.Expander = i.autoscaler.expander
 	})
 	cmd.Flags().BoolVar(&i.autoscaler.scaleDown, "scale-down", false, "also remove nodes that have not been needed for ten minutes, or as long as the scenario says; false removes none")
-	i.Overlay("scale-down", "autoscaler.scaleDown", func(f *scenario.File) {
-		f.Autoscaler = with(f.Autoscaler)
+	i.AddOverlay("scale-down", "autoscaler.scaleDown", func(f *scenario.File) {
+		f.Autoscaler = copyAutoscaler(f.Autoscaler)
 		switch {
 		case !i.autoscaler.scaleDown:
 			f.Autoscaler.ScaleDown = nil
@@ -69,13 +69,13 @@ func (i *Flags) registerGroups(cmd *cobra.Command) {
 			f.Autoscaler.ScaleDown = &scenario.ScaleDown{}
 		}
 	})
-	output.CompleteWith(cmd, "expander", expanders)
+	output.CompleteValues(cmd, "expander", expanders)
 }
 
 var expanders = []string{"least-waste", "least-nodes", "most-pods", "priority", "random"}
 
-// with returns a copy of the autoscaler, or one with the defaults.
-func with(a *scenario.Autoscaler) *scenario.Autoscaler {
+// copyAutoscaler returns a copy of the autoscaler, or one with the defaults.
+func copyAutoscaler(a *scenario.Autoscaler) *scenario.Autoscaler {
 	if a == nil {
 		return &scenario.Autoscaler{}
 	}
@@ -83,10 +83,10 @@ func with(a *scenario.Autoscaler) *scenario.Autoscaler {
 }
 
 // options returns a function that sets the fields of a scenario's autoscaler that the flags give.
-func (a *autoscaler) options(cmd *cobra.Command) (func(*scenario.File), error) {
+func (a *autoscalerFlags) options(cmd *cobra.Command) (func(*scenario.File), error) {
 	var groups []scenario.AutoscaledGroup
 	for _, given := range a.groups {
-		group, err := nodeGroup(given)
+		group, err := parseNodeGroup(given)
 		if err != nil {
 			return nil, exit.Usage(cmd, "%s", err)
 		}
@@ -99,7 +99,7 @@ func (a *autoscaler) options(cmd *cobra.Command) (func(*scenario.File), error) {
 		if !a.on && a.by == "" && groups == nil { // --expander and --scale-down have made an autoscaler if there is to be one
 			return
 		}
-		next := with(f.Autoscaler)
+		next := copyAutoscaler(f.Autoscaler)
 		if a.by != "" {
 			next.GroupsBy = a.by
 		}
@@ -120,8 +120,8 @@ func (a *autoscaler) options(cmd *cobra.Command) (func(*scenario.File), error) {
 	}, nil
 }
 
-// nodeGroup reads NAME=MIN:MAX or NAME=MIN:MAX:PRICE.
-func nodeGroup(given string) (group scenario.AutoscaledGroup, err error) {
+// parseNodeGroup reads NAME=MIN:MAX or NAME=MIN:MAX:PRICE.
+func parseNodeGroup(given string) (group scenario.AutoscaledGroup, err error) {
 	wrong := fmt.Errorf("--node-group %q: give NAME=MIN:MAX or NAME=MIN:MAX:PRICE, such as general=1:10 or spot=0:50:0.12", given)
 	at := strings.LastIndex(given, "=")
 	if at < 1 {

@@ -40,7 +40,7 @@ func (i *Flags) registerChanges(cmd *cobra.Command) {
 // RegisterFresh adds --fresh, for the commands that change workloads.
 func (i *Flags) RegisterFresh(cmd *cobra.Command) {
 	asInput(cmd, func() {
-		cmd.Flags().BoolVar(overlay(i, "fresh", "fresh", func(f *scenario.File) *bool { return &f.Fresh }), "fresh", false, "place all pods of a changed workload anew; otherwise one that runs is changed by a rollout, as kubectl apply does")
+		cmd.Flags().BoolVar(overlayVar(i, "fresh", "fresh", func(f *scenario.File) *bool { return &f.Fresh }), "fresh", false, "place all pods of a changed workload anew; otherwise one that runs is changed by a rollout, as kubectl apply does")
 	})
 }
 
@@ -50,11 +50,11 @@ func (c *Changes) apply(cmd *cobra.Command, s *scenario.Scenario, in *Namespace)
 	var restarted cluster.Ref
 	if c.restart != "" {
 		var err error
-		if restarted, err = s.Workload(in.Of(c.restart)[0], scenario.Rolled...); err != nil {
+		if restarted, err = s.Workload(in.Qualify(c.restart)[0], scenario.RolloutKinds...); err != nil {
 			wrong = errors.Join(wrong, fmt.Errorf("--restart %w", err))
 		}
 	}
-	triggered, unknown := s.CronJobs("--trigger", in.Of(c.triggers...))
+	triggered, unknown := s.CronJobs("--trigger", in.Qualify(c.triggers...))
 	switch {
 	case unknown != nil:
 		wrong = errors.Join(wrong, unknown)
@@ -69,29 +69,29 @@ func (c *Changes) apply(cmd *cobra.Command, s *scenario.Scenario, in *Namespace)
 	if len(patched.Patches) > 0 {
 		varied, err := variant.NewMaker(s).Vary(patched, "--patch")
 		if err != nil {
-			return nil, exit.Input(err)
+			return nil, exit.InvalidInput(err)
 		}
 		s = varied.Scenario
-		s.Notes = append(slices.Clip(s.Notes), s.HowChanged()...)
+		s.Notes = append(slices.Clip(s.Notes), s.DescribeChanges()...)
 	}
 	if c.restart != "" {
-		s = s.Then(advice.Restart(restarted))
+		s = s.AppendStep(advice.Restart(restarted))
 	}
-	return s.Triggered(triggered...), nil
+	return s.AppendTriggers(triggered...), nil
 }
 
 // Variant returns the variant that --patch makes of the scenario.
 func (c *Changes) Variant(s *scenario.Scenario, in *Namespace) (*scenario.Variant, error) {
 	v := &scenario.Variant{Name: "patched"}
 	var problems []error
-	for _, given := range in.Of(c.Patches...) {
+	for _, given := range in.Qualify(c.Patches...) {
 		target, patch, found := strings.Cut(given, "=")
 		var fields map[string]any
 		if err := json.Unmarshal([]byte(patch), &fields); !found || err != nil {
 			problems = append(problems, fmt.Errorf(`--patch %q: give a workload and a JSON merge patch, for example deployment/web={"spec":{"replicas":3}}`, given))
 			continue
 		}
-		owner, err := s.Workload(target, scenario.Apart...)
+		owner, err := s.Workload(target, scenario.SeparableKinds...)
 		if err != nil {
 			problems = append(problems, fmt.Errorf("--patch %w", err))
 			continue

@@ -48,7 +48,7 @@ func CompleteFlags(cmd *cobra.Command) {
 			if s == nil {
 				return nil, cobra.ShellCompDirectiveNoFileComp
 			}
-			return beginning(begun, names(s)), cobra.ShellCompDirectiveNoFileComp
+			return filterByPrefix(begun, names(s)), cobra.ShellCompDirectiveNoFileComp
 		})
 	}
 }
@@ -69,17 +69,17 @@ func (t Completion) Complete(cmd *cobra.Command, args []string, begun string) ([
 	word, name, slash := strings.Cut(begun, "/")
 	if !slash && len(args) > 0 && !strings.Contains(args[len(args)-1], "/") {
 		before := args[:len(args)-1]
-		if kind := t.kind(cmd, before, args[len(args)-1]); kind != "" {
+		if kind := t.matchKind(cmd, before, args[len(args)-1]); kind != "" {
 			return t.completeNames(cmd, before, kind, "", begun)
 		}
 	}
 	if slash {
-		if kind := t.kind(cmd, args, word); kind != "" {
+		if kind := t.matchKind(cmd, args, word); kind != "" {
 			return t.completeNames(cmd, args, kind, word+"/", name)
 		}
 		return t.completeObjects(cmd, args, begun, cluster.Ref.Qualified), cobra.ShellCompDirectiveDefault
 	}
-	if targets, _ := Targets(args); len(targets) > 0 && !slices.Contains(t.Kinds, "Node") {
+	if targets, _ := SplitTargets(args); len(targets) > 0 && !slices.Contains(t.Kinds, "Node") {
 		return nil, cobra.ShellCompDirectiveDefault // the shell then completes files
 	}
 	var types []string
@@ -93,7 +93,7 @@ func (t Completion) Complete(cmd *cobra.Command, args []string, begun string) ([
 			types = append(types, strings.ToLower(resource.Kind)+"/")
 		}
 	}
-	if types = beginning(begun, slices.Compact(types)); len(types) == 0 && begun != "" {
+	if types = filterByPrefix(begun, slices.Compact(types)); len(types) == 0 && begun != "" {
 		return t.completeObjects(cmd, args, begun, func(ref cluster.Ref) string { return ref.Name }), cobra.ShellCompDirectiveDefault
 	}
 	return types, cobra.ShellCompDirectiveNoSpace
@@ -105,14 +105,14 @@ func (t Completion) completeObjects(cmd *cobra.Command, args []string, begun str
 	if s == nil {
 		return nil
 	}
-	return beginning(begun, ofObjects(s, func(obj cluster.Object) (string, bool) {
+	return filterByPrefix(begun, collectTexts(s, func(obj cluster.Object) (string, bool) {
 		ref := cluster.RefTo(obj)
 		return as(ref), slices.Contains(t.Kinds, ref.Kind) && metav1.GetControllerOfNoCopy(obj) == nil
 	}))
 }
 
-// kind returns the kind that the word names, or "" if the command does not take it.
-func (t Completion) kind(cmd *cobra.Command, args []string, word string) string {
+// matchKind returns the kind that the word names, or "" if the command does not take it.
+func (t Completion) matchKind(cmd *cobra.Command, args []string, word string) string {
 	if kind, _, err := scenario.ParseTarget(word + "/name"); err == nil {
 		if !slices.Contains(t.Kinds, kind) {
 			return ""
@@ -154,7 +154,7 @@ func (t Completion) completeNames(cmd *cobra.Command, args []string, kind, prefi
 			names = append(names, resource.Name)
 		}
 	}
-	names = beginning(begun, names)
+	names = filterByPrefix(begun, names)
 	for i := range names {
 		names[i] = prefix + names[i]
 	}
@@ -163,7 +163,7 @@ func (t Completion) completeNames(cmd *cobra.Command, args []string, kind, prefi
 
 // inputSoFar reads the input that the arguments and flags name. It returns nil if that is impossible or would take long.
 func inputSoFar(cmd *cobra.Command, args []string) *scenario.Scenario {
-	if Asked(cmd) {
+	if HasLiveFlag(cmd) {
 		return nil // reading a cluster may take long
 	}
 	var in Flags
@@ -182,7 +182,7 @@ func inputSoFar(cmd *cobra.Command, args []string) *scenario.Scenario {
 			_ = flag.Value.Set(given.Value.String())
 		}
 	})
-	_, args = Targets(args)
+	_, args = SplitTargets(args)
 	paths := slices.Concat(in.Cluster, in.Files, args)
 	slices.Sort(paths) // cobra parses the flags twice, so that each path is there twice
 	var size int64
@@ -190,7 +190,7 @@ func inputSoFar(cmd *cobra.Command, args []string) *scenario.Scenario {
 		if path == manifest.Stdin {
 			return nil
 		}
-		files, _ := manifest.Files(nil, path)
+		files, _ := manifest.ListFiles(nil, path)
 		for _, file := range files {
 			if info, err := os.Stat(file); err == nil && info.Mode().IsRegular() {
 				size += info.Size()
@@ -209,28 +209,28 @@ func inputSoFar(cmd *cobra.Command, args []string) *scenario.Scenario {
 	return s
 }
 
-func beginning(with string, all []string) []string {
+func filterByPrefix(with string, all []string) []string {
 	return slices.DeleteFunc(all, func(one string) bool { return !strings.HasPrefix(one, with) })
 }
 
 // namesOf returns the names of the objects of a kind, in all namespaces if namespace is "".
 func namesOf(s *scenario.Scenario, namespace, kind string) []string {
-	return ofObjects(s, func(obj cluster.Object) (string, bool) {
+	return collectTexts(s, func(obj cluster.Object) (string, bool) {
 		return obj.GetName(), cluster.KindOf(obj) == kind && (namespace == "" || obj.GetNamespace() == namespace)
 	})
 }
 
 // workloadsOf returns the workloads in the form that flags take.
 func workloadsOf(s *scenario.Scenario) []string {
-	return ofObjects(s, func(obj cluster.Object) (string, bool) {
+	return collectTexts(s, func(obj cluster.Object) (string, bool) {
 		ref := cluster.RefTo(obj)
-		return ref.Qualified(), slices.Contains(scenario.Replicated, ref.Kind)
+		return ref.Qualified(), slices.Contains(scenario.ReplicatedKinds, ref.Kind)
 	})
 }
 
 // cronJobsOf returns the CronJobs in the form that flags take.
 func cronJobsOf(s *scenario.Scenario) []string {
-	return ofObjects(s, func(obj cluster.Object) (string, bool) {
+	return collectTexts(s, func(obj cluster.Object) (string, bool) {
 		ref := cluster.RefTo(obj)
 		return ref.Qualified(), ref.Kind == "CronJob"
 	})
@@ -238,14 +238,14 @@ func cronJobsOf(s *scenario.Scenario) []string {
 
 // NamespacesOf returns the namespaces that have a pod or an object that makes pods.
 func NamespacesOf(s *scenario.Scenario) []string {
-	return ofObjects(s, func(obj cluster.Object) (string, bool) {
+	return collectTexts(s, func(obj cluster.Object) (string, bool) {
 		spec, _ := cluster.PodSpec(obj)
 		return obj.GetNamespace(), spec != nil
 	})
 }
 
-// ofObjects calls as for each object, and returns the wanted texts, sorted and without duplicates.
-func ofObjects(s *scenario.Scenario, as func(cluster.Object) (text string, wanted bool)) []string {
+// collectTexts calls as for each object, and returns the wanted texts, sorted and without duplicates.
+func collectTexts(s *scenario.Scenario, as func(cluster.Object) (text string, wanted bool)) []string {
 	var all []string
 	for _, obj := range s.Objects() {
 		if text, wanted := as(obj); wanted {

@@ -37,7 +37,7 @@ type Connection struct {
 
 // Register adds the flags.
 func (c *Connection) Register(cmd *cobra.Command) {
-	grouped(cmd, connectionGroup, func() { c.register(cmd.Flags()) })
+	registerGroup(cmd, connectionGroup, func() { c.register(cmd.Flags()) })
 }
 
 func (c *Connection) register(flags *pflag.FlagSet) {
@@ -66,8 +66,8 @@ func (c *Connection) register(flags *pflag.FlagSet) {
 	clientcmd.BindOverrideFlags(&c.overrides, flags, names)
 }
 
-// Asked reports whether a flag asks for a live cluster.
-func Asked(cmd *cobra.Command) bool {
+// HasLiveFlag reports whether a flag asks for a live cluster.
+func HasLiveFlag(cmd *cobra.Command) bool {
 	return slices.ContainsFunc([]string{"live", "kubeconfig", clientcmd.FlagContext, clientcmd.FlagAPIServer}, cmd.Flags().Changed)
 }
 
@@ -85,10 +85,10 @@ func (c *Connection) Config(cmd *cobra.Command) (string, *rest.Config, error) {
 	}
 	name := cmp.Or(c.overrides.CurrentContext, raw.CurrentContext)
 	if given := c.overrides.CurrentContext; given != "" && raw.Contexts[given] == nil {
-		return "", nil, exit.Usage(cmd, "--context: there is no context %q in the kubeconfig; %s", given, scenario.Choices(given, contexts(&raw)))
+		return "", nil, exit.Usage(cmd, "--context: there is no context %q in the kubeconfig; %s", given, scenario.ListChoices(given, contextNames(&raw)))
 	}
 	if given := c.overrides.Context.AuthInfo; given != "" && raw.AuthInfos[given] == nil {
-		return "", nil, exit.Usage(cmd, "--user: there is no user %q in the kubeconfig; %s", given, scenario.Choices(given, slices.Sorted(maps.Keys(raw.AuthInfos))))
+		return "", nil, exit.Usage(cmd, "--user: there is no user %q in the kubeconfig; %s", given, scenario.ListChoices(given, slices.Sorted(maps.Keys(raw.AuthInfos))))
 	}
 	timeout, err := clientcmd.ParseTimeout(cmp.Or(c.overrides.Timeout, "0"))
 	if err != nil {
@@ -114,7 +114,7 @@ func (c *Connection) clientConfig() clientcmd.ClientConfig {
 	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &c.overrides)
 }
 
-func contexts(config *api.Config) []string { return slices.Sorted(maps.Keys(config.Contexts)) }
+func contextNames(config *api.Config) []string { return slices.Sorted(maps.Keys(config.Contexts)) }
 
 // completeContexts completes the contexts of the kubeconfig.
 func completeContexts(cmd *cobra.Command, _ []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
@@ -124,7 +124,7 @@ func completeContexts(cmd *cobra.Command, _ []string, begun string) ([]cobra.Com
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	return beginning(begun, contexts(&raw)), cobra.ShellCompDirectiveNoFileComp
+	return filterByPrefix(begun, contextNames(&raw)), cobra.ShellCompDirectiveNoFileComp
 }
 
 // Client returns a client of the cluster.
@@ -160,7 +160,7 @@ func (c *Connection) Load(cmd *cobra.Command, bar *output.Progress, opts loader.
 		bar.Clear()
 		fmt.Fprintf(cmd.ErrOrStderr(), "%s: warning: %s may not be read, and the answer lacks them\n", cmd.Root().DisplayName(), words.And(dump.Forbidden))
 	}
-	opts.FS, opts.Server, opts.Unread, opts.Notes = withDump{opts.FS, dump}, dump.Version, dump.Unread, Notes(cmd, dump)
+	opts.FS, opts.Server, opts.Unread, opts.Notes = dumpFS{opts.FS, dump}, dump.Version, dump.Unread, DumpNotes(cmd, dump)
 	var assumed, flags []string
 	if opts.SchedulerConfig == "" {
 		assumed, flags = append(assumed, "configuration"), append(flags, "--scheduler-config")
@@ -174,36 +174,36 @@ func (c *Connection) Load(cmd *cobra.Command, bar *output.Progress, opts loader.
 	return dump.Name, opts, nil
 }
 
-// Notes returns the notes of a dump. They name the program as the user calls it.
-func Notes(cmd *cobra.Command, dump *live.Dump) (notes []string) {
+// DumpNotes returns the notes of a dump. They name the program as the user calls it.
+func DumpNotes(cmd *cobra.Command, dump *live.Dump) (notes []string) {
 	for _, note := range dump.Notes {
 		notes = append(notes, manifest.Clean(strings.ReplaceAll(note, "simulate rbac", cmd.Root().DisplayName()+" rbac")))
 	}
 	return notes
 }
 
-// withDump is a file system that also has the dump, as a compressed file.
-type withDump struct {
+// dumpFS is a file system that also has the dump, as a compressed file.
+type dumpFS struct {
 	fs.FS
 	dump *live.Dump
 }
 
-func (w withDump) Open(name string) (fs.File, error) {
+func (w dumpFS) Open(name string) (fs.File, error) {
 	if name != filepath.Clean(w.dump.Name) {
 		return w.FS.Open(name)
 	}
-	return &dumpFile{name: name, Reader: w.dump.Packed()}, nil
+	return &dumpFile{name: name, Reader: w.dump.OpenCompressed()}, nil
 }
 
-func (w withDump) Stat(name string) (fs.FileInfo, error) {
+func (w dumpFS) Stat(name string) (fs.FileInfo, error) {
 	if name != filepath.Clean(w.dump.Name) {
 		return fs.Stat(w.FS, name)
 	}
 	return &dumpFile{name: name}, nil
 }
 
-func (w withDump) ReadDir(name string) ([]fs.DirEntry, error) { return fs.ReadDir(w.FS, name) }
-func (w withDump) Glob(pattern string) ([]string, error)      { return fs.Glob(w.FS, pattern) }
+func (w dumpFS) ReadDir(name string) ([]fs.DirEntry, error) { return fs.ReadDir(w.FS, name) }
+func (w dumpFS) Glob(pattern string) ([]string, error)      { return fs.Glob(w.FS, pattern) }
 
 type dumpFile struct {
 	io.Reader

@@ -20,8 +20,8 @@ var Modes = []string{string(node.Unreachable), string(node.OutOfService), string
 // RegisterMode adds --mode.
 func RegisterMode(cmd *cobra.Command, in *Flags, mode *string, value, besides string) {
 	cmd.Flags().StringVar(mode, "mode", value, "`MODE` in which nodes fail: "+strings.Join(Modes, ", ")+besides)
-	output.CompleteWith(cmd, "mode", Modes)
-	in.Overlay("mode", "failures.mode", func(file *scenario.File) { file.Failures.Mode = *mode })
+	output.CompleteValues(cmd, "mode", Modes)
+	in.AddOverlay("mode", "failures.mode", func(file *scenario.File) { file.Failures.Mode = *mode })
 }
 
 // Survival are the flags that select which failures a cluster must survive.

@@ -39,9 +39,9 @@ type Flags struct {
 	// Depth is how much of each pod's scheduling cycle is kept. Nil keeps nothing.
 	Depth *placement.Depth
 
-	nodes      *nodes // nil for a command that takes only scenarios
+	nodes      *nodeFlags // nil for a command that takes only scenarios
 	operators  Operators
-	autoscaler autoscaler
+	autoscaler autoscalerFlags
 	rows       []row // of the table of input flags
 	seed       uint64
 	explain    bool
@@ -56,8 +56,8 @@ func (i *Flags) Register(cmd *cobra.Command) {
 // RegisterFiles adds the flags that name files of objects or a live cluster, and the flags that make up nodes.
 func (i *Flags) RegisterFiles(cmd *cobra.Command) {
 	withoutField(cmd, func() { i.registerFiles(cmd) })
-	i.nodes = &nodes{}
-	asInput(cmd, func() { grouped(cmd, nodesGroup, func() { i.nodes.register(cmd) }) })
+	i.nodes = &nodeFlags{}
+	asInput(cmd, func() { registerGroup(cmd, nodesGroup, func() { i.nodes.register(cmd) }) })
 }
 
 func (i *Flags) registerFiles(cmd *cobra.Command) {
@@ -74,11 +74,11 @@ func (i *Flags) RegisterConfiguration(cmd *cobra.Command) {
 }
 
 func (i *Flags) registerConfiguration(cmd *cobra.Command) {
-	grouped(cmd, schedulerGroup, func() { i.registerScheduler(cmd) })
+	registerGroup(cmd, schedulerGroup, func() { i.registerScheduler(cmd) })
 	RegisterStrict(cmd, &i.Options.Strict)
 	cmd.Flags().StringVar(&i.Options.Prices, "prices", "", "`FILE` that says what nodes cost an hour, by instance type or other labels: a list, a catalogue, or OpenCost's\ncustom pricing as JSON or CSV (default the nodes' annotation faultline.dev/price-per-hour, or what the scenario says)")
 	i.puts("prices", func(file *scenario.File, at string) error {
-		file.Prices = Besides(at, []string{i.Options.Prices})[0]
+		file.Prices = RelativeTo(at, []string{i.Options.Prices})[0]
 		return nil
 	})
 	i.operators.Register(cmd)
@@ -89,29 +89,29 @@ func (i *Flags) registerScheduler(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&i.Options.SchedulerConfig, "scheduler-config", "", "`FILE` of a KubeSchedulerConfiguration (kubescheduler.config.k8s.io/v1)")
 	i.puts("scheduler-config", func(file *scenario.File, at string) error {
-		file.Scheduler.Config, file.Scheduler.Inline = Besides(at, []string{i.Options.SchedulerConfig})[0], nil
+		file.Scheduler.Config, file.Scheduler.Inline = RelativeTo(at, []string{i.Options.SchedulerConfig})[0], nil
 		return nil
 	})
 	flags.StringVar(&i.Options.FeatureGates, "feature-gates", "", "feature `GATES` of kube-scheduler to set, as NAME=true,NAME=false")
 	i.puts("feature-gates", func(file *scenario.File, _ string) error { return putGates(file, i.Options.FeatureGates) })
-	i.choice(cmd, "ties", "ties", func(f *scenario.File) *string { return &f.Ties }, []string{"upstream", "random"},
+	i.registerChoice(cmd, "ties", "ties", func(f *scenario.File) *string { return &f.Ties }, []string{"upstream", "random"},
 		"`WINNER` among equal nodes: upstream (the first in kube-scheduler's own order) or random\n(default upstream, or what the scenario says)")
-	i.choice(cmd, "arrivals", "arrivals", func(f *scenario.File) *string { return &f.Arrivals }, []string{"listed", "random"},
+	i.registerChoice(cmd, "arrivals", "arrivals", func(f *scenario.File) *string { return &f.Arrivals }, []string{"listed", "random"},
 		"`ORDER` of workloads that are applied together, of evictions of a drain and of pods that wait: listed or random\n(default listed, or what the scenario says)")
-	i.choice(cmd, "unknown-owners", "unknownOwners", func(f *scenario.File) *string { return &f.UnknownOwners }, []string{"replace", "gone"},
+	i.registerChoice(cmd, "unknown-owners", "unknownOwners", func(f *scenario.File) *string { return &f.UnknownOwners }, []string{"replace", "gone"},
 		"`WHAT` becomes of pods whose controllers the input lacks: replace (they come back) or gone\n(default replace, or what the scenario says)")
-	flags.BoolVar(overlay(i, "as-template", "asTemplate", func(f *scenario.File) *bool { return &f.AsTemplate }), "as-template", false,
+	flags.BoolVar(overlayVar(i, "as-template", "asTemplate", func(f *scenario.File) *bool { return &f.AsTemplate }), "as-template", false,
 		"make new pods as their templates say, without what webhooks added to the running pods of a dump")
-	flags.StringSliceVar(overlay(i, "enable-admission-plugins", "apiServer.enableAdmissionPlugins", func(f *scenario.File) *[]string { return &f.APIServer.EnableAdmissionPlugins }),
-		"enable-admission-plugins", nil, "admission `PLUGINS` to switch on, separated by commas: "+strings.Join(admission.Optional(), ", "))
-	flags.StringVar(overlay(i, "as", "apiServer.as", func(f *scenario.File) *string { return &f.APIServer.As }), "as", "",
+	flags.StringSliceVar(overlayVar(i, "enable-admission-plugins", "apiServer.enableAdmissionPlugins", func(f *scenario.File) *[]string { return &f.APIServer.EnableAdmissionPlugins }),
+		"enable-admission-plugins", nil, "admission `PLUGINS` to switch on, separated by commas: "+strings.Join(admission.OptionalPlugins(), ", "))
+	flags.StringVar(overlayVar(i, "as", "apiServer.as", func(f *scenario.File) *string { return &f.APIServer.As }), "as", "",
 		"`USER` who makes the requests, for policies that ask (default kubernetes-admin, or what the scenario says)")
-	i.choice(cmd, "storage", "storage", func(f *scenario.File) *string { return &f.Storage }, []string{scenario.StorageAssumed, scenario.StorageNone},
+	i.registerChoice(cmd, "storage", "storage", func(f *scenario.File) *string { return &f.Storage }, []string{scenario.StorageAssumed, scenario.StorageNone},
 		"`WHETHER` StorageClasses that claims name are made up where the input has none: assumed or none\n(default assumed where all nodes are made up, or what the scenario says)")
 	flags.Uint64Var(&i.seed, "seed", 1, "seed `NUMBER` of all random choices, for random ties or arrivals")
-	i.Overlay("seed", "seed", func(f *scenario.File) { f.Seed = &i.seed })
+	i.AddOverlay("seed", "seed", func(f *scenario.File) { f.Seed = &i.seed })
 	if i.Federated {
-		i.choice(cmd, "estimate", "federation.estimate", func(f *scenario.File) *string { return &f.Federation.Estimate }, []string{scenario.EstimateKarmada, scenario.EstimateScheduler},
+		i.registerChoice(cmd, "estimate", "federation.estimate", func(f *scenario.File) *string { return &f.Federation.Estimate }, []string{scenario.EstimateKarmada, scenario.EstimateScheduler},
 			"`WHO` reckons the room in the clusters of a federation: karmada or scheduler, which asks the clusters' schedulers\n(default karmada, or what the scenario says)")
 	}
 	RegisterScheduler(cmd, &i.Options)
@@ -121,16 +121,16 @@ func (i *Flags) registerScheduler(cmd *cobra.Command) {
 	})
 }
 
-// overlay returns the variable for a flag that replaces a field of the scenario file.
-func overlay[T any](i *Flags, flag, path string, field func(*scenario.File) *T) *T {
-	i.Overlay(flag, path, func(f *scenario.File) { *field(f) = *field(&i.File) })
+// overlayVar returns the variable for a flag that replaces a field of the scenario file.
+func overlayVar[T any](i *Flags, flag, path string, field func(*scenario.File) *T) *T {
+	i.AddOverlay(flag, path, func(f *scenario.File) { *field(f) = *field(&i.File) })
 	return field(&i.File)
 }
 
-// choice adds a flag that replaces a field of the scenario file and has few legal values.
-func (i *Flags) choice(cmd *cobra.Command, flag, path string, field func(*scenario.File) *string, legal []string, usage string) {
-	cmd.Flags().StringVar(overlay(i, flag, path, field), flag, "", usage)
-	output.CompleteWith(cmd, flag, legal)
+// registerChoice adds a flag that replaces a field of the scenario file and has few legal values.
+func (i *Flags) registerChoice(cmd *cobra.Command, flag, path string, field func(*scenario.File) *string, legal []string, usage string) {
+	cmd.Flags().StringVar(overlayVar(i, flag, path, field), flag, "", usage)
+	output.CompleteValues(cmd, flag, legal)
 }
 
 // RegisterStrict adds --strict, for commands that read dumps.
@@ -151,7 +151,7 @@ func RegisterScheduler(cmd *cobra.Command, opts *loader.Options) {
 // RegisterRelease adds --kubernetes and --no-extenders, for commands that read a scheduler configuration.
 func RegisterRelease(cmd *cobra.Command, opts *loader.Options) {
 	cmd.Flags().StringVar(&opts.Kubernetes, "kubernetes", "", "answer as Kubernetes `RELEASE`: "+words.Or(sched.Releases())+"\n(default what the scenario says, or the release of the cluster that a dump is of)")
-	output.CompleteWith(cmd, "kubernetes", sched.Releases())
+	output.CompleteValues(cmd, "kubernetes", sched.Releases())
 	cmd.Flags().BoolVar(&opts.NoExtenders, "no-extenders", false, "ask nothing of the HTTP extenders in the scheduler's configuration")
 }
 
@@ -178,18 +178,18 @@ func (i *Flags) Record() func(cluster.Ref, *v1.Pod) *placement.Depth {
 // Load reads the scenario that arguments and flags name: a scenario file or folder, or objects from files or a live cluster. Without
 // either, it is the kind walkthrough. Manifests among the arguments are read as with -f.
 func (i *Flags) Load(cmd *cobra.Command, stdin io.Reader, plugins sched.Registry, bar *output.Progress, args []string) (*scenario.Scenario, error) {
-	loaded, err := exit.UnlessInterrupted(cmd.Context(), func() (*scenario.Scenario, error) { return i.read(cmd, stdin, plugins, bar, args) })
+	loaded, err := exit.CallInterruptibly(cmd.Context(), func() (*scenario.Scenario, error) { return i.read(cmd, stdin, plugins, bar, args) })
 	if errors.As(err, new(*live.Error)) {
 		return nil, err
 	}
 	if err != nil {
-		return nil, exit.Input(err)
+		return nil, exit.InvalidInput(err)
 	}
 	if err := output.CheckRead(cmd, loaded.File, loaded.Named); err != nil {
 		return nil, err
 	}
 	if loaded.Federated() && !i.Federated {
-		return nil, NotFederated(cmd.CommandPath(), loaded)
+		return nil, FederationError(cmd.CommandPath(), loaded)
 	}
 	if loaded, err = i.Changes.apply(cmd, loaded, &i.Namespace); err != nil {
 		return nil, err
@@ -199,19 +199,19 @@ func (i *Flags) Load(cmd *cobra.Command, stdin io.Reader, plugins sched.Registry
 	}
 	if step := cmd.Flags().Lookup("step"); step != nil && step.Value.String() != "" {
 		if names := stepsOf(loaded); !slices.Contains(names, step.Value.String()) {
-			return nil, exit.Usage(cmd, "--step: there is no step %q; %s", step.Value, scenario.Choices(step.Value.String(), names))
+			return nil, exit.Usage(cmd, "--step: there is no step %q; %s", step.Value, scenario.ListChoices(step.Value.String(), names))
 		}
 	}
 	return loaded, nil
 }
 
-// NotFederated returns the error of a command that takes only single clusters.
-func NotFederated(command string, s *scenario.Scenario) error {
+// FederationError returns the error of a command that takes only single clusters.
+func FederationError(command string, s *scenario.Scenario) error {
 	var names []string
 	for _, m := range s.Members {
 		names = append(names, m.Name)
 	}
-	return exit.Input(fmt.Errorf("%s: a federation of clusters is not something that %s can answer yet; name the files of one of its clusters (%s) with --cluster and -f",
+	return exit.InvalidInput(fmt.Errorf("%s: a federation of clusters is not something that %s can answer yet; name the files of one of its clusters (%s) with --cluster and -f",
 		s.File, command, strings.Join(names, ", ")))
 }
 
@@ -220,13 +220,13 @@ func (i *Flags) Live(cmd *cobra.Command, args []string) bool {
 	if i.nodes == nil {
 		return false
 	}
-	return Asked(cmd) || IsPlugin(cmd) && len(args)+len(i.Cluster)+len(i.nodes.asked(cmd)) == 0
+	return HasLiveFlag(cmd) || IsPlugin(cmd) && len(args)+len(i.Cluster)+len(i.nodes.givenFlags(cmd)) == 0
 }
 
 func (i *Flags) read(cmd *cobra.Command, stdin io.Reader, plugins sched.Registry, bar *output.Progress, args []string) (*scenario.Scenario, error) {
 	defer bar.Clear()
 	opts := i.Options
-	opts.Plugins, opts.FS = plugins, output.Reading{Bar: bar}
+	opts.Plugins, opts.FS = plugins, output.ProgressFS{Bar: bar}
 	var err error
 	if opts.Flags, err = i.overlays(cmd); err != nil {
 		return nil, err
@@ -241,7 +241,7 @@ func (i *Flags) read(cmd *cobra.Command, stdin io.Reader, plugins sched.Registry
 		}
 		asked = strings.Join(opts.Nodes.Flags, ", ")
 	}
-	files, _, err := i.named(cmd, opts.FS, args)
+	files, _, err := i.objectFiles(cmd, opts.FS, args)
 	if err != nil {
 		return nil, err
 	}

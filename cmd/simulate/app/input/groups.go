@@ -16,14 +16,14 @@ const (
 	operatorsGroup  = "Operators"
 )
 
-var groups = []string{connectionGroup, nodesGroup, autoscalerGroup, schedulerGroup, operatorsGroup}
+var groupTitles = []string{connectionGroup, nodesGroup, autoscalerGroup, schedulerGroup, operatorsGroup}
 
-// group is the annotation of a flag that holds the title of its group.
-const group = "group"
+// groupAnnotation is the annotation of a flag that holds the title of its group.
+const groupAnnotation = "group"
 
-// grouped calls register, and lets help list the flags that it adds below the title.
-func grouped(cmd *cobra.Command, title string, register func()) {
-	annotated(cmd, group, title, register)
+// registerGroup calls register, and lets help list the flags that it adds below the title.
+func registerGroup(cmd *cobra.Command, title string, register func()) {
+	annotated(cmd, groupAnnotation, title, register)
 }
 
 // GroupFlags makes the help of every command list the flags of each group below a title.
@@ -37,7 +37,7 @@ func GroupFlags(root *cobra.Command) {
 			}
 		}
 		cmd.Flags().VisitAll(func(f *pflag.Flag) {
-			for _, title := range f.Annotations[group] {
+			for _, title := range f.Annotations[groupAnnotation] {
 				if sets[title] == nil {
 					sets[title] = pflag.NewFlagSet(title, pflag.ContinueOnError)
 				}
@@ -47,7 +47,7 @@ func GroupFlags(root *cobra.Command) {
 		hide(true)
 		err := usage(cmd)
 		hide(false)
-		for _, title := range groups {
+		for _, title := range groupTitles {
 			if set := sets[title]; set != nil && err == nil {
 				_, err = fmt.Fprintf(cmd.OutOrStderr(), "\n%s:\n%s", title, set.FlagUsages())
 			}

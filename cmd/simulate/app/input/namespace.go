@@ -38,8 +38,8 @@ func (n *Namespace) Listed() string {
 	return n.Name
 }
 
-// Of adds the namespace to workloads that are given as kind/name. Those given as namespace/kind/name keep theirs.
-func (n *Namespace) Of(workloads ...string) []string {
+// Qualify adds the namespace to workloads that are given as kind/name. Those given as namespace/kind/name keep theirs.
+func (n *Namespace) Qualify(workloads ...string) []string {
 	if n.Name == "" {
 		return workloads
 	}
@@ -57,11 +57,11 @@ func (n *Namespace) Check(cmd *cobra.Command, what string, known []string) error
 	if n.Name == "" || slices.Contains(known, n.Name) {
 		return nil
 	}
-	return exit.Usage(cmd, "-n: no %s is in namespace %q; %s", what, n.Name, scenario.Choices(n.Name, known))
+	return exit.Usage(cmd, "-n: no %s is in namespace %q; %s", what, n.Name, scenario.ListChoices(n.Name, known))
 }
 
-// Target parses an object that is given as kind/name, in the namespace of -n, or as namespace/kind/name.
-func (n *Namespace) Target(cmd *cobra.Command, target string) (cluster.Ref, error) {
+// ParseTarget parses an object that is given as kind/name, in the namespace of -n, or as namespace/kind/name.
+func (n *Namespace) ParseTarget(cmd *cobra.Command, target string) (cluster.Ref, error) {
 	if kind, name, err := scenario.ParseTarget(target); err == nil {
 		return cluster.Ref{Kind: kind, Namespace: n.Name, Name: name}, nil
 	}
@@ -70,5 +70,5 @@ func (n *Namespace) Target(cmd *cobra.Command, target string) (cluster.Ref, erro
 	if err == nil && n.Name != "" && n.Name != ref.Namespace {
 		err = fmt.Errorf("%s is not in the namespace %s that -n gives; leave one out", target, n.Name)
 	}
-	return ref, exit.Wrong(cmd, err)
+	return ref, exit.UsageProblems(cmd, err)
 }

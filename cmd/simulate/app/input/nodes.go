@@ -15,15 +15,15 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// nodes are the flags that make up nodes for manifests. Their defaults describe the nodes that are assumed without any flag.
-type nodes struct {
+// nodeFlags are the flags that make up nodes for manifests. Their defaults describe the nodes that are assumed without any flag.
+type nodeFlags struct {
 	total, zones, regions int
 	cpu, memory, kindName string
 	resources             []string
 }
 
 // assumedNodes describes the nodes that manifests without nodes get.
-var assumedNodes = nodes{total: 9, zones: 3, cpu: "16", memory: "64Gi"}
+var assumedNodes = nodeFlags{total: 9, zones: 3, cpu: "16", memory: "64Gi"}
 
 // AssumeNodes reads manifests as if no flag asked for nodes, for a command that lacks these flags.
 func (i *Flags) AssumeNodes() {
@@ -31,13 +31,13 @@ func (i *Flags) AssumeNodes() {
 	i.nodes = &assumed
 }
 
-func (n *nodes) register(cmd *cobra.Command) {
+func (n *nodeFlags) register(cmd *cobra.Command) {
 	withoutField(cmd, func() { n.registerShape(cmd.Flags()) })
 	cmd.Flags().StringVar(&n.kindName, "kind-name", "", "name these nodes as kind does in a cluster of this `NAME`, and add its control plane")
 }
 
 // registerShape adds the flags of nodes that a scenario file can make up, too.
-func (n *nodes) registerShape(flags *pflag.FlagSet) {
+func (n *nodeFlags) registerShape(flags *pflag.FlagSet) {
 	flags.IntVar(&n.total, "nodes", assumedNodes.total, "make up this `NUMBER` of nodes, for manifests that come without any")
 	flags.IntVar(&n.zones, "zones", assumedNodes.zones, "put these nodes into this `NUMBER` of zones, in each region")
 	flags.IntVar(&n.regions, "regions", 0, "put these nodes into this `NUMBER` of regions (default nodes without a region)")
@@ -46,13 +46,13 @@ func (n *nodes) registerShape(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&n.resources, "resource", nil, "give each of these nodes a further resource, as `NAME=AMOUNT`, such as nvidia.com/gpu=8 (repeatable)")
 }
 
-// nodesFlags are the names of the flags of nodes.
-var nodesFlags = []string{"nodes", "zones", "regions", "cpu", "memory", "resource", "kind-name"}
+// nodeFlagNames are the names of the flags of nodes.
+var nodeFlagNames = []string{"nodes", "zones", "regions", "cpu", "memory", "resource", "kind-name"}
 
-// asked returns the flags that are given, each with --.
-func (n *nodes) asked(cmd *cobra.Command) []string {
+// givenFlags returns the flags that are given, each with --.
+func (n *nodeFlags) givenFlags(cmd *cobra.Command) []string {
 	var given []string
-	for _, name := range nodesFlags {
+	for _, name := range nodeFlagNames {
 		if cmd.Flags().Changed(name) {
 			given = append(given, "--"+name)
 		}
@@ -61,7 +61,7 @@ func (n *nodes) asked(cmd *cobra.Command) []string {
 }
 
 // options describes the nodes to make up. It rejects nodes that cannot be made.
-func (n *nodes) options(cmd *cobra.Command) (*loader.Nodes, error) {
+func (n *nodeFlags) options(cmd *cobra.Command) (*loader.Nodes, error) {
 	var problems []error
 	resources := map[string]topology.Quantity{}
 	for _, given := range n.resources {
@@ -77,7 +77,7 @@ func (n *nodes) options(cmd *cobra.Command) (*loader.Nodes, error) {
 			NodeGroups: []topology.NodeGroup{{Total: &n.total, CPU: topology.Quantity(n.cpu), Memory: topology.Quantity(n.memory), Resources: resources}},
 		},
 		KindName: n.kindName,
-		Flags:    n.asked(cmd),
+		Flags:    n.givenFlags(cmd),
 		Assumed: fmt.Sprintf("assumed, since no nodes are given: %d nodes of %s cores and %s in %d zones; give --cluster, or --nodes, --zones, --cpu and --memory.",
 			n.total, n.cpu, n.memory, n.zones),
 	}
@@ -104,5 +104,5 @@ func (n *nodes) options(cmd *cobra.Command) (*loader.Nodes, error) {
 			n.total,
 			words.Count(n.total, "node"), words.Count(domains, "zone"), domains))
 	}
-	return made, exit.Wrong(cmd, problems...)
+	return made, exit.UsageProblems(cmd, problems...)
 }

@@ -27,7 +27,7 @@ type Operators struct {
 
 // Register adds the flags.
 func (o *Operators) Register(cmd *cobra.Command) {
-	grouped(cmd, operatorsGroup, func() { o.register(cmd.Flags()) })
+	registerGroup(cmd, operatorsGroup, func() { o.register(cmd.Flags()) })
 }
 
 // addRows adds the rows of these flags to the table of input flags.
@@ -42,7 +42,7 @@ func (o *Operators) addRows(i *Flags) {
 		return nil
 	})
 	i.puts("kafscale-values", func(file *scenario.File, at string) error {
-		chart(file).Values = Besides(at, o.kafscale.values)[0]
+		chart(file).Values = RelativeTo(at, o.kafscale.values)[0]
 		return nil
 	})
 	i.puts("stackable-adr", func(file *scenario.File, _ string) error {
@@ -50,7 +50,7 @@ func (o *Operators) addRows(i *Flags) {
 		return nil
 	})
 	i.puts("hydrolix-profile", func(file *scenario.File, at string) error {
-		file.Operators.Hydrolix = &scenario.HydrolixOptions{Profile: Besides(at, []string{o.hydrolixProfile})[0]}
+		file.Operators.Hydrolix = &scenario.HydrolixOptions{Profile: RelativeTo(at, []string{o.hydrolixProfile})[0]}
 		return nil
 	})
 }

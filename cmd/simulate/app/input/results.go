@@ -12,8 +12,8 @@ import (
 	"github.com/faultline/faultline/pkg/simulation"
 )
 
-// StepNamed returns the step with the name, or the last step if the name is "".
-func StepNamed(cmd *cobra.Command, result *simulation.Result, name string) (*simulation.Step, error) {
+// FindStep returns the step with the name, or the last step if the name is "".
+func FindStep(cmd *cobra.Command, result *simulation.Result, name string) (*simulation.Step, error) {
 	if name == "" {
 		return &result.Steps[len(result.Steps)-1], nil
 	}
@@ -24,7 +24,7 @@ func StepNamed(cmd *cobra.Command, result *simulation.Result, name string) (*sim
 		}
 		names = append(names, result.Steps[i].Name)
 	}
-	return nil, exit.Usage(cmd, "--step: there is no step %q; %s", name, scenario.Choices(name, names))
+	return nil, exit.Usage(cmd, "--step: there is no step %q; %s", name, scenario.ListChoices(name, names))
 }
 
 // NamespacesIn returns the namespaces that have a pod after some step.
@@ -41,8 +41,8 @@ func NamespacesIn(result *simulation.Result) []string {
 // MaxNames is the largest number of names that an error lists.
 const MaxNames = 20
 
-// KnownNodes returns an error if one of the nodes is not in the state.
-func KnownNodes(cmd *cobra.Command, state *cluster.State, nodes []string) error {
+// CheckNodes returns an error if one of the nodes is not in the state.
+func CheckNodes(cmd *cobra.Command, state *cluster.State, nodes []string) error {
 	for _, name := range nodes {
 		if state.Node(name) != nil {
 			continue
@@ -54,7 +54,7 @@ func KnownNodes(cmd *cobra.Command, state *cluster.State, nodes []string) error 
 		if len(state.Nodes) > MaxNames {
 			names = append(names, "…")
 		}
-		return exit.Usage(cmd, "there is no node %q; %s", name, scenario.Choices(name, names))
+		return exit.Usage(cmd, "there is no node %q; %s", name, scenario.ListChoices(name, names))
 	}
 	return nil
 }

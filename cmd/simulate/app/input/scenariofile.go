@@ -21,8 +21,8 @@ import (
 // values of flags in place of its fields. s is the loaded scenario, up to the requested step. The error lists everything that a scenario
 // file cannot express.
 func (i *Flags) ScenarioFile(cmd *cobra.Command, s *scenario.Scenario, args []string, at string) (*scenario.File, error) {
-	cannot := i.notInAFile(cmd, s, args)
-	files, aScenario, err := i.named(cmd, nil, args)
+	cannot := i.scenarioFileProblems(cmd, s, args)
+	files, aScenario, err := i.objectFiles(cmd, nil, args)
 	if err = errors.Join(append(cannot, err)...); err != nil {
 		return nil, err
 	}
@@ -30,7 +30,7 @@ func (i *Flags) ScenarioFile(cmd *cobra.Command, s *scenario.Scenario, args []st
 	if aScenario {
 		file, err = readScenario(args, at)
 	} else {
-		file, err = i.fileOfManifests(cmd, s, files, at)
+		file, err = i.newManifestScenario(cmd, s, files, at)
 	}
 	if err != nil {
 		return nil, err
@@ -50,13 +50,13 @@ func (i *Flags) ScenarioFile(cmd *cobra.Command, s *scenario.Scenario, args []st
 		}
 	}
 	file.Steps = slices.DeleteFunc(file.Steps, func(step scenario.Step) bool {
-		return s.Index(step.Name) < 0 || len(step.Actions()) == 0 && !step.Fresh
+		return s.StepIndex(step.Name) < 0 || len(step.Actions()) == 0 && !step.Fresh
 	})
 	return file, nil
 }
 
-// notInAFile returns an error for each part of the command line that a scenario file cannot express.
-func (i *Flags) notInAFile(cmd *cobra.Command, s *scenario.Scenario, args []string) []error {
+// scenarioFileProblems returns an error for each part of the command line that a scenario file cannot express.
+func (i *Flags) scenarioFileProblems(cmd *cobra.Command, s *scenario.Scenario, args []string) []error {
 	var cannot []error
 	wrong := func(format string, args ...any) { cannot = append(cannot, fmt.Errorf(format, args...)) }
 	switch {
@@ -75,13 +75,13 @@ func (i *Flags) notInAFile(cmd *cobra.Command, s *scenario.Scenario, args []stri
 	return append(cannot, i.withoutRow(cmd)...)
 }
 
-// fileOfManifests returns a scenario file that names these files. They are its cluster if no other cluster is given and they have nodes.
-func (i *Flags) fileOfManifests(cmd *cobra.Command, s *scenario.Scenario, files []string, at string) (*scenario.File, error) {
+// newManifestScenario returns a scenario file that names these files. They are its cluster if no other cluster is given and they have nodes.
+func (i *Flags) newManifestScenario(cmd *cobra.Command, s *scenario.Scenario, files []string, at string) (*scenario.File, error) {
 	file := &scenario.File{}
-	apply := scenario.Step{Name: "apply", Apply: &scenario.Source{Files: Besides(at, files)}}
+	apply := scenario.Step{Name: "apply", Apply: &scenario.Source{Files: RelativeTo(at, files)}}
 	switch {
 	case len(i.Cluster) > 0:
-		file.Cluster = []scenario.Source{{Files: Besides(at, i.Cluster)}}
+		file.Cluster = []scenario.Source{{Files: RelativeTo(at, i.Cluster)}}
 	case s.MadeUp:
 		made, err := i.nodes.options(cmd)
 		if err != nil {
@@ -89,7 +89,7 @@ func (i *Flags) fileOfManifests(cmd *cobra.Command, s *scenario.Scenario, files 
 		}
 		file.Cluster = []scenario.Source{{Synthetic: &made.Spec}}
 	default:
-		file.Cluster, files = []scenario.Source{{Files: Besides(at, files)}}, nil
+		file.Cluster, files = []scenario.Source{{Files: RelativeTo(at, files)}}, nil
 	}
 	if len(files) > 0 {
 		file.Steps = []scenario.Step{apply}
@@ -127,7 +127,7 @@ func readScenario(args []string, at string) (*scenario.File, error) {
 			}
 			all = append(all, name)
 		}
-		return Besides(at, all)
+		return RelativeTo(at, all)
 	}
 	one := func(name *string) {
 		if *name != "" {
@@ -177,8 +177,8 @@ func putGates(file *scenario.File, gates string) error {
 	return nil
 }
 
-// Besides returns the paths relative to the folder of a file, as a scenario names them.
-func Besides(file string, paths []string) []string {
+// RelativeTo returns the paths relative to the folder of a file, as a scenario names them.
+func RelativeTo(file string, paths []string) []string {
 	var all []string
 	for _, path := range paths {
 		if from, err := filepath.Abs(filepath.Dir(file)); err == nil {

@@ -61,21 +61,21 @@ func (a *Steps) apply(cmd *cobra.Command, s *scenario.Scenario, namespace string
 	if err != nil || len(steps) == 0 {
 		return s, err
 	}
-	return ask(cmd, s, steps...)
+	return appendSteps(cmd, s, steps...)
 }
 
 // Variants returns one variant of the scenario for each value of the flags.
 func (a *Steps) Variants(cmd *cobra.Command, s *scenario.Scenario, namespace string) ([]scenario.LoadedVariant, error) {
 	each := *a
 	var err error
-	if each.replaceNodes, err = a.counted(cmd); err != nil {
+	if each.replaceNodes, err = a.replacementsWithCount(cmd); err != nil {
 		return nil, err
 	}
 	each.count = 0
 	for _, given := range []*[]string{&each.addNodes, &each.removeNodes, &each.replaceNodes, &each.scale} {
 		var all []string
 		for _, one := range *given {
-			all = append(all, alternatives(one)...)
+			all = append(all, splitAlternatives(one)...)
 		}
 		*given = all
 	}
@@ -87,14 +87,14 @@ func (a *Steps) Variants(cmd *cobra.Command, s *scenario.Scenario, namespace str
 			return nil, exit.Usage(cmd, "two variants are called %q; give it once", name)
 		}
 		v := scenario.NewVariant(s, &scenario.Variant{Name: steps[i].Name})
-		v.Scenario, err = ask(cmd, v.Scenario, steps[i])
+		v.Scenario, err = appendSteps(cmd, v.Scenario, steps[i])
 		made = append(made, *v)
 	}
 	return made, err
 }
 
-// alternatives splits NAME=1,2 into NAME=1 and NAME=2. It leaves a list alone that is not of numbers.
-func alternatives(given string) []string {
+// splitAlternatives splits NAME=1,2 into NAME=1 and NAME=2. It leaves a list alone that is not of numbers.
+func splitAlternatives(given string) []string {
 	name, list := "", given
 	if i := strings.LastIndex(given, "="); i >= 0 {
 		name, list = given[:i+1], given[i+1:]
@@ -109,16 +109,16 @@ func alternatives(given string) []string {
 	return all
 }
 
-// ask returns the scenario with the steps at its end. It returns an error if a step is impossible.
-func ask(cmd *cobra.Command, s *scenario.Scenario, steps ...askedStep) (*scenario.Scenario, error) {
+// appendSteps returns the scenario with the steps at its end. It returns an error if a step is impossible.
+func appendSteps(cmd *cobra.Command, s *scenario.Scenario, steps ...askedStep) (*scenario.Scenario, error) {
 	var added []scenario.Step
 	for _, step := range steps {
-		if s.Index(step.Name) >= 0 || slices.ContainsFunc(added, func(other scenario.Step) bool { return other.Name == step.Name }) {
+		if s.StepIndex(step.Name) >= 0 || slices.ContainsFunc(added, func(other scenario.Step) bool { return other.Name == step.Name }) {
 			return nil, exit.Usage(cmd, "--%s: there is a step of this name already; give it once", step.Name)
 		}
 		added = append(added, step.Step)
 	}
-	s = s.Ask(added...)
+	s = s.AppendQuestion(added...)
 	p := &scenario.Problems{File: s.File, Flags: map[string]string{}}
 	for i, step := range steps {
 		path := s.StepPath(len(s.Steps) - len(steps) + i)
@@ -126,10 +126,10 @@ func ask(cmd *cobra.Command, s *scenario.Scenario, steps ...askedStep) (*scenari
 			p.Flags[path.Child(field).String()] = flag
 		}
 	}
-	if scenario.ValidateAsked(p, s); p.Len() == 0 {
+	if scenario.ValidateQuestionSteps(p, s); p.Len() == 0 {
 		check.Check(cmd.Context(), p, s)
 	}
-	return s, exit.Input(p.Err())
+	return s, exit.InvalidInput(p.Err())
 }
 
 func (a *Steps) steps(cmd *cobra.Command, s *scenario.Scenario, namespace string) ([]askedStep, error) {
@@ -147,13 +147,13 @@ func (a *Steps) steps(cmd *cobra.Command, s *scenario.Scenario, namespace string
 			map[string]string{"addNodes.count": "add-nodes", "addNodes.like": "like"},
 		})
 	}
-	replaceNodes, err := a.counted(cmd)
+	replaceNodes, err := a.replacementsWithCount(cmd)
 	if err != nil {
 		return nil, err
 	}
 	nodes := s.Nodes()
 	for _, given := range a.removeNodes {
-		removed, err := removal(nodes, given)
+		removed, err := parseRemoval(nodes, given)
 		if err != nil {
 			return nil, exit.Usage(cmd, "%s", err)
 		}
@@ -164,7 +164,7 @@ func (a *Steps) steps(cmd *cobra.Command, s *scenario.Scenario, namespace string
 		steps = append(steps, askedStep{scenario.Step{Name: "remove " + given, RemoveNodes: removed}, flags})
 	}
 	for _, given := range replaceNodes {
-		replaced, err := replacement(nodes, given)
+		replaced, err := parseReplacement(nodes, given)
 		if err != nil {
 			return nil, exit.Usage(cmd, "%s", err)
 		}
@@ -191,8 +191,8 @@ func (a *Steps) steps(cmd *cobra.Command, s *scenario.Scenario, namespace string
 	return steps, nil
 }
 
-// counted returns the values of --replace-nodes with the number of --count in them: LABEL=OLD:NEW=NUMBER, then sizes if any.
-func (a *Steps) counted(cmd *cobra.Command) ([]string, error) {
+// replacementsWithCount returns the values of --replace-nodes with the number of --count in them: LABEL=OLD:NEW=NUMBER, then sizes if any.
+func (a *Steps) replacementsWithCount(cmd *cobra.Command) ([]string, error) {
 	if a.count == 0 {
 		return a.replaceNodes, nil
 	}
@@ -211,8 +211,8 @@ func (a *Steps) counted(cmd *cobra.Command) ([]string, error) {
 	return all, nil
 }
 
-// removal parses NAME,…, LABEL=VALUE, LABEL=VALUE=NUMBER or emptiest=NUMBER.
-func removal(nodes []*v1.Node, given string) (*scenario.RemoveNodes, error) {
+// parseRemoval parses NAME,…, LABEL=VALUE, LABEL=VALUE=NUMBER or emptiest=NUMBER.
+func parseRemoval(nodes []*v1.Node, given string) (*scenario.RemoveNodes, error) {
 	parts := strings.Split(given, "=")
 	count := ""
 	removed := &scenario.RemoveNodes{}
@@ -223,10 +223,10 @@ func removal(nodes []*v1.Node, given string) (*scenario.RemoveNodes, error) {
 	case parts[0] == "emptiest" && len(parts) == 2:
 		count = parts[1]
 	case len(parts) == 2:
-		removed.Selector = topology.KeyAmong(nodes, parts[0]) + "=" + parts[1]
+		removed.Selector = topology.ResolveKey(nodes, parts[0]) + "=" + parts[1]
 		return removed, nil
 	case len(parts) == 3:
-		removed.Selector, count = topology.KeyAmong(nodes, parts[0])+"="+parts[1], parts[2]
+		removed.Selector, count = topology.ResolveKey(nodes, parts[0])+"="+parts[1], parts[2]
 	}
 	var err error
 	if removed.Count, err = strconv.Atoi(count); err != nil || removed.Count < 1 {
@@ -235,8 +235,8 @@ func removal(nodes []*v1.Node, given string) (*scenario.RemoveNodes, error) {
 	return removed, nil
 }
 
-// replacement parses LABEL=OLD:NEW or LABEL=OLD:NEW=NUMBER, with sizes after it such as ,cpu=16,memory=64Gi.
-func replacement(nodes []*v1.Node, given string) (*scenario.ReplaceNodes, error) {
+// parseReplacement parses LABEL=OLD:NEW or LABEL=OLD:NEW=NUMBER, with sizes after it such as ,cpu=16,memory=64Gi.
+func parseReplacement(nodes []*v1.Node, given string) (*scenario.ReplaceNodes, error) {
 	parts := strings.Split(given, ",")
 	label, values, _ := strings.Cut(parts[0], "=")
 	was, is, _ := strings.Cut(values, ":")
@@ -246,7 +246,7 @@ func replacement(nodes []*v1.Node, given string) (*scenario.ReplaceNodes, error)
 	if label == "" || was == "" || is == "" || counted && (err != nil || number < 1) {
 		return nil, wrong
 	}
-	key := topology.KeyAmong(nodes, label)
+	key := topology.ResolveKey(nodes, label)
 	replaced := &scenario.ReplaceNodes{Nodes: scenario.Nodes{Selector: key + "=" + was}, Label: key + "=" + is, Count: number}
 	if len(parts) > 1 && !ParseSize(strings.Join(parts[1:], ","), &replaced.CPU, &replaced.Memory, &replaced.Pods) {
 		return nil, wrong

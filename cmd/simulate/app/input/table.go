@@ -50,8 +50,8 @@ func withoutField(cmd *cobra.Command, register func()) {
 	asInput(cmd, func() { annotated(cmd, needsNoField, "", register) })
 }
 
-// Overlay says that a flag replaces the field at this path of the scenario file. set sets the field.
-func (i *Flags) Overlay(flag, path string, set func(*scenario.File)) {
+// AddOverlay says that a flag replaces the field at this path of the scenario file. set sets the field.
+func (i *Flags) AddOverlay(flag, path string, set func(*scenario.File)) {
 	i.rows = append(i.rows, row{loader.Flag{Name: flag, Path: path, Set: set}, func(file *scenario.File, _ string) error {
 		set(file)
 		return nil
@@ -108,11 +108,11 @@ func (i *Flags) withoutRow(cmd *cobra.Command) (cannot []error) {
 // tiesFlags choose among equal nodes. The commands that a report prints may have others in their place.
 var tiesFlags = []string{"ties", "seed"}
 
-// Again returns the arguments and flags that name the same input on another command line, quoted for a shell. The flags of TiesAgain are
+// RepeatArguments returns the arguments and flags that name the same input on another command line, quoted for a shell. The flags of TiesAgain are
 // left out, and so is a secret.
-func (i *Flags) Again(cmd *cobra.Command, scenarios []string) string {
+func (i *Flags) RepeatArguments(cmd *cobra.Command, scenarios []string) string {
 	words := slices.Clone(scenarios)
-	if i.Live(cmd, scenarios) && !Asked(cmd) { // a plugin of kubectl reads the current cluster by default
+	if i.Live(cmd, scenarios) && !HasLiveFlag(cmd) { // a plugin of kubectl reads the current cluster by default
 		words = append(words, "--live")
 	}
 	cmd.Flags().Visit(func(flag *pflag.Flag) {
@@ -123,8 +123,8 @@ func (i *Flags) Again(cmd *cobra.Command, scenarios []string) string {
 	return quoted(words)
 }
 
-// TiesAgain returns the flags that repeat the ties, with a space before them, or "".
-func (i *Flags) TiesAgain(cmd *cobra.Command) string {
+// RepeatTies returns the flags that repeat the ties, with a space before them, or "".
+func (i *Flags) RepeatTies(cmd *cobra.Command) string {
 	var words []string
 	for _, name := range tiesFlags {
 		if flag := cmd.Flags().Lookup(name); flag != nil && flag.Changed {

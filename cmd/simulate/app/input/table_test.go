@@ -51,7 +51,7 @@ func TestAgainRepeatsEveryInputFlag(t *testing.T) {
 			if err := cmd.Flags().Set(f.Name, value); err != nil {
 				t.Fatal(err)
 			}
-			out, err := exec.Command(shell, "-c", `printf '%s\n' `+in.Again(cmd, []string{"my scenario.yaml"})+in.TiesAgain(cmd)).Output()
+			out, err := exec.Command(shell, "-c", `printf '%s\n' `+in.RepeatArguments(cmd, []string{"my scenario.yaml"})+in.RepeatTies(cmd)).Output()
 			if err != nil {
 				t.Fatal(err)
 			}

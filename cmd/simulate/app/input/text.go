@@ -18,14 +18,14 @@ import (
 	"github.com/faultline/faultline/pkg/playground"
 )
 
-// Text reads the input that arguments and flags name, as text: a scenario, or one composed of files or a live cluster. Each call reads the
+// ReadText reads the input that arguments and flags name, as text: a scenario, or one composed of files or a live cluster. Each call reads the
 // cluster again. The result is nil if the command line names no input.
-func (i *Flags) Text(ctx context.Context, cmd *cobra.Command, stdin io.Reader, args []string) (*playground.Input, error) {
+func (i *Flags) ReadText(ctx context.Context, cmd *cobra.Command, stdin io.Reader, args []string) (*playground.Input, error) {
 	made, err := i.nodes.options(cmd)
 	if err != nil {
 		return nil, err
 	}
-	files, aScenario, err := i.named(cmd, nil, args, made.Flags...)
+	files, aScenario, err := i.objectFiles(cmd, nil, args, made.Flags...)
 	if err != nil {
 		return nil, err
 	}
@@ -35,7 +35,7 @@ func (i *Flags) Text(ctx context.Context, cmd *cobra.Command, stdin io.Reader, a
 	var text playground.Input
 	switch {
 	case i.Live(cmd, args):
-		text, err = i.liveText(ctx, cmd, files, made)
+		text, err = i.readLiveText(ctx, cmd, files, made)
 	case aScenario:
 		text, err = playground.Read(args[0])
 	case len(i.Cluster)+len(files)+len(made.Flags) > 0:
@@ -46,8 +46,8 @@ func (i *Flags) Text(ctx context.Context, cmd *cobra.Command, stdin io.Reader, a
 	return &text, err
 }
 
-// liveText composes a scenario of the live cluster and the files.
-func (i *Flags) liveText(ctx context.Context, cmd *cobra.Command, files []string, made *loader.Nodes) (playground.Input, error) {
+// readLiveText composes a scenario of the live cluster and the files.
+func (i *Flags) readLiveText(ctx context.Context, cmd *cobra.Command, files []string, made *loader.Nodes) (playground.Input, error) {
 	switch {
 	case len(made.Flags) > 0:
 		return playground.Input{}, exit.Usage(cmd, "%s: a live cluster has nodes of its own; leave out these flags, or the cluster", strings.Join(made.Flags, ", "))
@@ -65,7 +65,7 @@ func (i *Flags) liveText(ctx context.Context, cmd *cobra.Command, files []string
 		return playground.Input{}, err
 	}
 	bar.Done()
-	for _, note := range Notes(cmd, dump) {
+	for _, note := range DumpNotes(cmd, dump) {
 		fmt.Fprintf(cmd.ErrOrStderr(), "note: %s\n", note)
 	}
 	release := ""
@@ -75,5 +75,5 @@ func (i *Flags) liveText(ctx context.Context, cmd *cobra.Command, files []string
 	if !slices.Contains(sched.Releases(), release) {
 		release = "" // a note says which release answers
 	}
-	return playground.Compose(withDump{output.Reading{Bar: bar}, dump}, nil, slices.Concat([]string{dump.Name}, i.Cluster), files, made, release)
+	return playground.Compose(dumpFS{output.ProgressFS{Bar: bar}, dump}, nil, slices.Concat([]string{dump.Name}, i.Cluster), files, made, release)
 }

@@ -13,15 +13,15 @@ import (
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
-// Workloads returns the workloads that a flag names, with their namespace if one is given.
-func (n *Namespace) Workloads(cmd *cobra.Command, flag string, s *scenario.Scenario, words []string) ([]string, error) {
-	named, err := n.Named(cmd, flag, s, words)
-	return n.Of(named...), err
+// QualifyWorkloads returns the workloads that a flag names, with their namespace if one is given.
+func (n *Namespace) QualifyWorkloads(cmd *cobra.Command, flag string, s *scenario.Scenario, words []string) ([]string, error) {
+	named, err := n.ParseWorkloads(cmd, flag, s, words)
+	return n.Qualify(named...), err
 }
 
-// Named returns the workloads that a flag names, as kind/name or namespace/kind/name. TYPE NAME becomes TYPE/NAME. A NAME alone is the one
+// ParseWorkloads returns the workloads that a flag names, as kind/name or namespace/kind/name. TYPE NAME becomes TYPE/NAME. A NAME alone is the one
 // workload that has it, in the namespace of -n if it is given. The text from "=" on stays.
-func (n *Namespace) Named(cmd *cobra.Command, flag string, s *scenario.Scenario, words []string) ([]string, error) {
+func (n *Namespace) ParseWorkloads(cmd *cobra.Command, flag string, s *scenario.Scenario, words []string) ([]string, error) {
 	var named []string
 	var problems []error
 	for _, word := range words {
@@ -34,7 +34,7 @@ func (n *Namespace) Named(cmd *cobra.Command, flag string, s *scenario.Scenario,
 			name = fields[0] + "/" + fields[1]
 		}
 		if len(fields) == 1 && !strings.Contains(name, "/") {
-			ref, err := n.Called(s, fields[0])
+			ref, err := n.FindWorkload(s, fields[0])
 			if err != nil {
 				problems = append(problems, fmt.Errorf("%s %s: %w", flag, fields[0], err))
 				continue
@@ -43,16 +43,16 @@ func (n *Namespace) Named(cmd *cobra.Command, flag string, s *scenario.Scenario,
 		}
 		named = append(named, name+rest)
 	}
-	return named, exit.Wrong(cmd, problems...)
+	return named, exit.UsageProblems(cmd, problems...)
 }
 
-// Called returns the only workload that has this name, in all namespaces without -n.
-func (n *Namespace) Called(s *scenario.Scenario, name string) (cluster.Ref, error) {
+// FindWorkload returns the only workload that has this name, in all namespaces without -n.
+func (n *Namespace) FindWorkload(s *scenario.Scenario, name string) (cluster.Ref, error) {
 	var found []cluster.Ref
 	var names []string
 	for _, obj := range s.Objects() {
 		ref := cluster.RefTo(obj)
-		if !slices.Contains(scenario.Replicated, ref.Kind) || metav1.GetControllerOfNoCopy(obj) != nil || n.Name != "" && ref.Namespace != n.Name {
+		if !slices.Contains(scenario.ReplicatedKinds, ref.Kind) || metav1.GetControllerOfNoCopy(obj) != nil || n.Name != "" && ref.Namespace != n.Name {
 			continue
 		}
 		names = append(names, ref.Qualified())
@@ -63,7 +63,7 @@ func (n *Namespace) Called(s *scenario.Scenario, name string) (cluster.Ref, erro
 	switch len(found) {
 	case 0:
 		slices.Sort(names)
-		return cluster.Ref{}, fmt.Errorf("no workload has this name; %s", scenario.Choices(name, slices.Compact(names)))
+		return cluster.Ref{}, fmt.Errorf("no workload has this name; %s", scenario.ListChoices(name, slices.Compact(names)))
 	case 1:
 		return found[0], nil
 	}

@@ -17,11 +17,11 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// withoutNames reads dumps and returns them anonymized. The notes list what is left out and what cannot be hidden.
-func withoutNames(c *command.Call, stdin io.Reader, files ...string) (*snapshot, error) {
-	set, err := manifest.ReadFS(output.Reading{Bar: c.Bar}, stdin, files...)
+// anonymizeDumps reads dumps and returns them anonymized. The notes list what is left out and what cannot be hidden.
+func anonymizeDumps(c *command.Call, stdin io.Reader, files ...string) (*snapshot, error) {
+	set, err := manifest.ReadFS(output.ProgressFS{Bar: c.Bar}, stdin, files...)
 	if err != nil {
-		return nil, exit.Input(err)
+		return nil, exit.InvalidInput(err)
 	}
 	objects := make([]cluster.Object, len(set.Objects))
 	taken := &snapshot{counts: map[string]int{}, of: "without their names"}
@@ -44,7 +44,7 @@ func withoutNames(c *command.Call, stdin io.Reader, files ...string) (*snapshot,
 	for _, kind := range slices.Sorted(maps.Keys(left)) {
 		taken.notes = append(taken.notes, fmt.Sprintf("Left out, because its fields are not known: %s.", words.Count(left[kind], kind)))
 	}
-	dump, err := anonymous.Of(c.Context(), objects)
+	dump, err := anonymous.NewDump(c.Context(), objects)
 	if err != nil {
 		return nil, err
 	}

@@ -24,11 +24,11 @@ type follower struct {
 	*askverify.Follower
 }
 
-func (f follower) judge(ctx context.Context) error {
+func (f follower) printPlacements(ctx context.Context) error {
 	placements, err := f.Judge(ctx)
 	f.Bar.Clear()
 	for i := range placements {
-		fmt.Fprintln(f.Err, manifest.Clean(placements[i].Say()))
+		fmt.Fprintln(f.Err, manifest.Clean(placements[i].Line()))
 	}
 	return err
 }
@@ -37,29 +37,29 @@ func (f follower) judge(ctx context.Context) error {
 func verifyRecording(c *command.Call, loaded *scenario.Scenario, file string, data []byte) (*askverify.Result, error) {
 	events, err := recording.Read(file, bytes.NewReader(data))
 	if err != nil {
-		return nil, exit.Input(err)
+		return nil, exit.InvalidInput(err)
 	}
-	f := follower{c, askverify.Follow(loaded, "recording")}
+	f := follower{c, askverify.NewFollower(loaded, "recording")}
 	count := c.Bar.Counts("events")
 	for i, e := range events {
 		count(file, i, len(events))
 		if f.Due(e.Time) {
-			if err := f.judge(c.Context()); err != nil {
-				return f.partial(err, fmt.Sprintf("interrupted after %d of %d events", i, len(events)))
+			if err := f.printPlacements(c.Context()); err != nil {
+				return f.partialResult(err, fmt.Sprintf("interrupted after %d of %d events", i, len(events)))
 			}
 		}
-		if err := f.Take(file, e); err != nil {
-			return nil, exit.Input(err)
+		if err := f.Observe(file, e); err != nil {
+			return nil, exit.InvalidInput(err)
 		}
 	}
-	if err := f.judge(c.Context()); err != nil {
-		return f.partial(err, "interrupted in its last events")
+	if err := f.printPlacements(c.Context()); err != nil {
+		return f.partialResult(err, "interrupted in its last events")
 	}
 	return f.Result()
 }
 
-// partial returns the placements that were judged, if the error is an interruption.
-func (f follower) partial(err error, how string) (*askverify.Result, error) {
+// partialResult returns the placements that were judged, if the error is an interruption.
+func (f follower) partialResult(err error, how string) (*askverify.Result, error) {
 	if !exit.Interrupted(err) {
 		return nil, err
 	}
@@ -98,7 +98,7 @@ func verifyLive(c *command.Call, connection *input.Connection, loaded *scenario.
 	}
 	c.Bar.Clear()
 	fmt.Fprintf(c.Err, "watching %s for %s; interrupt to end it sooner\n", manifest.Clean(dump.Name), length)
-	f, lines := follower{c, askverify.Follow(loaded, "watched events")}, recording.NewWriter(to)
+	f, lines := follower{c, askverify.NewFollower(loaded, "watched events")}, recording.NewWriter(to)
 	end, tick := time.After(length), time.NewTicker(100*time.Millisecond)
 	defer tick.Stop()
 	for {
@@ -107,26 +107,26 @@ func verifyLive(c *command.Call, connection *input.Connection, loaded *scenario.
 			if err := change.Err; err != nil {
 				return nil, err
 			}
-			if err := errors.Join(lines.Write(change.Event), f.Take(dump.Name, change.Event)); err != nil {
+			if err := errors.Join(lines.Write(change.Event), f.Observe(dump.Name, change.Event)); err != nil {
 				return nil, err
 			}
 		case now := <-tick.C:
 			if f.Due(now) && len(changes) == 0 {
-				if err := f.judge(ctx); err != nil && ctx.Err() == nil {
+				if err := f.printPlacements(ctx); err != nil && ctx.Err() == nil {
 					return nil, err
 				}
 			}
 		case <-end:
-			if err := f.judge(ctx); err != nil {
+			if err := f.printPlacements(ctx); err != nil {
 				return nil, err
 			}
 			return f.Result()
 		case <-c.Context().Done():
 			stopped := context.Cause(c.Context())
-			if err := f.judge(context.WithoutCancel(ctx)); err != nil {
+			if err := f.printPlacements(context.WithoutCancel(ctx)); err != nil {
 				return nil, errors.Join(stopped, err)
 			}
-			return f.partial(c.Context().Err(), "interrupted before the time was over")
+			return f.partialResult(c.Context().Err(), "interrupted before the time was over")
 		}
 	}
 }

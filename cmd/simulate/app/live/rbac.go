@@ -67,6 +67,6 @@ read one prints a note with the --parameters that allow it.`,
 	cmd.Flags().StringArrayVar(&params, "parameters", nil, "also allow to read these parameters of admission policies, `RESOURCE` or RESOURCE/NAME (repeatable)")
 	cmd.Flags().BoolVar(&watch, "watch", false, "also allow to watch these objects")
 	cmd.Flags().StringVarP(&format, "output", "o", rbacFormats[0], "output `FORMAT`: "+strings.Join(rbacFormats, ", "))
-	output.CompleteWith(cmd, "output", rbacFormats)
+	output.CompleteValues(cmd, "output", rbacFormats)
 	return cmd
 }

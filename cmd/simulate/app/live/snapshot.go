@@ -45,11 +45,11 @@ placements, scores and blast radius are the same but for names. Notes on standar
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c := command.NewCall(cmd, s, nil, args)
 			defer c.Bar.Done()
-			format, err := snapshotFormat(cmd, file)
+			format, err := parseDumpFormat(cmd, file)
 			switch {
 			case err != nil:
 				return err
-			case len(args) > 0 && input.Asked(cmd):
+			case len(args) > 0 && input.HasLiveFlag(cmd):
 				return c.Usage("a dump and a live cluster are given; give one of them")
 			case len(args) > 0 && !nameless:
 				return c.Usage("a dump is written only without its names; give --anonymize")
@@ -57,20 +57,20 @@ placements, scores and blast radius are the same but for names. Notes on standar
 			if err := cmp.Or(output.CheckFiles(cmd), output.CheckRead(cmd, "", args)); err != nil {
 				return err
 			}
-			taken, err := exit.UnlessInterrupted(cmd.Context(), func() (*snapshot, error) {
+			taken, err := exit.CallInterruptibly(cmd.Context(), func() (*snapshot, error) {
 				if len(args) > 0 {
-					return withoutNames(c, s.In, args...)
+					return anonymizeDumps(c, s.In, args...)
 				}
 				dump, err := connection.Read(cmd, c.Bar)
 				if err != nil {
 					return nil, err
 				}
-				taken := &snapshot{notes: input.Notes(cmd, dump), counts: dump.Counts, of: fmt.Sprintf("of %s, Kubernetes %s", dump.Name, strings.TrimPrefix(dump.Version, "v"))}
+				taken := &snapshot{notes: input.DumpNotes(cmd, dump), counts: dump.Counts, of: fmt.Sprintf("of %s, Kubernetes %s", dump.Name, strings.TrimPrefix(dump.Version, "v"))}
 				taken.write = func(w io.Writer, format dumpFormat) error { return writeDump(w, dump, format) }
 				if !nameless {
 					return taken, nil
 				}
-				without, err := withoutNames(c, dump.Open(), manifest.Stdin)
+				without, err := anonymizeDumps(c, dump.Open(), manifest.Stdin)
 				if err != nil {
 					return nil, err
 				}
@@ -119,8 +119,8 @@ type snapshot struct {
 // dumpFormat is the format of a dump's file.
 type dumpFormat struct{ yaml, packed bool }
 
-// snapshotFormat returns the format for the ending of the file.
-func snapshotFormat(cmd *cobra.Command, file string) (dumpFormat, error) {
+// parseDumpFormat returns the format for the ending of the file.
+func parseDumpFormat(cmd *cobra.Command, file string) (dumpFormat, error) {
 	name, packed := strings.CutSuffix(file, ".gz")
 	switch {
 	case file == manifest.Stdin, strings.HasSuffix(name, ".json"):
@@ -133,7 +133,7 @@ func snapshotFormat(cmd *cobra.Command, file string) (dumpFormat, error) {
 
 func writeDump(w io.Writer, dump *live.Dump, format dumpFormat) error {
 	if format.packed && !format.yaml {
-		_, err := io.Copy(w, dump.Packed())
+		_, err := io.Copy(w, dump.OpenCompressed())
 		return err
 	}
 	return writeList(w, dump.Open(), format)
@@ -156,7 +156,7 @@ func writeList(w io.Writer, list io.Reader, format dumpFormat) error {
 func writeYAML(w io.Writer, list io.Reader) error {
 	to := bufio.NewWriter(w)
 	fmt.Fprintln(to, "apiVersion: v1\nkind: List\nitems:")
-	err := live.Items(list, func(object []byte) error {
+	err := live.ForEachItem(list, func(object []byte) error {
 		text, err := yaml.JSONToYAML(object)
 		if err != nil {
 			return err

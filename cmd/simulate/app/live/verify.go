@@ -55,18 +55,18 @@ standard error. Ctrl-C ends it, and prints the summary so far. --record keeps wh
 		RunE: command.Question[verify.Report]{
 			Output: &out, Formats: verify.Formats, Timeout: &timeout,
 			Ask: func(c *command.Call) (*verify.Report, error) {
-				asks := input.Asked(c.Command) || input.IsPlugin(c.Command) && len(c.Args) == 0
+				asks := input.HasLiveFlag(c.Command) || input.IsPlugin(c.Command) && len(c.Args) == 0
 				if len(c.Args) == 0 && !asks {
 					return nil, c.Usage("no dump given; give --context, or the file that %s wrote, or - for standard input", input.KubectlGet)
 				}
-				if problem := watchProblem(c, asks, watch, record, sources); problem != nil {
+				if problem := checkWatch(c, asks, watch, record, sources); problem != nil {
 					return nil, problem
 				}
 				asked, err := minAgreement(c.Command, least)
 				if err != nil {
 					return nil, err
 				}
-				opts.Dump, opts.FS = true, output.Reading{Bar: c.Bar}
+				opts.Dump, opts.FS = true, output.ProgressFS{Bar: c.Bar}
 				files := c.Args
 				if asks {
 					var name string
@@ -78,12 +78,12 @@ standard error. Ctrl-C ends it, and prints the summary so far. --record keeps wh
 				var recorded []byte
 				if len(files) == 1 && !asks && manifest.IsRecording(opts.FS, files[0]) {
 					if recorded, err = manifest.ReadFile(opts.FS, nil, files[0]); err != nil {
-						return nil, exit.Input(err)
+						return nil, exit.InvalidInput(err)
 					}
 				}
-				loaded, err := exit.UnlessInterrupted(c.Context(), func() (*scenario.Scenario, error) { return loader.FromFiles(s.In, files, nil, opts) })
+				loaded, err := exit.CallInterruptibly(c.Context(), func() (*scenario.Scenario, error) { return loader.FromFiles(s.In, files, nil, opts) })
 				if err != nil {
-					return nil, exit.Input(err)
+					return nil, exit.InvalidInput(err)
 				}
 				if err := within.Check(c.Command, "pod", input.NamespacesOf(loaded)); err != nil {
 					return nil, err
@@ -94,7 +94,7 @@ standard error. Ctrl-C ends it, and prints the summary so far. --record keeps wh
 				}
 				history, err := askverify.ReadHistory(sources)
 				if err != nil {
-					return nil, exit.Input(err)
+					return nil, exit.InvalidInput(err)
 				}
 				var result *askverify.Result
 				var stopped error
@@ -107,7 +107,7 @@ standard error. Ctrl-C ends it, and prints the summary so far. --record keeps wh
 					result, stopped = askverify.Run(c.Context(), loaded, askverify.Options{History: history, Progress: c.Bar.Counts("pods")})
 				}
 				if errors.Is(stopped, askverify.ErrNothing) || errors.Is(stopped, askverify.ErrForeign) {
-					return nil, exit.Input(stopped)
+					return nil, exit.InvalidInput(stopped)
 				}
 				if result == nil {
 					return nil, stopped
@@ -119,7 +119,7 @@ standard error. Ctrl-C ends it, and prints the summary so far. --record keeps wh
 					result = result.In(only)
 				}
 				found := verify.New(result, asked, c.ToolVersion)
-				return found, command.Unless(found.Met(), stopped)
+				return found, command.UnmetUnless(found.Met(), stopped)
 			},
 		}.Run(s),
 	}
@@ -141,8 +141,8 @@ standard error. Ctrl-C ends it, and prints the summary so far. --record keeps wh
 	return cmd
 }
 
-// watchProblem checks the flags that depend on --watch.
-func watchProblem(c *command.Call, live bool, watch time.Duration, record string, sources askverify.Sources) error {
+// checkWatch checks the flags that depend on --watch.
+func checkWatch(c *command.Call, live bool, watch time.Duration, record string, sources askverify.Sources) error {
 	switch given := c.Flags().Changed("watch"); {
 	case given && watch <= 0:
 		return c.Usage("--watch: %s is not longer than 0; give a time such as 10m", watch)

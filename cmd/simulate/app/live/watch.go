@@ -19,8 +19,8 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// leastEvery is the shortest time between two looks, which spares the API server.
-const leastEvery = time.Second
+// minInterval is the shortest time between two looks, which spares the API server.
+const minInterval = time.Second
 
 func newWatch(s command.Streams) *cobra.Command {
 	var in input.Flags
@@ -41,12 +41,12 @@ that is success, exit code 0.`,
   simulate watch --context prod --every 10m --metrics 127.0.0.1:9464 --level zone
   simulate watch dump.json --every 1m`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args)+len(in.Cluster)+len(in.Files) == 0 && !input.Asked(cmd) && !input.IsPlugin(cmd) {
+			if len(args)+len(in.Cluster)+len(in.Files) == 0 && !input.HasLiveFlag(cmd) && !input.IsPlugin(cmd) {
 				return exit.Usage(cmd, "no cluster given; give --context, or a dump, which is read anew each time")
 			}
 			var problems []error
-			if every < leastEvery {
-				problems = append(problems, fmt.Errorf("--every: %s is shorter than %s; give a time such as 5m", every, leastEvery))
+			if every < minInterval {
+				problems = append(problems, fmt.Errorf("--every: %s is shorter than %s; give a time such as 5m", every, minInterval))
 			}
 			if workloads < 1 {
 				problems = append(problems, fmt.Errorf("--workloads: %d is less than 1; give the number of workloads with a series of their own", workloads))
@@ -57,7 +57,7 @@ that is success, exit code 0.`,
 			if _, _, err := net.SplitHostPort(address); err != nil {
 				problems = append(problems, fmt.Errorf("--metrics %s: give HOST:PORT, such as 127.0.0.1:9464", address))
 			}
-			if err := exit.Wrong(cmd, problems...); err != nil {
+			if err := exit.UsageProblems(cmd, problems...); err != nil {
 				return err
 			}
 			w := &watcher{exporter: metrics.New(s.ToolVersion, workloads), look: func(ctx context.Context) (*look.Look, error) {
@@ -110,12 +110,12 @@ func (w *watcher) run(ctx context.Context, every time.Duration, served <-chan er
 		case ctx.Err() != nil:
 			return nil
 		case err != nil:
-			w.exporter.Failed()
+			w.exporter.CountFailure()
 			say("the look failed: " + err.Error())
 		default:
 			took := time.Since(begun)
 			w.exporter.Set(l, begun, took)
-			say(summary(l) + fmt.Sprintf(" (%s)", took.Round(time.Millisecond)))
+			say(summarizeLook(l) + fmt.Sprintf(" (%s)", took.Round(time.Millisecond)))
 		}
 		select {
 		case <-ctx.Done():
@@ -127,8 +127,8 @@ func (w *watcher) run(ctx context.Context, every time.Duration, served <-chan er
 	}
 }
 
-// summary returns a line about a look.
-func summary(l *look.Look) string {
+// summarizeLook returns a line about a look.
+func summarizeLook(l *look.Look) string {
 	pending := 0
 	for _, n := range l.Pending {
 		pending += n

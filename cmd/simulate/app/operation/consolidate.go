@@ -60,7 +60,7 @@ the drains and removals, in order, as the steps of a scenario, which gives the s
 				}
 				state := result.Steps[len(result.Steps)-1].State
 				opts := askconsolidate.Options{Drain: drain}
-				if opts.Among, opts.Keep, err = chosen(c, state, pool, keep); err != nil {
+				if opts.Among, opts.Keep, err = selectNodes(c, state, pool, keep); err != nil {
 					return nil, err
 				}
 				failing, err := survive.Options(state.Nodes, s)
@@ -103,8 +103,8 @@ the drains and removals, in order, as the steps of a scenario, which gives the s
 	return cmd
 }
 
-// chosen returns the nodes that --pool selects, none for all nodes, and the nodes that --keep selects.
-func chosen(c *command.Call, state *cluster.State, pool string, keep []string) (among, kept []string, err error) {
+// selectNodes returns the nodes that --pool selects, none for all nodes, and the nodes that --keep selects.
+func selectNodes(c *command.Call, state *cluster.State, pool string, keep []string) (among, kept []string, err error) {
 	var problems []error
 	selected := func(flag string, nodes scenario.Nodes) []string {
 		names, err := world.SelectNodes(state, field.NewPath("nodes"), nodes)
@@ -123,10 +123,10 @@ func chosen(c *command.Call, state *cluster.State, pool string, keep []string) (
 	for _, given := range keep {
 		nodes := scenario.Nodes{Names: strings.Split(given, ",")}
 		if key, value, found := strings.Cut(given, "="); found {
-			nodes = scenario.Nodes{Selector: topology.KeyAmong(state.Nodes, key) + "=" + value}
+			nodes = scenario.Nodes{Selector: topology.ResolveKey(state.Nodes, key) + "=" + value}
 		}
 		kept = append(kept, selected("keep", nodes)...)
 	}
 	slices.Sort(kept)
-	return among, slices.Compact(kept), exit.Wrong(c.Command, problems...)
+	return among, slices.Compact(kept), exit.UsageProblems(c.Command, problems...)
 }

@@ -43,11 +43,11 @@ where -n names another namespace.`,
 				if err != nil {
 					return nil, err
 				}
-				last, err := input.StepNamed(c.Command, result, step)
+				last, err := input.FindStep(c.Command, result, step)
 				if err != nil {
 					return nil, err
 				}
-				if err := errors.Join(input.KnownNodes(c.Command, last.State, nodes), in.Namespace.Check(c.Command, "pod", input.NamespacesIn(result))); err != nil {
+				if err := errors.Join(input.CheckNodes(c.Command, last.State, nodes), in.Namespace.Check(c.Command, "pod", input.NamespacesIn(result))); err != nil {
 					return nil, err
 				}
 				found, err := drainNodes(c, result, last, nodes, options)
@@ -56,11 +56,11 @@ where -n names another namespace.`,
 				}
 				at := result.Scenario
 				if step != "" {
-					at = at.Until(step)
+					at = at.CutAfter(step)
 				}
 				unproved := proof.Prove(c, at, scenarios, found.Claims(options), &found.Head)
 				if only := in.Namespace.Listed(); only != "" {
-					found = found.In(only)
+					found = found.InNamespace(only)
 				}
 				return found, unproved
 			},
@@ -80,7 +80,7 @@ where -n names another namespace.`,
 // drainArguments splits the arguments into the scenario and the nodes. Next to a cluster, the bare name of a node suffices, as for kubectl
 // drain.
 func drainArguments(c *command.Call) (scenarios, nodes []string, err error) {
-	targets, scenarios := input.Targets(c.Args)
+	targets, scenarios := input.SplitTargets(c.Args)
 	for _, target := range targets {
 		switch kind, name, _ := scenario.ParseTarget(target); {
 		case kind != "Node":
@@ -91,7 +91,7 @@ func drainArguments(c *command.Call) (scenarios, nodes []string, err error) {
 			nodes = append(nodes, name)
 		}
 	}
-	names, files := input.NamesAmong(scenarios)
+	names, files := input.SplitNames(scenarios)
 	given := len(files)+len(c.Input.Cluster)+len(c.Input.Files) > 0 || c.Input.Live(c.Command, files)
 	if len(targets) == 0 && given {
 		nodes, scenarios = names, files
@@ -102,7 +102,7 @@ func drainArguments(c *command.Call) (scenarios, nodes []string, err error) {
 		}
 	}
 	if len(nodes) == 0 {
-		return nil, nil, c.NothingNamed(scenarios, "no node given", "give at least one as node/NAME", []string{"Node"})
+		return nil, nil, c.NoObjectError(scenarios, "no node given", "give at least one as node/NAME", []string{"Node"})
 	}
 	return scenarios, nodes, nil
 }
@@ -114,11 +114,11 @@ func drainNodes(c *command.Call, result *simulation.Result, after *simulation.St
 		return nil, err
 	}
 	defer w.Close()
-	w.Hook(world.Hooks{Record: c.Input.Record()})
+	w.SetHooks(world.Hooks{Record: c.Input.Record()})
 	if err := w.Resume(*after.Mark()); err != nil {
 		return nil, err
 	}
-	_, drained, err := w.Drain(c.Context(), after.State, nodes, options, &world.Record{})
+	_, drained, err := w.DrainNodes(c.Context(), after.State, nodes, options, &world.Record{})
 	if err != nil {
 		return nil, err
 	}
@@ -128,7 +128,7 @@ func drainNodes(c *command.Call, result *simulation.Result, after *simulation.St
 	search := refused && !blocked && len(nodes) > 1
 	var order []world.DrainedNode
 	if search {
-		if order, err = w.DrainOrder(c.Context(), *after.Mark(), after.State, nodes, options); err != nil {
+		if order, err = w.FindDrainOrder(c.Context(), *after.Mark(), after.State, nodes, options); err != nil {
 			return nil, err
 		}
 	}

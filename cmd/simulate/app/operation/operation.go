@@ -43,9 +43,9 @@ func (o *operation) load(c *command.Call) (*scenario.Scenario, error) {
 	}
 	switch {
 	case o.step != "" && !slices.Contains(names, o.step):
-		return nil, c.Usage("--step: there is no step %q; %s", o.step, scenario.Choices(o.step, names))
+		return nil, c.Usage("--step: there is no step %q; %s", o.step, scenario.ListChoices(o.step, names))
 	case o.step != "":
-		s = s.Until(o.step)
+		s = s.CutAfter(o.step)
 	}
 	if o.steps != "" {
 		o.before, err = c.ScenarioFile("steps", s, c.Args, o.steps)
@@ -65,14 +65,14 @@ func rehearse[A any](c *command.Call, o *operation, s *scenario.Scenario, run fu
 	if answer == nil || stopped != nil && !exit.Interrupted(stopped) {
 		return nil, stopped
 	}
-	if err := o.write(s, steps); err != nil {
+	if err := o.writeSteps(s, steps); err != nil {
 		return nil, err
 	}
 	return answer, stopped
 }
 
-// write writes the steps to the file of --steps, after what comes before them.
-func (o *operation) write(s *scenario.Scenario, steps []scenario.Step) error {
+// writeSteps writes the steps to the file of --steps, after what comes before them.
+func (o *operation) writeSteps(s *scenario.Scenario, steps []scenario.Step) error {
 	if o.before == nil {
 		return nil
 	}
@@ -90,9 +90,9 @@ func poolSelector(state *cluster.State, pool string) (string, error) {
 	key, value, found := strings.Cut(pool, "=")
 	switch {
 	case !found:
-		return scenario.GroupNamed(state.Nodes, pool)
+		return scenario.FindGroup(state.Nodes, pool)
 	case key == "" || value == "":
 		return "", fmt.Errorf("%q is not KEY=VALUE; give a label of the nodes, such as pool=general, or the name of a node group", pool)
 	}
-	return topology.KeyAmong(state.Nodes, key) + "=" + value, nil
+	return topology.ResolveKey(state.Nodes, key) + "=" + value, nil
 }

@@ -54,7 +54,7 @@ The goal is what is counted, for each workload of two or more pods:
 				if goal == string(askrebalance.Soft) && c.Flags().Changed("over") {
 					problems = append(problems, fmt.Errorf("--over has no effect with --goal soft, whose rules name their levels; leave it out"))
 				}
-				return exit.Wrong(c.Command, problems...)
+				return exit.UsageProblems(c.Command, problems...)
 			},
 			Ask: func(c *command.Call) (*rebalance.Report, error) {
 				s, err := op.load(c)
@@ -71,7 +71,7 @@ The goal is what is counted, for each workload of two or more pods:
 					opts.Level = ""
 				} else {
 					nodes := result.Steps[len(result.Steps)-1].State.Nodes
-					opts.Level = topology.KeyAmong(nodes, opts.Level)
+					opts.Level = topology.ResolveKey(nodes, opts.Level)
 					if domains, _ := topology.Domains(nodes, opts.Level); len(domains) == 0 {
 						return nil, c.Usage("--over %s: no node has this label; give one of %s", opts.Level, strings.Join(topology.Levels(nodes, s.LevelKeys...), ", "))
 					}
@@ -96,7 +96,7 @@ The goal is what is counted, for each workload of two or more pods:
 	in.RegisterAutoscaler(cmd)
 	flags := cmd.Flags()
 	flags.StringVar(&goal, "goal", askrebalance.Goals()[0], "`WHAT` is to become better: "+strings.Join(askrebalance.Goals(), ", "))
-	output.CompleteWith(cmd, "goal", askrebalance.Goals())
+	output.CompleteValues(cmd, "goal", askrebalance.Goals())
 	flags.StringVar(&opts.Level, "over", "zone", "topology `KEY` over which pods are spread, such as rack; region, zone and node are short names")
 	flags.IntVar(&opts.Moves, "moves", 10, "largest `NUMBER` of pods to delete")
 	op.register(cmd, "pods are deleted")

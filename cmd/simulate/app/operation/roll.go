@@ -21,8 +21,8 @@ import (
 	"github.com/faultline/faultline/pkg/world"
 )
 
-// rolling are the flags of simulate roll.
-type rolling struct {
+// rollFlags are the flags of simulate roll.
+type rollFlags struct {
 	askroll.Options
 	operation
 	proof     command.Proof
@@ -37,7 +37,7 @@ type rolling struct {
 func newRoll(s command.Streams) *cobra.Command {
 	var in input.Flags
 	var out output.Flags
-	var f rolling
+	var f rollFlags
 	cmd := &cobra.Command{
 		Use:   "roll [SCENARIO | MANIFEST...] --pool KEY=VALUE",
 		Short: "Replace the nodes of a pool in turn, as an upgrade does, and show what it costs",
@@ -71,7 +71,7 @@ steps of a scenario, which gives the same. The exit code is 0 whatever the answe
 	flags.IntVar(&f.Surge, "surge", 1, "`NUMBER` of new nodes that a turn adds before it drains")
 	flags.IntVar(&f.MaxUnavailable, "max-unavailable", 0, "`NUMBER` of nodes that a turn drains without a new one before\n(default 0, or 1 without a surge)")
 	flags.StringVar(&f.order, "order", askroll.Orders()[0], "`ORDER` of the nodes: "+strings.Join(askroll.Orders(), ", "))
-	output.CompleteWith(cmd, "order", askroll.Orders())
+	output.CompleteValues(cmd, "order", askroll.Orders())
 	flags.StringVar(&f.New.Like, "like", "", "the `NODE` that new nodes are like, in the zones of the old ones (default the node that each replaces)")
 	flags.StringArrayVar(&f.labels, "label", nil, "`KEY=VALUE` that new nodes have besides, or in place of another value (repeatable)")
 	flags.StringVar(&f.size, "size", "", "`SIZE` of a new node, as cpu=8,memory=32Gi, and pods=110 if that changes\n(default that of the node that it is like)")
@@ -90,7 +90,7 @@ steps of a scenario, which gives the same. The exit code is 0 whatever the answe
 }
 
 // check checks the flags that do not depend on the scenario.
-func (f *rolling) check(c *command.Call) error {
+func (f *rollFlags) check(c *command.Call) error {
 	var problems []error
 	wrong := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
 	if key, value, found := strings.Cut(f.Pool, "="); key == "" || found && value == "" {
@@ -128,17 +128,17 @@ func (f *rolling) check(c *command.Call) error {
 	if f.size != "" && !input.ParseSize(f.size, &f.New.CPU, &f.New.Memory, &f.New.Pods) {
 		wrong("--size: %q is no size; give one as cpu=8,memory=32Gi", f.size)
 	}
-	if f.proof.Asked() && len(f.compare) > 0 {
+	if f.proof.Requested() && len(f.compare) > 0 {
 		wrong("--prove and --proof are for one way, and --compare tries several; leave out one of them")
 	}
-	if _, err := f.ways(); err != nil {
+	if _, err := f.rollOptions(); err != nil {
 		problems = append(problems, err)
 	}
-	return errors.Join(exit.Wrong(c.Command, problems...), f.proof.Check(c))
+	return errors.Join(exit.UsageProblems(c.Command, problems...), f.proof.Check(c))
 }
 
-// ways returns the options of each requested roll: one, or one for each combination of the values of --compare.
-func (f *rolling) ways() ([]askroll.Options, error) {
+// rollOptions returns the options of each requested roll: one, or one for each combination of the values of --compare.
+func (f *rollFlags) rollOptions() ([]askroll.Options, error) {
 	f.Order = askroll.Order(f.order)
 	all := []askroll.Options{f.Options}
 	var problems []error
@@ -170,16 +170,16 @@ func (f *rolling) ways() ([]askroll.Options, error) {
 			all[i].MaxUnavailable = 1
 		}
 	}
-	if len(all) > maxWays {
-		return nil, fmt.Errorf("--compare: %d ways are more than %d; give fewer values", len(all), maxWays)
+	if len(all) > maxRolls {
+		return nil, fmt.Errorf("--compare: %d ways are more than %d; give fewer values", len(all), maxRolls)
 	}
 	return all, nil
 }
 
-// maxWays is the largest number of rolls to compare.
-const maxWays = 48
+// maxRolls is the largest number of rolls to compare.
+const maxRolls = 48
 
-func (f *rolling) ask(c *command.Call) (*roll.Report, error) {
+func (f *rollFlags) ask(c *command.Call) (*roll.Report, error) {
 	s, err := f.load(c)
 	if err != nil {
 		return nil, err
@@ -193,10 +193,10 @@ func (f *rolling) ask(c *command.Call) (*roll.Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := f.fits(c, s, result.Steps[len(result.Steps)-1].State); err != nil {
+	if err := f.checkCluster(c, s, result.Steps[len(result.Steps)-1].State); err != nil {
 		return nil, err
 	}
-	ways, err := f.ways()
+	ways, err := f.rollOptions()
 	if err != nil {
 		return nil, err
 	}
@@ -229,12 +229,12 @@ func (f *rolling) ask(c *command.Call) (*roll.Report, error) {
 	return found, f.proof.Prove(c, s, c.Args, answer.Claims(), &found.Head)
 }
 
-// fits checks the flags that name objects of the cluster, and the size of a new node.
-func (f *rolling) fits(c *command.Call, s *scenario.Scenario, state *cluster.State) error {
+// checkCluster checks the flags that name objects of the cluster, and the size of a new node.
+func (f *rollFlags) checkCluster(c *command.Call, s *scenario.Scenario, state *cluster.State) error {
 	var problems []error
 	var err error
 	if f.Pool, err = poolSelector(state, f.Pool); err == nil {
-		err = scenario.Matching(f.Pool, "node", scenario.NodeLabels(state.Nodes))
+		err = scenario.CheckMatches(f.Pool, "node", scenario.NodeLabels(state.Nodes))
 	}
 	if err != nil {
 		problems = append(problems, fmt.Errorf("--pool: %w", err))
@@ -243,12 +243,12 @@ func (f *rolling) fits(c *command.Call, s *scenario.Scenario, state *cluster.Sta
 		problems = append(problems, fmt.Errorf("--like: there is no node %q; give the name of a node", f.New.Like))
 	}
 	if problems != nil {
-		return exit.Wrong(c.Command, problems...)
+		return exit.UsageProblems(c.Command, problems...)
 	}
 	add, drain := f.New, f.Drain
 	add.Count, add.Like = 1, state.Nodes[0].Name
 	drain.Names = []string{state.Nodes[0].Name}
-	turn := s.Ask(scenario.Step{Name: "turn: add", AddNodes: &add}, scenario.Step{Name: "turn: drain", Drain: &drain})
+	turn := s.AppendQuestion(scenario.Step{Name: "turn: add", AddNodes: &add}, scenario.Step{Name: "turn: drain", Drain: &drain})
 	at := turn.StepPath(len(turn.Steps) - 2).Child("addNodes")
 	p := &scenario.Problems{File: s.File, Flags: map[string]string{
 		at.String(): "size", at.Child("cpu").String(): "size", at.Child("memory").String(): "size", at.Child("pods").String(): "size", at.Child("after").String(): "ready-after",
@@ -257,6 +257,6 @@ func (f *rolling) fits(c *command.Call, s *scenario.Scenario, state *cluster.Sta
 	for label := range f.New.Labels {
 		p.Flags[at.Child("labels").Key(label).String()] = "label"
 	}
-	scenario.ValidateAsked(p, turn)
-	return exit.Input(p.Err())
+	scenario.ValidateQuestionSteps(p, turn)
+	return exit.InvalidInput(p.Err())
 }

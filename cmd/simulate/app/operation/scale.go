@@ -35,7 +35,7 @@ simulate run --autoscale shows the same step by step, with each pod; docs/operat
   simulate scale scenarios/operations/autoscaler -o json`,
 		RunE: command.Question[scale.Report]{
 			Input: &in, Output: &out, Formats: scale.Formats, Check: proof.Check,
-			Ask: command.Ran(func(c *command.Call, result *simulation.Result) (*scale.Report, error) {
+			Ask: command.AskRun(func(c *command.Call, result *simulation.Result) (*scale.Report, error) {
 				ran := run.New(result, make([][]expect.Judged, len(result.Steps)), c.ToolVersion)
 				ran.Answer = run.Answer(result)
 				found := scale.New(result, ran, c.ToolVersion)

@@ -53,13 +53,13 @@ The exit code is 0 whatever changes. With --fail-on it is 3 if there are changes
   simulate upgrade scenario.yaml --from 1.34 --fail-on pending,refused`,
 		RunE: command.Question[upgrade.Report]{
 			Input: &in, Output: &out, Formats: upgrade.Formats,
-			Check: func(c *command.Call) error { return checkUpgrade(c, nearest(from), nearest(to), failOn) },
+			Check: func(c *command.Call) error { return checkUpgrade(c, nearestRelease(from), nearestRelease(to), failOn) },
 			Ask: func(c *command.Call) (*upgrade.Report, error) {
 				if err := keepInput(c); err != nil {
 					return nil, err
 				}
-				later := nearest(to)
-				s, earlier, err := before(c, nearest(from))
+				later := nearestRelease(to)
+				s, earlier, err := loadEarlier(c, nearestRelease(from))
 				if err == nil {
 					err = checkLater(c, earlier, later)
 				}
@@ -80,7 +80,7 @@ The exit code is 0 whatever changes. With --fail-on it is 3 if there are changes
 					return nil, err
 				}
 				found := upgrade.New(result, answer, failOn, c.ToolVersion)
-				return found, command.Unless(found.Met(), nil)
+				return found, command.UnmetUnless(found.Met(), nil)
 			},
 		}.Run(s),
 	}
@@ -90,49 +90,49 @@ The exit code is 0 whatever changes. With --fail-on it is 3 if there are changes
 	flags.StringVar(&from, "from", "", "the earlier `RELEASE`: "+words.Or(sched.Releases()[:3])+"\n(default what the scenario says, or the nodes' kubelets)")
 	flags.StringVar(&to, "to", sched.Releases()[3], "the later `RELEASE`: "+words.Or(sched.Releases()[1:]))
 	flags.StringSliceVar(&failOn, "fail-on", nil, "exit with 3 if there are `CHANGES` of these kinds: "+strings.Join(upgrade.FailOns(), ", ")+"\n(repeatable, or comma-separated)")
-	output.CompleteWith(cmd, "from", sched.Releases()[:3])
-	output.CompleteWith(cmd, "to", sched.Releases()[1:])
-	output.CompleteWith(cmd, "fail-on", upgrade.FailOns())
+	output.CompleteValues(cmd, "from", sched.Releases()[:3])
+	output.CompleteValues(cmd, "to", sched.Releases()[1:])
+	output.CompleteValues(cmd, "fail-on", upgrade.FailOns())
 	out.Register(cmd, upgrade.Formats.Names(), "the summary", "list every pod and object, however many there are")
 	return cmd
 }
 
-// releases are a wanted release and the nearest one that can be simulated, as MAJOR.MINOR.
-type releases struct{ wanted, nearest string }
+// simulatedRelease are a wanted release and the nearest one that can be simulated, as MAJOR.MINOR.
+type simulatedRelease struct{ wanted, nearest string }
 
-// nearest returns the release that can be simulated and is nearest to the wanted one. It is "" if the text is not a release.
-func nearest(wanted string) releases {
+// nearestRelease returns the release that can be simulated and is nearest to the wanted one. It is "" if the text is not a release.
+func nearestRelease(wanted string) simulatedRelease {
 	v, err := version.ParseGeneric(wanted)
 	if err != nil {
-		return releases{wanted: wanted}
+		return simulatedRelease{wanted: wanted}
 	}
 	all := sched.Releases()
 	switch minor := fmt.Sprintf("%d.%d", v.Major(), v.Minor()); {
 	case sched.Before(minor, all[0]):
-		return releases{minor, all[0]}
+		return simulatedRelease{minor, all[0]}
 	case sched.Before(all[len(all)-1], minor):
-		return releases{minor, all[len(all)-1]}
+		return simulatedRelease{minor, all[len(all)-1]}
 	default:
-		return releases{minor, minor}
+		return simulatedRelease{minor, minor}
 	}
 }
 
 // notes says that the nearest release stands for the wanted one, if they differ.
-func (r releases) notes(compares string) []string {
+func (r simulatedRelease) notes(compares string) []string {
 	if r.wanted == r.nearest {
 		return nil
 	}
-	return []string{fmt.Sprintf("Kubernetes %s", r.wanted) + r.instead(compares)}
+	return []string{fmt.Sprintf("Kubernetes %s", r.wanted) + r.standInNote(compares)}
 }
 
-func (r releases) instead(compares string) string {
+func (r simulatedRelease) standInNote(compares string) string {
 	return fmt.Sprintf(" cannot be simulated; %s is the nearest release, and this compares %s it. What changed between the two is missing.", r.nearest, compares)
 }
 
 // checkLater returns an error unless the release of --to is later than the other.
-func checkLater(c *command.Call, from, to releases) error {
+func checkLater(c *command.Call, from, to simulatedRelease) error {
 	switch {
-	case earlier(from.nearest, to.nearest):
+	case isEarlier(from.nearest, to.nearest):
 		return nil
 	case from.wanted == from.nearest && to.wanted == to.nearest || !sched.Before(from.wanted, to.wanted):
 		return c.Usage("--to: %s is not later than %s; give a later release, or an earlier one with --from", to.wanted, from.wanted)
@@ -140,13 +140,13 @@ func checkLater(c *command.Call, from, to releases) error {
 	return c.Usage("--to: of Kubernetes %s and %s, the nearest release that can be simulated is %s for both; give %s", from.wanted, to.wanted, to.nearest, words.Or(sched.Releases()[1:]))
 }
 
-func checkUpgrade(c *command.Call, from, to releases, failOn []string) error {
+func checkUpgrade(c *command.Call, from, to simulatedRelease, failOn []string) error {
 	if c.Flags().Changed("kubernetes") {
 		return c.Usage("--kubernetes: give --from and --to")
 	}
 	for _, given := range []struct {
 		flag string
-		releases
+		simulatedRelease
 	}{{"from", from}, {"to", to}} {
 		if given.wanted != "" && given.nearest == "" {
 			return c.Usage("--%s: %q is no release; give one such as %s", given.flag, given.wanted, words.Or(sched.Releases()))
@@ -165,8 +165,8 @@ func checkUpgrade(c *command.Call, from, to releases, failOn []string) error {
 	return nil
 }
 
-// earlier reports whether release a comes before release b. Both can be simulated.
-func earlier(a, b string) bool {
+// isEarlier reports whether release a comes before release b. Both can be simulated.
+func isEarlier(a, b string) bool {
 	return slices.Index(sched.Releases(), a) < slices.Index(sched.Releases(), b)
 }
 
@@ -180,8 +180,8 @@ func keepInput(c *command.Call) error {
 	return err
 }
 
-// load reads the scenario. It reads standard input from its beginning if keepInput has kept it.
-func load(c *command.Call) (*scenario.Scenario, error) {
+// loadRewound reads the scenario. It reads standard input from its beginning if keepInput has kept it.
+func loadRewound(c *command.Call) (*scenario.Scenario, error) {
 	if kept, is := c.Streams.In.(*bytes.Reader); is {
 		if _, err := kept.Seek(0, io.SeekStart); err != nil {
 			return nil, err
@@ -190,11 +190,11 @@ func load(c *command.Call) (*scenario.Scenario, error) {
 	return c.Load(c.Args)
 }
 
-// before reads the scenario as the earlier release: that of --from, or of the scenario, or of the nodes' kubelets. If that release cannot be
+// loadEarlier reads the scenario as the earlier release: that of --from, or of the scenario, or of the nodes' kubelets. If that release cannot be
 // simulated, the nearest one takes its place, and a note says so.
-func before(c *command.Call, from releases) (*scenario.Scenario, releases, error) {
+func loadEarlier(c *command.Call, from simulatedRelease) (*scenario.Scenario, simulatedRelease, error) {
 	c.Input.Options.Kubernetes = from.nearest
-	s, err := load(c)
+	s, err := loadRewound(c)
 	if err != nil {
 		return nil, from, err
 	}
@@ -203,7 +203,7 @@ func before(c *command.Call, from releases) (*scenario.Scenario, releases, error
 		return s, from, nil
 	}
 	if own := s.Config.Release(); own.Kubernetes != "" {
-		return s, releases{own.Minor(), own.Minor()}, nil
+		return s, simulatedRelease{own.Minor(), own.Minor()}, nil
 	}
 	var nodes []*v1.Node
 	for _, obj := range s.Cluster {
@@ -211,20 +211,20 @@ func before(c *command.Call, from releases) (*scenario.Scenario, releases, error
 			nodes = append(nodes, node)
 		}
 	}
-	kubelets := cluster.Kubelets(nodes)
+	kubelets := cluster.NewestKubelet(nodes)
 	if kubelets == "" {
 		return nil, from, c.Usage("no node says which release its kubelet is; give --from %s", words.Or(sched.Releases()[:3]))
 	}
-	of := nearest(kubelets)
+	of := nearestRelease(kubelets)
 	switch {
 	case of.wanted == of.nearest:
 		return s, of, nil
 	case sched.Before(of.nearest, kubelets):
-		return nil, of, exit.Input(fmt.Errorf("the nodes run Kubernetes %s, which cannot be simulated; give --from %s", kubelets, words.Or(sched.Releases()[:3])))
+		return nil, of, exit.InvalidInput(fmt.Errorf("the nodes run Kubernetes %s, which cannot be simulated; give --from %s", kubelets, words.Or(sched.Releases()[:3])))
 	}
 	c.Input.Options.Kubernetes = of.nearest
-	if s, err = load(c); err == nil {
-		s.Notes = append(slices.Clip(s.Notes), fmt.Sprintf("The nodes run Kubernetes %s, which", kubelets)+of.instead("from"))
+	if s, err = loadRewound(c); err == nil {
+		s.Notes = append(slices.Clip(s.Notes), fmt.Sprintf("The nodes run Kubernetes %s, which", kubelets)+of.standInNote("from"))
 	}
 	return s, of, err
 }
@@ -241,7 +241,7 @@ func compareReleases(c *command.Call, s *scenario.Scenario, state *cluster.State
 		return nil, err
 	}
 	c.Input.Options.Kubernetes = to
-	later, err := load(c)
+	later, err := loadRewound(c)
 	switch {
 	case exit.Interrupted(err):
 		return nil, err
@@ -256,5 +256,5 @@ func compareReleases(c *command.Call, s *scenario.Scenario, state *cluster.State
 	if err != nil {
 		return nil, err
 	}
-	return answer, answer.Why(c.Context(), older, newer, state)
+	return answer, answer.AddReasons(c.Context(), older, newer, state)
 }

@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 )
 
-// draft is the new content of a file. [draft.keep] replaces the old file as a whole, so that nobody sees half of it, not even after a crash. If the
+// draft is the new content of a file. [draft.replaceFile] replaces the old file as a whole, so that nobody sees half of it, not even after a crash. If the
 // file is not a regular one, or its folder takes no new files, the draft is in memory and the file is written in place.
 type draft struct {
 	io.Writer
@@ -40,10 +40,10 @@ func WriteFile(file string, write func(io.Writer) error) error {
 	if err := write(d); err != nil {
 		return err
 	}
-	return d.keep()
+	return d.replaceFile()
 }
 
-func (d *draft) keep() error {
+func (d *draft) replaceFile() error {
 	if d.next == nil {
 		return os.WriteFile(d.file, d.held.Bytes(), d.mode)
 	}

@@ -31,7 +31,7 @@ func TestDraft(t *testing.T) {
 				t.Errorf("%s: %q before the draft is kept, want %q", test.file, now, before)
 			}
 			if kept {
-				if err := d.keep(); err != nil {
+				if err := d.replaceFile(); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -46,7 +46,7 @@ func TestDraft(t *testing.T) {
 	if files, err := os.ReadDir(dir); err != nil || len(files) != 3 {
 		t.Errorf("%v, %v; want the three files alone", files, err)
 	}
-	if err := newDraft(filepath.Join(dir, "none", "file")).keep(); !os.IsNotExist(err) {
+	if err := newDraft(filepath.Join(dir, "none", "file")).replaceFile(); !os.IsNotExist(err) {
 		t.Errorf("in a missing folder: %v", err)
 	}
 }

@@ -33,7 +33,7 @@ func (o *Flags) Register(cmd *cobra.Command, formats []string, quiet, all string
 	}
 	cmd.Flags().StringVarP(&o.Format, "output", "o", formats[0], "output `FORMAT`: "+strings.Join(formats, ", "))
 	cmd.Flags().StringArrayVar(&o.Reports, "report", nil, "also write the report to a file, as `FORMAT=FILE`, for example html=out.html (repeatable)")
-	CompleteWith(cmd, "output", formats)
+	CompleteValues(cmd, "output", formats)
 	var files []string
 	for _, format := range formats {
 		files = append(files, format+"=")
@@ -41,8 +41,8 @@ func (o *Flags) Register(cmd *cobra.Command, formats []string, quiet, all string
 	_ = cmd.RegisterFlagCompletionFunc("report", cobra.FixedCompletions(files, cobra.ShellCompDirectiveNoSpace))
 }
 
-// CompleteWith completes a flag with these values.
-func CompleteWith(cmd *cobra.Command, flag string, values []string) {
+// CompleteValues completes a flag with these values.
+func CompleteValues(cmd *cobra.Command, flag string, values []string) {
 	// The only possible error is an unknown flag.
 	_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
 }
@@ -75,7 +75,7 @@ func (o *Flags) Check(cmd *cobra.Command, formats []string) error {
 		}
 		files = append(files, filepath.Clean(file))
 	}
-	return errors.Join(exit.Wrong(cmd, problems...), CheckFiles(cmd))
+	return errors.Join(exit.UsageProblems(cmd, problems...), CheckFiles(cmd))
 }
 
 // Has reports whether the user asked for the format.
@@ -103,14 +103,14 @@ func (o *Flags) Write(out io.Writer, render func(w io.Writer, format string, opt
 		}
 	}
 	for i, given := range o.Reports {
-		if err := drafts[i].keep(); err != nil {
+		if err := drafts[i].replaceFile(); err != nil {
 			return fmt.Errorf("--report %s: %w", given, err)
 		}
 	}
 	opts := o.Options
 	opts.Color = isTerminal(out) && os.Getenv("NO_COLOR") == ""
 	if o.Format != "wide" {
-		opts.Width = width(out)
+		opts.Width = lineWidth(out)
 	}
 	return render(out, o.Format, opts)
 }

@@ -10,10 +10,10 @@ import (
 	"github.com/faultline/faultline/pkg/input/manifest"
 )
 
-// began is when the program started. [quiet] is how long it then shows nothing: most questions are answered sooner.
-var began = time.Now()
+// startTime is when the program started. [quietTime] is how long it then shows nothing: most questions are answered sooner.
+var startTime = time.Now()
 
-const quiet = 500 * time.Millisecond
+const quietTime = 500 * time.Millisecond
 
 // Progress is a progress bar on standard error. It shows nothing unless standard error is a terminal. It appears by itself if the work does
 // not report any progress for a while.
@@ -32,7 +32,7 @@ type Progress struct {
 func NewProgress(out io.Writer) *Progress {
 	p := &Progress{out: out, shown: isTerminal(out)}
 	if p.shown {
-		p.timer = time.AfterFunc(time.Until(began.Add(quiet)), func() {
+		p.timer = time.AfterFunc(time.Until(startTime.Add(quietTime)), func() {
 			p.mu.Lock()
 			defer p.mu.Unlock()
 			if p.bar == nil && p.shown {
@@ -52,14 +52,14 @@ func (p *Progress) Counts(unit string) func(what string, done, total int) {
 func (p *Progress) update(unit, what string, done, total int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !p.shown || time.Since(began) < quiet {
+	if !p.shown || time.Since(startTime) < quietTime {
 		return
 	}
 	if p.bar == nil || unit != p.unit || total != p.bar.GetMax() || p.bar.IsFinished() {
 		p.remove()
 		p.bar = progressbar.NewOptions(total,
 			progressbar.OptionSetWriter(p.out),
-			progressbar.OptionSetDescription(p.short(what)),
+			progressbar.OptionSetDescription(p.shorten(what)),
 			progressbar.OptionThrottle(100*time.Millisecond),
 			progressbar.OptionShowCount(),
 			progressbar.OptionShowIts(),
@@ -70,14 +70,14 @@ func (p *Progress) update(unit, what string, done, total int) {
 	}
 	if what != p.what {
 		p.what = what
-		p.bar.Describe(p.short(what))
+		p.bar.Describe(p.shorten(what))
 	}
 	_ = p.bar.Set(done) // a bar that cannot be drawn is no reason to fail
 }
 
-// short cuts the text to half a line, so that there is room for the numbers.
-func (p *Progress) short(text string) string {
-	runes, most := []rune(manifest.Clean(text)), max(width(p.out)/2, 10)
+// shorten cuts the text to half a line, so that there is room for the numbers.
+func (p *Progress) shorten(text string) string {
+	runes, most := []rune(manifest.Clean(text)), max(lineWidth(p.out)/2, 10)
 	if len(runes) <= most {
 		return string(runes)
 	}

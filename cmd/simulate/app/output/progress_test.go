@@ -14,9 +14,9 @@ import (
 // The bar counts the bytes that are read of a file, and the finished parts of any other work. Without a terminal there is no bar.
 func TestProgress(t *testing.T) {
 	t.Setenv("COLUMNS", "60")
-	before := began
-	began = time.Now().Add(-time.Hour)
-	t.Cleanup(func() { began = before })
+	before := startTime
+	startTime = time.Now().Add(-time.Hour)
+	t.Cleanup(func() { startTime = before })
 	file := filepath.Join(t.TempDir(), "dump.json")
 	if err := os.WriteFile(file, bytes.Repeat([]byte(" "), 2_500_000), 0o600); err != nil {
 		t.Fatal(err)
@@ -25,7 +25,7 @@ func TestProgress(t *testing.T) {
 		var out bytes.Buffer
 		bar := NewProgress(&out)
 		bar.shown = terminal
-		if _, err := manifest.ReadFile(Reading{bar}, nil, file); err != nil {
+		if _, err := manifest.ReadFile(ProgressFS{bar}, nil, file); err != nil {
 			t.Fatal(err)
 		}
 		bar.update("failures", "loss of b after zone-a-fails", 3, 12)

@@ -8,9 +8,9 @@ import (
 	"golang.org/x/term"
 )
 
-// width returns how many characters a line of text may have: COLUMNS, or the width of the terminal. It returns 0, no limit, for a file or a
+// lineWidth returns how many characters a line of text may have: COLUMNS, or the width of the terminal. It returns 0, no limit, for a file or a
 // pipe.
-func width(out io.Writer) int {
+func lineWidth(out io.Writer) int {
 	if columns, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && columns > 0 {
 		return columns
 	}

@@ -68,7 +68,7 @@ func CheckFiles(cmd *cobra.Command) error {
 	var problems []error
 	var seen []string
 	for _, file := range writtenFiles(cmd) {
-		err := writable(cmd, file)
+		err := checkWritable(cmd, file)
 		if err == nil {
 			err = overwrites(file.file, inputs)
 		}
@@ -80,7 +80,7 @@ func CheckFiles(cmd *cobra.Command) error {
 			problems = append(problems, fmt.Errorf("%s %s: %w", file.flag, file.given, err))
 		}
 	}
-	return exit.Wrong(cmd, problems...)
+	return exit.UsageProblems(cmd, problems...)
 }
 
 // CheckRead rejects a file that the command line asks for if it is the scenario file, or one of the files, folders and patterns that were
@@ -95,7 +95,7 @@ func CheckRead(cmd *cobra.Command, file string, read []string) error {
 		if !filepath.IsAbs(name) {
 			name = filepath.Join(filepath.Dir(file), name)
 		}
-		files, _ := manifest.Files(nil, name) // the files of another file system cannot be overwritten
+		files, _ := manifest.ListFiles(nil, name) // the files of another file system cannot be overwritten
 		inputs = append(inputs, files...)
 	}
 	var problems []error
@@ -104,7 +104,7 @@ func CheckRead(cmd *cobra.Command, file string, read []string) error {
 			problems = append(problems, fmt.Errorf("%s %s: %w", file.flag, file.given, err))
 		}
 	}
-	return exit.Wrong(cmd, problems...)
+	return exit.UsageProblems(cmd, problems...)
 }
 
 // givenPaths returns the arguments and the values of flags, among which are all paths that the command line names, and the scenario file
@@ -127,8 +127,8 @@ func givenPaths(cmd *cobra.Command) []string {
 	return paths
 }
 
-// writable returns an error if the file cannot be created.
-func writable(cmd *cobra.Command, file written) error {
+// checkWritable returns an error if the file cannot be created.
+func checkWritable(cmd *cobra.Command, file written) error {
 	folder := filepath.Dir(file.file)
 	results := cmd.Flags().Lookup("results") // --results creates its folder
 	info, err := os.Stat(folder)

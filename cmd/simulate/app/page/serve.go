@@ -55,12 +55,12 @@ none, and asks nothing of the network but the live cluster that --context names.
 			}
 			engine := playground.New(s.ToolVersion)
 			engine.Limits, engine.Strict = playgroundLimits, in.Options.Strict
-			start, err := exit.UnlessInterrupted(cmd.Context(), func() (*playground.Input, error) { return in.Text(cmd.Context(), cmd, s.In, args) })
+			start, err := exit.CallInterruptibly(cmd.Context(), func() (*playground.Input, error) { return in.ReadText(cmd.Context(), cmd, s.In, args) })
 			switch {
 			case errors.As(err, new(*live.Error)):
 				return err
 			case err != nil:
-				return exit.Input(err)
+				return exit.InvalidInput(err)
 			case start != nil:
 				engine.Start = *start
 			}
@@ -69,7 +69,7 @@ none, and asks nothing of the network but the live cluster that --context names.
 					return err
 				}
 				engine.Live.Read = func(ctx context.Context) (playground.Input, error) {
-					read, err := in.Text(ctx, cmd, nil, args)
+					read, err := in.ReadText(ctx, cmd, nil, args)
 					if err != nil {
 						return playground.Input{}, err
 					}
@@ -81,13 +81,13 @@ none, and asks nothing of the network but the live cluster that --context names.
 				return fmt.Errorf("--address %s: %w; give another address, or port 0 for any that is free", address, err)
 			}
 			port := strconv.Itoa(listener.Addr().(*net.TCPAddr).Port)
-			at := "http://" + net.JoinHostPort(shown(host), port)
-			if others := reachable(host); len(others) > 0 {
+			at := "http://" + net.JoinHostPort(localHost(host), port)
+			if others := externalAddresses(host); len(others) > 0 {
 				at += ", and for others at http://" + net.JoinHostPort(others[0], port)
 			}
 			fmt.Fprintf(s.Err, "the playground is at %s; interrupt to end it\n", at)
-			go engine.Begin(cmd.Context())
-			return web.New(engine, names(host)...).Serve(cmd.Context(), listener)
+			go engine.WarmUp(cmd.Context())
+			return web.New(engine, hostNames(host)...).Serve(cmd.Context(), listener)
 		},
 	}
 	in.RegisterFiles(cmd)
@@ -96,17 +96,17 @@ none, and asks nothing of the network but the live cluster that --context names.
 	return cmd
 }
 
-// shown returns the host by which this machine reaches a server that listens at host.
-func shown(host string) string {
+// localHost returns the host by which this machine reaches a server that listens at host.
+func localHost(host string) string {
 	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
 		return "127.0.0.1"
 	}
 	return host
 }
 
-// reachable returns the addresses by which other machines reach a server that listens everywhere: IPv4 first, since it is easier to type.
+// externalAddresses returns the addresses by which other machines reach a server that listens everywhere: IPv4 first, since it is easier to type.
 // It returns none for a server that listens at one host.
-func reachable(host string) []string {
+func externalAddresses(host string) []string {
 	if ip := net.ParseIP(host); host != "" && (ip == nil || !ip.IsUnspecified()) {
 		return nil
 	}
@@ -124,8 +124,8 @@ func reachable(host string) []string {
 	return append(v4, v6...)
 }
 
-// names returns the host names by which a browser may ask for the page, beside addresses.
-func names(host string) []string {
+// hostNames returns the host names by which a browser may ask for the page, beside addresses.
+func hostNames(host string) []string {
 	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
 		own, _ := os.Hostname() // without a name, others reach the machine by its addresses
 		return []string{"localhost", strings.ToLower(own)}

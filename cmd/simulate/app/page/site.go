@@ -38,7 +38,7 @@ builds everything and writes the site.`,
 			}
 			size, err := web.WriteSite(folder, engine)
 			if err != nil {
-				return exit.Input(err)
+				return exit.InvalidInput(err)
 			}
 			fmt.Fprintf(s.Err, "%s: the playground, %.1f MB\n", folder, float64(size)/1e6)
 			return nil

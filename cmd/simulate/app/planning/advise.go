@@ -22,7 +22,7 @@ const (
 	adviceTrials    = 20
 	maxAdviceTrials = 10_000 // an advice keeps the metrics of all runs until the last one ends
 	adviceTop       = 5
-	everyTop        = 20
+	adviceTopOfAll  = 20
 )
 
 func newAdvise(s command.Streams) *cobra.Command {
@@ -43,7 +43,7 @@ func newAdvise(s command.Streams) *cobra.Command {
 			if selector != "" && !all {
 				problems = append(problems, c.Usage("--selector is for every workload; give --all, and name none"))
 			}
-			if all && proof.Asked() {
+			if all && proof.Requested() {
 				problems = append(problems, c.Usage("--prove and --proof are about the best rule of one workload; name it"))
 			}
 			if top < 1 {
@@ -64,7 +64,7 @@ func newAdvise(s command.Streams) *cobra.Command {
 			if err != nil {
 				return nil, err
 			}
-			found, stopped := askadvice.Of(c.Context(), loaded, owner, askadvice.Options{
+			found, stopped := askadvice.ForWorkload(c.Context(), loaded, owner, askadvice.Options{
 				Trials: trials, Fewer: !c.Flags().Changed("trials"), Seed: max(loaded.Ties.Seed, 1), Progress: c.Bar.Counts("runs"),
 			})
 			if found == nil {
@@ -73,7 +73,7 @@ func newAdvise(s command.Streams) *cobra.Command {
 			if out.Options.All {
 				top = len(found.Candidates)
 			}
-			report := advice.New(found, advice.Again{Input: in.Again(c.Command, scenarios), Ties: in.TiesAgain(c.Command)}, top, c.ToolVersion)
+			report := advice.New(found, advice.ScenarioArguments{Input: in.RepeatArguments(c.Command, scenarios), Ties: in.RepeatTies(c.Command)}, top, c.ToolVersion)
 			if stopped != nil {
 				return report, stopped
 			}
@@ -85,9 +85,9 @@ func newAdvise(s command.Streams) *cobra.Command {
 		Check: one.Check,
 		Ask: func(c *command.Call) (*gains.Report, error) {
 			if !c.Flags().Changed("top") {
-				top = everyTop
+				top = adviceTopOfAll
 			}
-			return adviseEvery(c, selector, top)
+			return adviseAll(c, selector, top)
 		},
 	}
 	cmd := &cobra.Command{
@@ -130,15 +130,15 @@ much less the loss of one domain takes for what the change costs, those that cos
 
 // namesTarget reports whether one of the arguments names a workload.
 func namesTarget(args []string) bool {
-	targets, rest := input.Targets(args)
-	name, _ := input.NameAmong(rest)
-	target, files := input.ResourceAmong(rest)
+	targets, rest := input.SplitTargets(args)
+	name, _ := input.SplitName(rest)
+	target, files := input.SplitResource(rest)
 	return len(targets) > 0 || name != "" || target != "" && len(files) > 0
 }
 
-// adviseEvery finds the best change of every workload.
-func adviseEvery(c *command.Call, selector string, top int) (*gains.Report, error) {
-	asked := askadvice.Asked{Namespace: c.Input.Namespace.Name, Progress: c.Bar.Counts("workloads")}
+// adviseAll finds the best change of every workload.
+func adviseAll(c *command.Call, selector string, top int) (*gains.Report, error) {
+	asked := askadvice.AllOptions{Namespace: c.Input.Namespace.Name, Progress: c.Bar.Counts("workloads")}
 	if selector != "" {
 		var err error
 		if asked.Selector, err = scenario.ParseSelector(selector); err != nil {
@@ -162,7 +162,7 @@ func adviseEvery(c *command.Call, selector string, top int) (*gains.Report, erro
 	if err := c.Input.Namespace.Check(c.Command, "workload", slices.Compact(known)); err != nil {
 		return nil, err
 	}
-	found, stopped := askadvice.Every(c.Context(), loaded, asked)
+	found, stopped := askadvice.ForAllWorkloads(c.Context(), loaded, asked)
 	if found == nil {
 		return nil, stopped
 	}
@@ -174,18 +174,18 @@ func adviseEvery(c *command.Call, selector string, top int) (*gains.Report, erro
 
 // adviseArguments splits the arguments into the target and the scenario, in either order.
 func adviseArguments(c *command.Call) (target string, scenarios []string, err error) {
-	targets, scenarios := input.Targets(c.Args)
+	targets, scenarios := input.SplitTargets(c.Args)
 	if len(targets) == 0 { // the input may have only the pods of a controller, whose kind can be any, or the argument is a bare name
-		if target, files := input.ResourceAmong(scenarios); target != "" && len(scenarios) > 1 {
+		if target, files := input.SplitResource(scenarios); target != "" && len(scenarios) > 1 {
 			return target, files, nil
 		}
-		if name, files := input.NameAmong(scenarios); name != "" {
+		if name, files := input.SplitName(scenarios); name != "" {
 			return name, files, nil
 		}
 	}
 	switch len(targets) {
 	case 0:
-		return "", nil, c.NothingNamed(scenarios, "no workload given", "name it as kind/name, for example deployment/web, or give --all for every one", askadvice.Kinds)
+		return "", nil, c.NoObjectError(scenarios, "no workload given", "name it as kind/name, for example deployment/web, or give --all for every one", askadvice.Kinds)
 	case 1:
 		return targets[0], scenarios, nil
 	}
@@ -194,13 +194,13 @@ func adviseArguments(c *command.Call) (target string, scenarios []string, err er
 
 func adviseTarget(cmd *cobra.Command, s *scenario.Scenario, target string, namespace *input.Namespace) (cluster.Ref, error) {
 	if !strings.Contains(target, "/") {
-		ref, err := namespace.Called(s, target)
+		ref, err := namespace.FindWorkload(s, target)
 		if err != nil {
 			return ref, exit.Usage(cmd, "%s: %s", target, err)
 		}
 		target = ref.Namespace + "/" + ref.String()
 	}
-	ref, err := namespace.Target(cmd, target)
+	ref, err := namespace.ParseTarget(cmd, target)
 	if err != nil {
 		return ref, err
 	}
@@ -212,6 +212,6 @@ func adviseTarget(cmd *cobra.Command, s *scenario.Scenario, target string, names
 		}[kind]
 		return cluster.Ref{}, exit.Usage(cmd, "%s is a %s%s; give a Deployment, a StatefulSet, a ReplicaSet or a ReplicationController", target, kind, why)
 	}
-	owner, err := s.Workload(namespace.Of(target)[0], askadvice.Kinds...)
-	return owner, exit.Wrong(cmd, err)
+	owner, err := s.Workload(namespace.Qualify(target)[0], askadvice.Kinds...)
+	return owner, exit.UsageProblems(cmd, err)
 }

@@ -50,15 +50,15 @@ counts them. HorizontalPodAutoscalers are ignored.`,
   simulate capacity scenario.yaml --mix deployment/web=2,deployment/api=1 --survive zone --survive node
   simulate capacity dump.json deploy/web -n shop --usage top.txt
   simulate capacity dump.json --workload shop/deployment/web --survive rack --mode out-of-service -o json`,
-		ValidArgsFunction: input.CompleteTargets(scenario.Replicated[:4]), // the kinds that can grow
+		ValidArgsFunction: input.CompleteTargets(scenario.ReplicatedKinds[:4]), // the kinds that can grow
 		RunE: command.Question[capacity.Report]{
 			Input: &in, Output: &out, Formats: capacity.Formats, Timeout: &timeout, Check: func(c *command.Call) error { return errors.Join(survive.Check(c.Command), proof.Check(c)) },
 			Ask: func(c *command.Call) (*capacity.Report, error) {
 				if upTo < 0 {
 					return nil, c.Usage("--up-to: %d is negative; give a number of replicas, or 0 for no limit", upTo)
 				}
-				targets, files := input.Targets(c.Args)
-				for name, rest := input.NameAmong(files); name != ""; name, rest = input.NameAmong(rest) {
+				targets, files := input.SplitTargets(c.Args)
+				for name, rest := input.SplitName(files); name != ""; name, rest = input.SplitName(rest) {
 					targets, files = append(targets, name), rest
 				}
 				loaded, err := c.Load(files)
@@ -66,7 +66,7 @@ counts them. HorizontalPodAutoscalers are ignored.`,
 					return nil, err
 				}
 				if step != "" {
-					loaded = loaded.Until(step)
+					loaded = loaded.CutAfter(step)
 				}
 				loaded, running, err := withCronJobs(c, loaded, cronJobs)
 				if err != nil {
@@ -77,7 +77,7 @@ counts them. HorizontalPodAutoscalers are ignored.`,
 					return nil, err
 				}
 				state := result.Steps[len(result.Steps)-1].State
-				named, grown, err := growing(c, result, append(targets, workloads...), mixes)
+				named, grown, err := resolveGrowth(c, result, append(targets, workloads...), mixes)
 				if err != nil {
 					return nil, err
 				}
@@ -96,12 +96,12 @@ counts them. HorizontalPodAutoscalers are ignored.`,
 				}
 				var used []askcapacity.Usage
 				if len(usages) > 0 && stopped == nil {
-					used, stopped = ifUsed(c, loaded, state, usages, answers, asked, opts)
+					used, stopped = fitByUsage(c, loaded, state, usages, answers, asked, opts)
 				}
 				var safety []askcapacity.Safety
 				if stopped == nil {
 					opts.Progress = c.Bar.Counts("tries")
-					safety, stopped = askcapacity.Safe(c.Context(), result, opts)
+					safety, stopped = askcapacity.CheckSafety(c.Context(), result, opts)
 				}
 				if stopped != nil && !exit.Interrupted(stopped) {
 					return nil, stopped
@@ -109,11 +109,11 @@ counts them. HorizontalPodAutoscalers are ignored.`,
 				found := capacity.New(result, answers, safety, opts, c.ToolVersion)
 				found.CronJobs, found.Usage = askcapacity.CronJobs(state, running), used
 				if len(targets)+len(workloads)+len(mixes) == 0 {
-					if found.Stranded, err = askcapacity.StrandedIn(state, result.Scenario.LevelKeys); err != nil {
+					if found.Stranded, err = askcapacity.FindStranded(state, result.Scenario.LevelKeys); err != nil {
 						return nil, err
 					}
 				}
-				if stopped != nil || !proof.Asked() {
+				if stopped != nil || !proof.Requested() {
 					return found, stopped
 				}
 				claims, err := askcapacity.Claims(result, answers, opts)
@@ -142,23 +142,23 @@ counts them. HorizontalPodAutoscalers are ignored.`,
 	return cmd
 }
 
-// ifUsed reads how much containers use, and adds to the answers how many replicas would fit if requests were equal to that usage.
-func ifUsed(c *command.Call, s *scenario.Scenario, state *cluster.State, files []string, answers []askcapacity.Mix, asked [][]askcapacity.Share, opts askcapacity.Options) ([]askcapacity.Usage, error) {
+// fitByUsage reads how much containers use, and adds to the answers how many replicas would fit if requests were equal to that usage.
+func fitByUsage(c *command.Call, s *scenario.Scenario, state *cluster.State, files []string, answers []askcapacity.Mix, asked [][]askcapacity.Share, opts askcapacity.Options) ([]askcapacity.Usage, error) {
 	used := usage.Usage{}
 	for _, file := range files {
-		data, err := manifest.ReadFile(output.Reading{Bar: c.Bar}, nil, file)
+		data, err := manifest.ReadFile(output.ProgressFS{Bar: c.Bar}, nil, file)
 		if err == nil {
-			err = used.Add(file, data, cmp.Or(c.Input.Namespace.Name, v1.NamespaceDefault))
+			err = used.AddFile(file, data, cmp.Or(c.Input.Namespace.Name, v1.NamespaceDefault))
 		}
 		if err != nil {
-			return nil, exit.Input(err)
+			return nil, exit.InvalidInput(err)
 		}
 	}
 	sums := askcapacity.UsageOf(state, used)
 	if len(sums) == 0 {
 		return nil, c.Usage("--usage: no pod of %s runs in the cluster; give the usage of its pods, and their namespaces", strings.Join(files, ", "))
 	}
-	result, err := simulation.Run(c.Context(), askcapacity.Base(askcapacity.AsUsed(s, state, used), ""), simulation.Options{Progress: c.Bar.Counts("pods")})
+	result, err := simulation.Run(c.Context(), askcapacity.Base(askcapacity.RequestAsUsed(s, state, used), ""), simulation.Options{Progress: c.Bar.Counts("pods")})
 	if err != nil {
 		return sums, err
 	}
@@ -174,9 +174,9 @@ func ifUsed(c *command.Call, s *scenario.Scenario, state *cluster.State, files [
 	return sums, err
 }
 
-// growing returns the named workloads and mixes, qualified by their namespace. If none is named, it returns every workload of the namespace
+// resolveGrowth returns the named workloads and mixes, qualified by their namespace. If none is named, it returns every workload of the namespace
 // of -n.
-func growing(c *command.Call, result *simulation.Result, workloads, mixes []string) (named, grown []string, err error) {
+func resolveGrowth(c *command.Call, result *simulation.Result, workloads, mixes []string) (named, grown []string, err error) {
 	var known []string
 	for _, owner := range askcapacity.Workloads(result.Steps[len(result.Steps)-1].State) {
 		known = append(known, owner.Namespace)
@@ -188,9 +188,9 @@ func growing(c *command.Call, result *simulation.Result, workloads, mixes []stri
 	if err := c.Input.Namespace.Check(c.Command, "workload", slices.Compact(known)); err != nil {
 		return nil, nil, err
 	}
-	single, problem := c.Input.Namespace.Workloads(c.Command, "--workload", result.Scenario, workloads)
+	single, problem := c.Input.Namespace.QualifyWorkloads(c.Command, "--workload", result.Scenario, workloads)
 	for _, mix := range mixes {
-		shares, err := c.Input.Namespace.Workloads(c.Command, "--mix", result.Scenario, strings.Split(mix, ","))
+		shares, err := c.Input.Namespace.QualifyWorkloads(c.Command, "--mix", result.Scenario, strings.Split(mix, ","))
 		problem = errors.Join(problem, err)
 		grown = append(grown, strings.Join(shares, ","))
 	}
@@ -204,9 +204,9 @@ func registerWithCronJobs(cmd *cobra.Command, names *[]string) {
 
 // withCronJobs returns the scenario with a run of each named CronJob under way, and the CronJobs.
 func withCronJobs(c *command.Call, s *scenario.Scenario, names []string) (*scenario.Scenario, []cluster.Ref, error) {
-	found, err := s.CronJobs("--with-cronjobs", c.Input.Namespace.Of(names...))
+	found, err := s.CronJobs("--with-cronjobs", c.Input.Namespace.Qualify(names...))
 	if err != nil {
 		return nil, nil, c.Usage("%s", err)
 	}
-	return s.Running(found...), found, nil
+	return s.AppendRuns(found...), found, nil
 }

@@ -27,7 +27,7 @@ import (
 
 func newCompare(s command.Streams) *cobra.Command {
 	in := input.Flags{Federated: true}
-	var figures numbers
+	var figures figureFlags
 	var rules rulesFlags
 	var names []string
 	var asked input.Steps
@@ -55,14 +55,14 @@ made by --rules: each rule, over each of the keys, replaces the rules that now k
 				if err != nil {
 					return nil, err
 				}
-				if figures.workloads, err = in.Namespace.Workloads(c.Command, "--workload", loaded, figures.workloads); err != nil {
+				if figures.workloads, err = in.Namespace.QualifyWorkloads(c.Command, "--workload", loaded, figures.workloads); err != nil {
 					return nil, err
 				}
 				made, err := rules.variants(c.Command, figures.workloads)
 				if err != nil {
 					return nil, err
 				}
-				variants, err := pick(c.Command, loaded, names)
+				variants, err := selectVariants(c.Command, loaded, names)
 				if err != nil {
 					return nil, err
 				}
@@ -83,7 +83,7 @@ made by --rules: each rule, over each of the keys, replaces the rules that now k
 					}
 				}
 				if err := errors.Join(problems...); err != nil {
-					return nil, exit.Input(err)
+					return nil, exit.InvalidInput(err)
 				}
 				questions, err := asked.Variants(c.Command, loaded, in.Namespace.Name)
 				if err != nil {
@@ -141,8 +141,8 @@ func runVariants(ctx context.Context, s *scenario.Scenario, variants []scenario.
 	return base, found, err
 }
 
-// pick returns the variants of the scenario with these names, or all variants if there are no names.
-func pick(cmd *cobra.Command, s *scenario.Scenario, names []string) ([]scenario.LoadedVariant, error) {
+// selectVariants returns the variants of the scenario with these names, or all variants if there are no names.
+func selectVariants(cmd *cobra.Command, s *scenario.Scenario, names []string) ([]scenario.LoadedVariant, error) {
 	if len(names) == 0 {
 		return slices.Clone(s.Variants), nil
 	}
@@ -155,7 +155,7 @@ func pick(cmd *cobra.Command, s *scenario.Scenario, names []string) ([]scenario.
 		if i := slices.Index(known, name); i >= 0 {
 			picked = append(picked, s.Variants[i])
 		} else {
-			problems = append(problems, fmt.Sprintf("--variant: the scenario has no variant %q; %s", name, scenario.Choices(name, known)))
+			problems = append(problems, fmt.Sprintf("--variant: the scenario has no variant %q; %s", name, scenario.ListChoices(name, known)))
 		}
 	}
 	if len(problems) > 0 {
@@ -174,7 +174,7 @@ func (r *rulesFlags) register(cmd *cobra.Command) {
 	cmd.Flags().StringSliceVar(&r.rules, "rules", nil, "`RULES` to compare: none, soft (preferred anti-affinity), hard (required), spread (topology spread constraints)")
 	cmd.Flags().StringArrayVar(&r.keys, "keys", nil, "topology `KEYS` over which each rule keeps pods apart, such as zone, or zone=100+node=50 for\n"+
 		"several with weights (repeatable; default the keys of the present rules, or node)")
-	output.CompleteWith(cmd, "rules", []string{"none", "soft", "hard", "spread"})
+	output.CompleteValues(cmd, "rules", []string{"none", "soft", "hard", "spread"})
 }
 
 // variants returns one variant for each rule and each set of keys. The rule none takes no keys, and only soft rules take weights.
@@ -205,7 +205,7 @@ func (r *rulesFlags) variants(cmd *cobra.Command, workloads []string) ([]scenari
 	var made []scenario.Variant
 	for _, word := range r.rules {
 		for _, terms := range over {
-			v := variantOf(rule.Separation(word), terms, workloads)
+			v := ruleVariant(rule.Separation(word), terms, workloads)
 			if !slices.ContainsFunc(made, func(other scenario.Variant) bool { return other.Name == v.Name }) {
 				made = append(made, v)
 			}
@@ -214,7 +214,7 @@ func (r *rulesFlags) variants(cmd *cobra.Command, workloads []string) ([]scenari
 	return made, nil
 }
 
-func variantOf(by rule.Separation, terms []scenario.Term, workloads []string) scenario.Variant {
+func ruleVariant(by rule.Separation, terms []scenario.Term, workloads []string) scenario.Variant {
 	change := scenario.RuleChange{Rule: string(by)}
 	var words []string
 	if by != rule.NoRule {
@@ -261,8 +261,8 @@ func parseTerms(text string) ([]scenario.Term, error) {
 	return terms, nil
 }
 
-// numbers are the flags that select the figures of a comparison.
-type numbers struct {
+// figureFlags are the flags that select the figures of a comparison.
+type figureFlags struct {
 	workloads []string
 	levels    []string
 	step      string
@@ -270,7 +270,7 @@ type numbers struct {
 	worst     int
 }
 
-func (n *numbers) register(cmd *cobra.Command, in *input.Flags, recover bool) {
+func (n *figureFlags) register(cmd *cobra.Command, in *input.Flags, recover bool) {
 	flags := cmd.Flags()
 	flags.StringArrayVar(&n.workloads, "workload", nil, "`WORKLOAD` whose skew and blast radius are shown, as kind/name or namespace/kind/name,\nor NAME if no other has it (repeatable; "+
 		"default the changed ones, or all)")
@@ -278,18 +278,18 @@ func (n *numbers) register(cmd *cobra.Command, in *input.Flags, recover bool) {
 	flags.StringVar(&n.step, "step", "", "the `STEP` after which the clusters are compared (default the last)")
 	flags.BoolVar(&n.recover, "recover", recover, "let the controllers and the scheduler replace the pods that each domain's loss takes, to see what comes back")
 	flags.IntVar(&n.worst, "worst", metric.DefaultWorst, "`NUMBER` of domains of each level to recover, those whose loss does most harm; 0 for all")
-	in.Overlay("worst", "failures.worst", func(file *scenario.File) { file.Failures.Worst = &n.worst })
+	in.AddOverlay("worst", "failures.worst", func(file *scenario.File) { file.Failures.Worst = &n.worst })
 }
 
 // options returns the options that the flags select. about are the changed workloads, whose figures are shown by default.
-func (n *numbers) options(cmd *cobra.Command, s *scenario.Scenario, about []cluster.Ref) (whatif.Options, error) {
+func (n *figureFlags) options(cmd *cobra.Command, s *scenario.Scenario, about []cluster.Ref) (whatif.Options, error) {
 	opts := whatif.Options{Step: n.step, Metric: metric.Options{Workloads: about, Worst: ptr.Deref(s.Failures.Worst, n.worst)}}
 	var problems []error
 	if len(n.workloads) > 0 {
 		opts.Metric.Workloads = nil
 	}
 	for _, target := range n.workloads {
-		owner, err := s.Workload(target, scenario.Apart...)
+		owner, err := s.Workload(target, scenario.SeparableKinds...)
 		if err != nil {
 			problems = append(problems, fmt.Errorf("--workload %w", err))
 		}
@@ -302,12 +302,12 @@ func (n *numbers) options(cmd *cobra.Command, s *scenario.Scenario, about []clus
 		levels = s.Failures.Levels
 	}
 	for _, level := range levels {
-		opts.Metric.Levels = append(opts.Metric.Levels, topology.KeyAmong(s.Nodes(), level))
+		opts.Metric.Levels = append(opts.Metric.Levels, topology.ResolveKey(s.Nodes(), level))
 	}
 	known := topology.Levels(s.Nodes(), append(slices.Clone(s.LevelKeys), opts.Metric.Levels...)...)
 	for _, level := range opts.Metric.Levels {
 		if !slices.Contains(known, level) {
-			problems = append(problems, fmt.Errorf("--level: no node has a label %s; %s", level, scenario.Choices(level, known)))
+			problems = append(problems, fmt.Errorf("--level: no node has a label %s; %s", level, scenario.ListChoices(level, known)))
 		}
 	}
 	if n.recover {
@@ -315,5 +315,5 @@ func (n *numbers) options(cmd *cobra.Command, s *scenario.Scenario, about []clus
 			opts.Metric.Recover = known
 		}
 	}
-	return opts, exit.Wrong(cmd, problems...)
+	return opts, exit.UsageProblems(cmd, problems...)
 }

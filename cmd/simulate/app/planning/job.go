@@ -43,17 +43,17 @@ func (j *jobFlags) register(cmd *cobra.Command) {
 	flags.StringVar(&j.ScenarioClaim, "scenario-claim", "", "PersistentVolumeClaim `NAME` that holds the scenario's folder, if it is too large for a ConfigMap")
 }
 
-// onlyOfJobs are the flags without effect except on a Job. [notOfJobs] are the flags that a Job sets for each of its shards.
+// jobOnlyFlags are the flags without effect except on a Job. [flagsSetByJobs] are the flags that a Job sets for each of its shards.
 var (
-	onlyOfJobs = []string{"image", "job-name", "job-namespace", "parallelism", "results-claim", "scenario-claim"}
-	notOfJobs  = []string{"shard", "results", "output", "report", "all"}
+	jobOnlyFlags   = []string{"image", "job-name", "job-namespace", "parallelism", "results-claim", "scenario-claim"}
+	flagsSetByJobs = []string{"shard", "results", "output", "report", "all"}
 )
 
 // check rejects flags that exclude each other.
 func (j *jobFlags) check(cmd *cobra.Command) error {
-	flags, wrong := onlyOfJobs, "has no effect without --job; give both"
+	flags, wrong := jobOnlyFlags, "has no effect without --job; give both"
 	if j.wanted {
-		flags, wrong = notOfJobs, "cannot be used with --job, whose shards write their own reports; leave it out"
+		flags, wrong = flagsSetByJobs, "cannot be used with --job, whose shards write their own reports; leave it out"
 	}
 	var problems []error
 	for _, name := range flags {
@@ -61,7 +61,7 @@ func (j *jobFlags) check(cmd *cobra.Command) error {
 			problems = append(problems, fmt.Errorf("--%s %s", name, wrong))
 		}
 	}
-	return exit.Wrong(cmd, problems...)
+	return exit.UsageProblems(cmd, problems...)
 }
 
 // write writes the manifest of the Job that runs the sweep.
@@ -74,7 +74,7 @@ func (j *jobFlags) write(cmd *cobra.Command, s command.Streams, loaded *scenario
 	j.Name = cmp.Or(j.Name, job.Name(loaded.Name, j.Shards))
 	j.Image = cmp.Or(j.Image, "faultline:"+s.ToolVersion)
 	j.Version = s.ToolVersion
-	if err := exit.Wrong(cmd, j.checkNames(), j.gather(cmd, loaded)); err != nil {
+	if err := exit.UsageProblems(cmd, j.checkNames(), j.collectFiles(cmd, loaded)); err != nil {
 		return err
 	}
 	return job.Write(s.Out, &j.Sweep)
@@ -107,9 +107,9 @@ func (j *jobFlags) checkNames() error {
 	return errors.Join(problems...)
 }
 
-// gather collects the scenario's files and the sweep's options. A pod of the Job has the files in a folder of the same name as here,
+// collectFiles collects the scenario's files and the sweep's options. A pod of the Job has the files in a folder of the same name as here,
 // because a scenario without a name is named after its folder.
-func (j *jobFlags) gather(cmd *cobra.Command, loaded *scenario.Scenario) error {
+func (j *jobFlags) collectFiles(cmd *cobra.Command, loaded *scenario.Scenario) error {
 	own := filepath.Base(loaded.File)
 	folder := filepath.Dir(loaded.File)
 	above := filepath.Base(folder)
@@ -131,7 +131,7 @@ func (j *jobFlags) gather(cmd *cobra.Command, loaded *scenario.Scenario) error {
 	})
 	config := ""
 	if flag := cmd.Flags().Lookup("scheduler-config"); flag.Changed {
-		if config, err = within(folder, flag.Value.String()); err != nil {
+		if config, err = relativeInside(folder, flag.Value.String()); err != nil {
 			problems = append(problems, fmt.Errorf("--scheduler-config %s: the Job cannot read it; put it into the scenario's folder, %s",
 				flag.Value, folder))
 		} else if !slices.Contains(names, config) {
@@ -153,12 +153,12 @@ func (j *jobFlags) gather(cmd *cobra.Command, loaded *scenario.Scenario) error {
 		problems = append(problems, fmt.Errorf("%s: the scenario and its files have %d bytes, and a ConfigMap at most %d; copy the folder to a volume, and give --scenario-claim",
 			loaded.File, size, job.MaxData))
 	}
-	j.options(cmd, path.Join(above, filepath.ToSlash(config)))
+	j.collectOptions(cmd, path.Join(above, filepath.ToSlash(config)))
 	return errors.Join(problems...)
 }
 
-// within returns the path of a file relative to a folder. It returns an error if the file is not below the folder.
-func within(folder, name string) (string, error) {
+// relativeInside returns the path of a file relative to a folder. It returns an error if the file is not below the folder.
+func relativeInside(folder, name string) (string, error) {
 	folder, err := filepath.Abs(folder)
 	if err != nil {
 		return "", err
@@ -172,15 +172,15 @@ func within(folder, name string) (string, error) {
 	return name, err
 }
 
-// options collects the options of this command line that are not about the Job itself.
-func (j *jobFlags) options(cmd *cobra.Command, config string) {
+// collectOptions collects the options of this command line that are not about the Job itself.
+func (j *jobFlags) collectOptions(cmd *cobra.Command, config string) {
 	cmd.Flags().Visit(func(flag *pflag.Flag) {
 		values := []string{flag.Value.String()}
 		if several, ok := flag.Value.(pflag.SliceValue); ok {
 			values = several.GetSlice()
 		}
 		switch {
-		case flag.Name == "job", flag.Name == "shards", slices.Contains(onlyOfJobs, flag.Name):
+		case flag.Name == "job", flag.Name == "shards", slices.Contains(jobOnlyFlags, flag.Name):
 			return
 		case flag.Name == "scheduler-config":
 			values = []string{config}

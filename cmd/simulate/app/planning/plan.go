@@ -60,13 +60,13 @@ maxima have to be raised for the plan. No number of nodes is then said to be too
 					return nil, err
 				}
 				if step != "" {
-					loaded = loaded.Until(step)
+					loaded = loaded.CutAfter(step)
 				}
 				if loaded.Federated() {
 					return nil, c.Usage("plan asks about one cluster; give a scenario without a federation")
 				}
 				if hpa == hpaMax {
-					loaded = atMost(loaded)
+					loaded = scaleToMaxReplicas(loaded)
 				}
 				result, err := simulation.Run(c.Context(), askcapacity.Base(loaded, ""), simulation.Options{Progress: c.Bar.Counts("pods")})
 				if err != nil {
@@ -93,7 +93,7 @@ maxima have to be raised for the plan. No number of nodes is then said to be too
 	survive.Register(cmd, &in)
 	cmd.Flags().StringVar(&step, "step", "", "the `STEP` after which domains are lost (default the last)")
 	cmd.Flags().StringVar(&hpa, "hpa", hpaNow, "replicas of workloads with a HorizontalPodAutoscaler: `now`, or max for its maxReplicas")
-	output.CompleteWith(cmd, "hpa", []string{hpaNow, hpaMax})
+	output.CompleteValues(cmd, "hpa", []string{hpaNow, hpaMax})
 	proof.Register(cmd)
 	timeout.Register(cmd)
 	out.Register(cmd, plan.Formats.Names(), "the answer, on one line", "list every workload")
@@ -103,8 +103,8 @@ maxima have to be raised for the plan. No number of nodes is then said to be too
 // Values of --hpa: how many replicas a workload with a HorizontalPodAutoscaler has.
 const hpaNow, hpaMax = "now", "max"
 
-// atMost returns the scenario with a last step for each HorizontalPodAutoscaler that scales its target to maxReplicas.
-func atMost(s *scenario.Scenario) *scenario.Scenario {
+// scaleToMaxReplicas returns the scenario with a last step for each HorizontalPodAutoscaler that scales its target to maxReplicas.
+func scaleToMaxReplicas(s *scenario.Scenario) *scenario.Scenario {
 	var steps []scenario.Step
 	for _, obj := range s.Objects() {
 		hpa, is := obj.(*autoscalingv2.HorizontalPodAutoscaler)
@@ -115,5 +115,5 @@ func atMost(s *scenario.Scenario) *scenario.Scenario {
 		target := scenario.Target{Target: strings.ToLower(of.Kind) + "/" + of.Name, Namespace: hpa.Namespace}
 		steps = append(steps, scenario.Step{Name: "scale " + target.Argument(), Scale: &scenario.Scale{Target: target, Replicas: hpa.Spec.MaxReplicas}})
 	}
-	return s.Ask(steps...)
+	return s.AppendQuestion(steps...)
 }

@@ -27,12 +27,12 @@ func newReview(s command.Streams) *cobra.Command {
 		state := result.Steps[len(result.Steps)-1].State
 		var unknown []error
 		for _, level := range opts.Levels {
-			key := topology.KeyAmong(state.Nodes, level)
+			key := topology.ResolveKey(state.Nodes, level)
 			if domains, _ := topology.Domains(state.Nodes, key); len(domains) == 0 {
 				unknown = append(unknown, fmt.Errorf("--level: no node has the label %s; give one of %s", key, words.Or(topology.Levels(state.Nodes, result.Scenario.LevelKeys...))))
 			}
 		}
-		if err := exit.Wrong(c.Command, unknown...); err != nil {
+		if err := exit.UsageProblems(c.Command, unknown...); err != nil {
 			return nil, err
 		}
 		counts := c.Bar.Counts("")
@@ -65,10 +65,10 @@ cost. With --since, the review that -o json wrote the last time, it says what ha
 						return nil, err
 					}
 					if earlier, err = review.Decode(since, data); err != nil {
-						return nil, exit.Input(err)
+						return nil, exit.InvalidInput(err)
 					}
 				}
-				return command.Ran(ask)(c)
+				return command.AskRun(ask)(c)
 			},
 		}.Run(s),
 	}

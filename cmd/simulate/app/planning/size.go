@@ -61,13 +61,13 @@ With --catalogue, the nodes of each group can be of any types in a file, in any 
 				}
 				return errors.Join(survive.Check(c.Command), proof.Check(c))
 			},
-			Ask: command.Loaded(func(c *command.Call, loaded *scenario.Scenario) (_ *size.Report, err error) {
+			Ask: command.AskScenario(func(c *command.Call, loaded *scenario.Scenario) (_ *size.Report, err error) {
 				if step != "" {
-					loaded = loaded.Until(step)
+					loaded = loaded.CutAfter(step)
 				}
 				if catalogue != "" {
-					if opts.Catalogue, err = loader.Catalogue(catalogue, loader.Options{FS: output.Reading{Bar: c.Bar}}); err != nil {
-						return nil, exit.Input(err)
+					if opts.Catalogue, err = loader.ReadCatalogue(catalogue, loader.Options{FS: output.ProgressFS{Bar: c.Bar}}); err != nil {
+						return nil, exit.InvalidInput(err)
 					}
 				}
 				loaded, running, err := withCronJobs(c, loaded, cronJobs)
@@ -96,7 +96,7 @@ With --catalogue, the nodes of each group can be of any types in a file, in any 
 					result, err := simulation.Run(c.Context(), capacity.Base(loaded, ""), simulation.Options{Progress: c.Bar.Counts("pods")})
 					if err == nil {
 						opts.Progress = c.Bar.Counts("levels")
-						sizing.Safety, err = capacity.Safe(c.Context(), result, opts.Options)
+						sizing.Safety, err = capacity.CheckSafety(c.Context(), result, opts.Options)
 					}
 					if exit.Interrupted(err) {
 						stopped, sizing.Partial = err, "interrupted before it was known whether the cluster is safe now"
@@ -110,7 +110,7 @@ With --catalogue, the nodes of each group can be of any types in a file, in any 
 					}
 				}
 				found := size.New(loaded, nodes, sizing, c.ToolVersion)
-				if stopped != nil || !proof.Asked() {
+				if stopped != nil || !proof.Requested() {
 					return found, stopped
 				}
 				of, claims, err := sizing.Claims()

@@ -19,7 +19,7 @@ import (
 
 func newSweep(s command.Streams) *cobra.Command {
 	in := input.Flags{Federated: true}
-	var figures numbers
+	var figures figureFlags
 	var out output.Flags
 	var timeout command.Timeout
 	var results string
@@ -55,8 +55,8 @@ collect the reports.`,
 				}
 				return job.check(c.Command)
 			},
-			Ask: command.Loaded(func(c *command.Call, loaded *scenario.Scenario) (_ *sweep.Report, err error) {
-				if figures.workloads, err = in.Namespace.Workloads(c.Command, "--workload", loaded, figures.workloads); err != nil {
+			Ask: command.AskScenario(func(c *command.Call, loaded *scenario.Scenario) (_ *sweep.Report, err error) {
+				if figures.workloads, err = in.Namespace.QualifyWorkloads(c.Command, "--workload", loaded, figures.workloads); err != nil {
 					return nil, err
 				}
 				if loaded.Name == scenario.CommandLine {
@@ -159,12 +159,12 @@ sweep in one run. A shard may be given twice; a missing one is an error.`,
 					}
 					part, err := report.Decode[sweep.Report](file, data, sweep.Kind)
 					if err != nil {
-						return nil, exit.Input(err)
+						return nil, exit.InvalidInput(err)
 					}
 					parts = append(parts, part)
 				}
 				whole, err := sweep.Merge(c.Args, parts)
-				return whole, exit.Input(err)
+				return whole, exit.InvalidInput(err)
 			},
 		}.Run(s),
 	}

@@ -41,9 +41,9 @@ type Cluster struct {
 	lists map[string][]json.RawMessage // by the path of the resource
 	kinds map[string]string
 
-	happened  []happened
-	forgotten int
-	woken     chan struct{} // closed at the next event
+	events  []event
+	expired int
+	changed chan struct{} // closed at the next event
 }
 
 // New returns a cluster with the objects of a dump, and with the resources of the kinds in empty, which have no objects.
@@ -52,13 +52,13 @@ func New(dump []byte, empty ...schema.GroupVersionKind) *Cluster {
 	if err := json.Unmarshal(dump, &list); err != nil {
 		panic(err)
 	}
-	c := &Cluster{lists: map[string][]json.RawMessage{}, kinds: map[string]string{}, woken: make(chan struct{})}
+	c := &Cluster{lists: map[string][]json.RawMessage{}, kinds: map[string]string{}, changed: make(chan struct{})}
 	for _, item := range list.Items {
 		var object metav1.TypeMeta
 		if err := json.Unmarshal(item, &object); err != nil {
 			panic(err)
 		}
-		at := c.resource(object.GroupVersionKind())
+		at := c.addResource(object.GroupVersionKind())
 		content := map[string]json.RawMessage{}
 		if err := json.Unmarshal(item, &content); err != nil {
 			panic(err)
@@ -72,13 +72,13 @@ func New(dump []byte, empty ...schema.GroupVersionKind) *Cluster {
 		c.lists[at] = append(c.lists[at], item)
 	}
 	for _, gvk := range empty {
-		c.resource(gvk)
+		c.addResource(gvk)
 	}
 	return c
 }
 
-// resource returns the path of a kind's resource, and adds the resource to the server.
-func (c *Cluster) resource(gvk schema.GroupVersionKind) string {
+// addResource returns the path of a kind's resource, and adds the resource to the server.
+func (c *Cluster) addResource(gvk schema.GroupVersionKind) string {
 	gvr, _ := meta.UnsafeGuessKindToResource(gvk)
 	at := path.Join("/apis", gvr.Group, gvr.Version, gvr.Resource)
 	if gvr.Group == "" {
@@ -108,23 +108,23 @@ func (c *Cluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if c.Before != nil && c.Before(w, r) {
 		return
 	}
-	switch at, _ := place(r.URL.Path); {
+	switch at, _ := splitNamespace(r.URL.Path); {
 	case at == "/version":
-		answer(w, http.StatusOK, map[string]string{"major": "1", "minor": "36", "gitVersion": Version})
+		writeJSON(w, http.StatusOK, map[string]string{"major": "1", "minor": "36", "gitVersion": Version})
 	case at == "/api":
-		answer(w, http.StatusOK, metav1.APIVersions{TypeMeta: metav1.TypeMeta{Kind: "APIVersions"}, Versions: []string{"v1"}})
+		writeJSON(w, http.StatusOK, metav1.APIVersions{TypeMeta: metav1.TypeMeta{Kind: "APIVersions"}, Versions: []string{"v1"}})
 	case at == "/apis":
-		answer(w, http.StatusOK, c.groups())
+		writeJSON(w, http.StatusOK, c.apiGroups())
 	case c.lists[at] != nil && r.URL.Query().Get("watch") != "":
-		c.watch(w, r)
+		c.serveWatch(w, r)
 	case c.lists[at] != nil:
-		c.list(w, r)
+		c.serveList(w, r)
 	default:
-		c.resources(w, at)
+		c.serveResources(w, at)
 	}
 }
 
-func (c *Cluster) groups() metav1.APIGroupList {
+func (c *Cluster) apiGroups() metav1.APIGroupList {
 	list := metav1.APIGroupList{TypeMeta: metav1.TypeMeta{Kind: "APIGroupList", APIVersion: "v1"}}
 	known := map[string]bool{}
 	for at := range c.lists {
@@ -138,7 +138,7 @@ func (c *Cluster) groups() metav1.APIGroupList {
 	return list
 }
 
-func (c *Cluster) resources(w http.ResponseWriter, at string) {
+func (c *Cluster) serveResources(w http.ResponseWriter, at string) {
 	gv := strings.TrimPrefix(strings.TrimPrefix(at, "/apis/"), "/api/")
 	list := metav1.APIResourceList{TypeMeta: metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"}, GroupVersion: gv}
 	for of, kind := range c.kinds {
@@ -147,14 +147,14 @@ func (c *Cluster) resources(w http.ResponseWriter, at string) {
 		}
 	}
 	if len(list.APIResources) == 0 {
-		Fail(w, http.StatusNotFound, metav1.StatusReasonNotFound, "the server could not find the requested resource")
+		WriteError(w, http.StatusNotFound, metav1.StatusReasonNotFound, "the server could not find the requested resource")
 		return
 	}
-	answer(w, http.StatusOK, list)
+	writeJSON(w, http.StatusOK, list)
 }
 
-// place returns the path of a resource without a namespace, and the namespace.
-func place(at string) (resource, namespace string) {
+// splitNamespace returns the path of a resource without a namespace, and the namespace.
+func splitNamespace(at string) (resource, namespace string) {
 	before, after, found := strings.Cut(at, "/namespaces/")
 	if !found {
 		return at, ""
@@ -165,43 +165,43 @@ func place(at string) (resource, namespace string) {
 
 // namespaced reports whether objects of a resource are in namespaces.
 func (c *Cluster) namespaced(at string) bool {
-	return slices.ContainsFunc(c.lists[at], func(item json.RawMessage) bool { return partOf(item).Namespace != "" })
+	return slices.ContainsFunc(c.lists[at], func(item json.RawMessage) bool { return decodeMeta(item).Namespace != "" })
 }
 
-func partOf(item json.RawMessage) metav1.PartialObjectMetadata {
+func decodeMeta(item json.RawMessage) metav1.PartialObjectMetadata {
 	var object metav1.PartialObjectMetadata
 	_ = json.Unmarshal(item, &object) // it was read before
 	return object
 }
 
-// selected returns the items that a request asks for, by namespace, field selector and label selector.
-func selected(items []json.RawMessage, namespace string, r *http.Request) []json.RawMessage {
+// selectItems returns the items that a request asks for, by namespace, field selector and label selector.
+func selectItems(items []json.RawMessage, namespace string, r *http.Request) []json.RawMessage {
 	of, labelled := fields.ParseSelectorOrDie(r.URL.Query().Get("fieldSelector")), labels.Everything()
 	if text := r.URL.Query().Get("labelSelector"); text != "" {
 		labelled, _ = labels.Parse(text)
 	}
 	return list.Where(items, func(item json.RawMessage) bool {
-		object := partOf(item)
+		object := decodeMeta(item)
 		return (namespace == "" || object.Namespace == namespace) && of.Matches(fields.Set{"metadata.name": object.Name}) && labelled.Matches(labels.Set(object.Labels))
 	})
 }
 
-// list answers with one chunk.
-func (c *Cluster) list(w http.ResponseWriter, r *http.Request) {
-	at, namespace := place(r.URL.Path)
+// serveList answers with one chunk.
+func (c *Cluster) serveList(w http.ResponseWriter, r *http.Request) {
+	at, namespace := splitNamespace(r.URL.Path)
 	if resource := path.Base(at); slices.Contains(c.Forbidden, resource) {
 		group := ""
 		if parts := strings.Split(at, "/"); parts[1] == "apis" {
 			group = parts[2]
 		}
-		Fail(w, http.StatusForbidden, metav1.StatusReasonForbidden, fmt.Sprintf("%s is forbidden: User %q cannot list resource %q in API group %q at the cluster scope",
+		WriteError(w, http.StatusForbidden, metav1.StatusReasonForbidden, fmt.Sprintf("%s is forbidden: User %q cannot list resource %q in API group %q at the cluster scope",
 			strings.TrimSuffix(resource+"."+group, "."), "ci", resource, group))
 		return
 	}
 	c.mu.Lock()
 	items, version := c.lists[at], c.version()
 	c.mu.Unlock()
-	items = selected(items, namespace, r)
+	items = selectItems(items, namespace, r)
 	from, _ := strconv.Atoi(r.URL.Query().Get("continue")) // 0 if there is none
 	limit, _ := strconv.Atoi(r.URL.Query().Get("limit"))
 	to := len(items)
@@ -212,17 +212,17 @@ func (c *Cluster) list(w http.ResponseWriter, r *http.Request) {
 	if left := int64(len(items) - to); left > 0 {
 		header.Continue, header.RemainingItemCount = strconv.Itoa(to), &left
 	}
-	answer(w, http.StatusOK, map[string]any{
+	writeJSON(w, http.StatusOK, map[string]any{
 		"kind": c.kinds[at] + "List", "apiVersion": strings.TrimPrefix(strings.TrimPrefix(path.Dir(at), "/apis/"), "/api/"), "metadata": header, "items": items[from:to],
 	})
 }
 
-// Fail answers with an error.
-func Fail(w http.ResponseWriter, code int, reason metav1.StatusReason, message string) {
-	answer(w, code, metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusFailure, Code: int32(code), Reason: reason, Message: message})
+// WriteError answers with an error.
+func WriteError(w http.ResponseWriter, code int, reason metav1.StatusReason, message string) {
+	writeJSON(w, code, metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusFailure, Code: int32(code), Reason: reason, Message: message})
 }
 
-func answer(w http.ResponseWriter, code int, body any) {
+func writeJSON(w http.ResponseWriter, code int, body any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
 	_ = json.NewEncoder(w).Encode(body) // the client may be gone

@@ -10,16 +10,16 @@ import (
 	"github.com/faultline/faultline/pkg/list"
 )
 
-// Happen makes an event: ADDED, MODIFIED or DELETED, with the object in JSON. Watches then send the event, and lists have the changed
+// Emit makes an event: ADDED, MODIFIED or DELETED, with the object in JSON. Watches then send the event, and lists have the changed
 // object. The cluster must have the kind.
-func (c *Cluster) Happen(what, object string) {
+func (c *Cluster) Emit(what, object string) {
 	var meta metav1.PartialObjectMetadata
 	if err := json.Unmarshal([]byte(object), &meta); err != nil {
 		panic(err)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	at := c.resource(meta.GroupVersionKind())
+	at := c.addResource(meta.GroupVersionKind())
 	c.lists[at] = list.Without(c.lists[at], func(item json.RawMessage) bool {
 		var other metav1.PartialObjectMetadata
 		return json.Unmarshal(item, &other) == nil && other.Name == meta.Name && other.Namespace == meta.Namespace
@@ -27,9 +27,9 @@ func (c *Cluster) Happen(what, object string) {
 	if what != "DELETED" {
 		c.lists[at] = append(c.lists[at], json.RawMessage(object))
 	}
-	c.happened = append(c.happened, happened{at, what, json.RawMessage(object)})
-	close(c.woken)
-	c.woken = make(chan struct{})
+	c.events = append(c.events, event{at, what, json.RawMessage(object)})
+	close(c.changed)
+	c.changed = make(chan struct{})
 }
 
 // Expire ends the watches, and makes the cluster forget all events so far, as after a compaction. A watch from an earlier version gets 410
@@ -37,13 +37,13 @@ func (c *Cluster) Happen(what, object string) {
 func (c *Cluster) Expire() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.happened = append(c.happened, happened{}) // an event elsewhere, so that every known version is too old
-	c.forgotten = len(c.happened)
-	close(c.woken)
-	c.woken = make(chan struct{})
+	c.events = append(c.events, event{}) // an event elsewhere, so that every known version is too old
+	c.expired = len(c.events)
+	close(c.changed)
+	c.changed = make(chan struct{})
 }
 
-type happened struct {
+type event struct {
 	at, what string
 	object   json.RawMessage
 }
@@ -51,15 +51,15 @@ type happened struct {
 // firstVersion is the version of the lists before anything happened.
 const firstVersion = 70000
 
-// watch sends the events of a resource's objects, with a resource version for each event.
-func (c *Cluster) watch(w http.ResponseWriter, r *http.Request) {
+// serveWatch sends the events of a resource's objects, with a resource version for each event.
+func (c *Cluster) serveWatch(w http.ResponseWriter, r *http.Request) {
 	since, _ := strconv.Atoi(r.URL.Query().Get("resourceVersion"))
 	w.Header().Set("Content-Type", "application/json")
 	encoder := json.NewEncoder(w)
 	begun := -1
 	for next := since - firstVersion; ; {
 		c.mu.Lock()
-		all, forgotten, woken := c.happened, c.forgotten, c.woken
+		all, forgotten, woken := c.events, c.expired, c.changed
 		c.mu.Unlock()
 		if begun < 0 {
 			begun = forgotten
@@ -90,4 +90,4 @@ func (c *Cluster) watch(w http.ResponseWriter, r *http.Request) {
 }
 
 // version returns the resource version of a list.
-func (c *Cluster) version() string { return strconv.Itoa(firstVersion + len(c.happened)) }
+func (c *Cluster) version() string { return strconv.Itoa(firstVersion + len(c.events)) }

@@ -40,7 +40,7 @@ func New() operator.Operator {
 			if r.Name == "" {
 				return nil, errors.New("metadata.name: Required value")
 			}
-			spec, err := read(r.JSON)
+			spec, err := decodeSpec(r.JSON)
 			if err != nil {
 				return nil, err
 			}
@@ -62,18 +62,18 @@ func (s *spec) expand(r *operator.Resource) (*operator.Expansion, error) {
 		{r.Name, "jobmanager", &s.JobManager, s.jobManagers(), "1600m", 1},
 		{r.Name + "-taskmanager", "taskmanager", &s.TaskManager, s.taskManagers(), "1728m", float64(s.slots())},
 	} {
-		requests, assumed, err := s.requests(role.role, role.component, role.memory, role.cpu)
+		requests, assumed, err := s.containerRequests(role.role, role.component, role.memory, role.cpu)
 		if err != nil {
 			problems = append(problems, err)
 			continue
 		}
-		template, err := s.template(role.role, role.component, r.Name, requests)
+		template, err := s.podTemplate(role.role, role.component, r.Name, requests)
 		if err != nil {
 			problems = append(problems, err)
 			continue
 		}
 		made.Assumptions = append(made.Assumptions, assumed...)
-		made.Objects = append(made.Objects, operator.Made{Object: &appsv1.Deployment{
+		made.Objects = append(made.Objects, operator.WrittenObject{Object: &appsv1.Deployment{
 			ObjectMeta: metav1.ObjectMeta{Name: role.name, Namespace: r.Namespace, Labels: s.labels(role.component, r.Name)},
 			Spec: appsv1.DeploymentSpec{
 				Replicas: &role.replicas, Selector: &metav1.LabelSelector{MatchLabels: s.labels(role.component, r.Name)}, Template: *template,
@@ -94,11 +94,11 @@ func (s *spec) labels(component, name string) map[string]string {
 	return map[string]string{"app": name, "component": component, "type": "flink-" + mode + "-kubernetes"}
 }
 
-// template returns the template of the role's pods: the common template, overridden by the role's template, with the main container.
-func (s *spec) template(r *role, component, name string, requests v1.ResourceList) (*v1.PodTemplateSpec, error) {
-	both, own := orEmpty(s.PodTemplate), orEmpty(r.PodTemplate)
+// podTemplate returns the template of the role's pods: the common template, overridden by the role's template, with the main container.
+func (s *spec) podTemplate(r *role, component, name string, requests v1.ResourceList) (*v1.PodTemplateSpec, error) {
+	both, own := emptyObjectIfNull(s.PodTemplate), emptyObjectIfNull(r.PodTemplate)
 	for _, given := range [][]byte{both, own} {
-		if err := manifest.Fits(given, v1.PodTemplateSpec{}); err != nil {
+		if err := manifest.CheckPatchTypes(given, v1.PodTemplateSpec{}); err != nil {
 			return nil, fmt.Errorf("podTemplate: %s", strings.ReplaceAll(err.Error(), "\n", "\npodTemplate: "))
 		}
 	}
@@ -133,20 +133,20 @@ func (s *spec) template(r *role, component, name string, requests v1.ResourceLis
 	return template, nil
 }
 
-func orEmpty(data json.RawMessage) []byte {
+func emptyObjectIfNull(data json.RawMessage) []byte {
 	if len(data) == 0 || string(data) == "null" {
 		return []byte("{}")
 	}
 	return data
 }
 
-// requests returns the requests of the main container, which are also its limits, and assumptions about them. They come from the resource,
+// containerRequests returns the requests of the main container, which are also its limits, and assumptions about them. They come from the resource,
 // else from Flink's configuration, else from the default.
-func (s *spec) requests(r *role, component, memory string, cpu float64) (v1.ResourceList, []string, error) {
+func (s *spec) containerRequests(r *role, component, memory string, cpu float64) (v1.ResourceList, []string, error) {
 	var assumed []string
 	text := r.memory()
 	if text == "" {
-		text = s.config(component + ".memory.process.size")
+		text = s.configValue(component + ".memory.process.size")
 	}
 	if text == "" {
 		text = memory
@@ -162,7 +162,7 @@ func (s *spec) requests(r *role, component, memory string, cpu float64) (v1.Reso
 	}
 	if cores == nil {
 		cores = resource.NewMilliQuantity(int64(cpu*1000), resource.DecimalSI)
-		if text := s.config("kubernetes." + component + ".cpu.amount"); text != "" {
+		if text := s.configValue("kubernetes." + component + ".cpu.amount"); text != "" {
 			given, err := resource.ParseQuantity(text)
 			if err != nil {
 				return nil, nil, fmt.Errorf("flinkConfiguration: kubernetes.%s.cpu.amount: %w", component, err)

@@ -98,7 +98,7 @@ func TestReplicas(t *testing.T) {
 		`{"job":{"parallelism":5},"jobManager":{"replicas":2,"resource":{"memory":"2048m"}}}`:                                                                                                           "3, 0 CPU, 2048m",
 		`{"taskManager":{"replicas":3}}`: "4, 0 CPU, 0",
 	} {
-		n, requests, err := Replicas([]byte(`{"spec":` + spec + `}`))
+		n, requests, err := KarmadaReplicas([]byte(`{"spec":` + spec + `}`))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -106,7 +106,7 @@ func TestReplicas(t *testing.T) {
 			t.Errorf("%s: %s, want %s", spec, got, want)
 		}
 	}
-	if _, _, err := Replicas([]byte(`{"spec":{"jobManager":{"resource":{"memory":"2gb"}}}}`)); err == nil || !strings.Contains(err.Error(), `memory "2gb": Karmada cannot read it`) {
+	if _, _, err := KarmadaReplicas([]byte(`{"spec":{"jobManager":{"resource":{"memory":"2gb"}}}}`)); err == nil || !strings.Contains(err.Error(), `memory "2gb": Karmada cannot read it`) {
 		t.Errorf("%v", err)
 	}
 }

@@ -38,8 +38,8 @@ type role struct {
 	PodTemplate json.RawMessage         `json:"podTemplate"`
 }
 
-// mostReplicas is the maximum number of replicas, so that sums cannot overflow.
-const mostReplicas = 1_000_000_000
+// maxReplicas is the maximum number of replicas, so that sums cannot overflow.
+const maxReplicas = 1_000_000_000
 
 func (s *spec) parallelism() *int32 {
 	if s.Job == nil {
@@ -48,7 +48,7 @@ func (s *spec) parallelism() *int32 {
 	return &s.Job.Parallelism
 }
 
-func read(data []byte) (*spec, error) {
+func decodeSpec(data []byte) (*spec, error) {
 	var given struct {
 		Spec spec `json:"spec"`
 	}
@@ -60,20 +60,20 @@ func read(data []byte) (*spec, error) {
 		path  string
 		value *int32
 	}{{"jobManager.replicas", s.JobManager.Replicas}, {"taskManager.replicas", s.TaskManager.Replicas}, {"job.parallelism", s.parallelism()}} {
-		if n.value != nil && (*n.value < 0 || *n.value > mostReplicas) {
-			return nil, fmt.Errorf("spec.%s: %d is not between 0 and %d", n.path, *n.value, mostReplicas)
+		if n.value != nil && (*n.value < 0 || *n.value > maxReplicas) {
+			return nil, fmt.Errorf("spec.%s: %d is not between 0 and %d", n.path, *n.value, maxReplicas)
 		}
 	}
 	return s, nil
 }
 
-// config returns a value of flinkConfiguration, which is a string or a number.
-func (s *spec) config(key string) string {
+// configValue returns a value of flinkConfiguration, which is a string or a number.
+func (s *spec) configValue(key string) string {
 	return strings.Trim(string(s.FlinkConfiguration[key]), `"`)
 }
 
 func (s *spec) slots() int32 {
-	if n, err := strconv.ParseInt(s.config("taskmanager.numberOfTaskSlots"), 10, 32); err == nil && n > 0 {
+	if n, err := strconv.ParseInt(s.configValue("taskmanager.numberOfTaskSlots"), 10, 32); err == nil && n > 0 {
 		return int32(n)
 	}
 	return 1
@@ -147,17 +147,17 @@ func parseMemory(text string) (*resource.Quantity, error) {
 	return &q, nil
 }
 
-// Replicas returns the replicas of a FlinkDeployment and the requests of each replica as Karmada computes them: the sum of JobManagers and
+// KarmadaReplicas returns the replicas of a FlinkDeployment and the requests of each replica as Karmada computes them: the sum of JobManagers and
 // TaskManagers, and the maximum of their requests. Karmada reads only the field resource, and takes memory in Kubernetes' notation, in
 // which 2048m is 3 bytes.
 // https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/resourceinterpreter/default/thirdparty/resourcecustomizations/flink.apache.org/v1beta1/FlinkDeployment/customizations.yaml
-func Replicas(data []byte) (int32, v1.ResourceList, error) {
-	s, err := read(data)
+func KarmadaReplicas(data []byte) (int32, v1.ResourceList, error) {
+	s, err := decodeSpec(data)
 	if err != nil {
 		return 0, nil, err
 	}
 	taskManagers := int32(1)
-	slots, err := strconv.ParseInt(s.config("taskmanager.numberOfTaskSlots"), 10, 32)
+	slots, err := strconv.ParseInt(s.configValue("taskmanager.numberOfTaskSlots"), 10, 32)
 	switch {
 	case s.TaskManager.Replicas != nil:
 		taskManagers = *s.TaskManager.Replicas

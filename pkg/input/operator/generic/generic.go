@@ -69,43 +69,43 @@ func (r *Rule) expand(resource *operator.Resource) (*operator.Expansion, error) 
 		problems = append(problems, errors.New("metadata.name: Required value"))
 	}
 	if len(r.Objects) > 0 && len(problems) == 0 {
-		return r.shapes(object)
+		return r.makeObjects(object)
 	}
-	replicas, err := r.replicas(object)
+	replicas, err := r.readReplicas(object)
 	problems = append(problems, err)
-	template, warnings, err := r.template(object)
+	template, warnings, err := r.readTemplate(object)
 	problems = append(problems, err)
 	if err := errors.Join(problems...); err != nil {
 		return nil, err
 	}
-	made := r.object(resource, template, replicas)
-	if err := operator.Check(made, "spec.template", r.PodTemplatePath); err != nil {
+	made := r.newWorkload(resource, template, replicas)
+	if err := operator.CheckObject(made, "spec.template", r.PodTemplatePath); err != nil {
 		return nil, err
 	}
-	return &operator.Expansion{Objects: []operator.Made{{Object: made}}, Warnings: warnings}, nil
+	return &operator.Expansion{Objects: []operator.WrittenObject{{Object: made}}, Warnings: warnings}, nil
 }
 
-// shapes creates the objects of the rule's shapes for the resource. A shape may not apply to the resource.
-func (r *Rule) shapes(resource map[string]any) (*operator.Expansion, error) {
+// makeObjects creates the objects of the rule's shapes for the resource. A shape may not apply to the resource.
+func (r *Rule) makeObjects(resource map[string]any) (*operator.Expansion, error) {
 	expansion := &operator.Expansion{}
 	var problems []error
 	for i := range r.Objects {
 		items, err := r.Objects[i].items(resource)
 		problems = append(problems, err)
 		for _, item := range items {
-			obj, warnings, assumptions, err := r.Objects[i].make(item)
+			obj, warnings, assumptions, err := r.Objects[i].makeObject(item)
 			expansion.Warnings, expansion.Assumptions = append(expansion.Warnings, warnings...), append(expansion.Assumptions, assumptions...)
 			if problems = append(problems, err); obj != nil {
-				expansion.Objects = append(expansion.Objects, operator.Made{Object: obj})
+				expansion.Objects = append(expansion.Objects, operator.WrittenObject{Object: obj})
 			}
 		}
 	}
-	expansion.Warnings, expansion.Assumptions = list.Once(expansion.Warnings), list.Once(expansion.Assumptions)
+	expansion.Warnings, expansion.Assumptions = list.Distinct(expansion.Warnings), list.Distinct(expansion.Assumptions)
 	return expansion, errors.Join(problems...)
 }
 
-// at returns the value at a path of the resource.
-func at(object map[string]any, path string) (any, error) {
+// valueAt returns the value at a path of the resource.
+func valueAt(object map[string]any, path string) (any, error) {
 	var value any = object
 	fields := strings.Split(path, ".")
 	for i, field := range fields {
@@ -124,25 +124,25 @@ func at(object map[string]any, path string) (any, error) {
 			if above != "" {
 				where = above
 			}
-			return nil, fmt.Errorf("%s: no such field; %s has %s%s", strings.Join(fields[:i+1], "."), where, listed(names), manifest.DidYouMean(field, names))
+			return nil, fmt.Errorf("%s: no such field; %s has %s%s", strings.Join(fields[:i+1], "."), where, joinNames(names), manifest.DidYouMean(field, names))
 		}
 		value = next
 	}
 	return value, nil
 }
 
-func listed(names []string) string {
+func joinNames(names []string) string {
 	if len(names) == 0 {
 		return "no fields"
 	}
 	return strings.Join(names, ", ")
 }
 
-func (r *Rule) replicas(object map[string]any) (int32, error) {
+func (r *Rule) readReplicas(object map[string]any) (int32, error) {
 	if r.ReplicasPath == "" {
 		return 1, nil
 	}
-	value, err := at(object, r.ReplicasPath)
+	value, err := valueAt(object, r.ReplicasPath)
 	if err != nil {
 		return 0, err
 	}
@@ -153,9 +153,9 @@ func (r *Rule) replicas(object map[string]any) (int32, error) {
 	return int32(number), nil
 }
 
-// template reads the pod template. Unknown fields, which an API server would prune, become warnings.
-func (r *Rule) template(object map[string]any) (*v1.PodTemplateSpec, []string, error) {
-	value, err := at(object, r.PodTemplatePath)
+// readTemplate reads the pod template. Unknown fields, which an API server would prune, become warnings.
+func (r *Rule) readTemplate(object map[string]any) (*v1.PodTemplateSpec, []string, error) {
+	value, err := valueAt(object, r.PodTemplatePath)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -164,7 +164,7 @@ func (r *Rule) template(object map[string]any) (*v1.PodTemplateSpec, []string, e
 		return nil, nil, fmt.Errorf("%s: Invalid value: not an object, so not a pod template", r.PodTemplatePath)
 	}
 	if _, found := fields["spec"]; !found {
-		return nil, nil, fmt.Errorf("%s: not a pod template, since it has no spec; it has %s", r.PodTemplatePath, listed(slices.Sorted(maps.Keys(fields))))
+		return nil, nil, fmt.Errorf("%s: not a pod template, since it has no spec; it has %s", r.PodTemplatePath, joinNames(slices.Sorted(maps.Keys(fields))))
 	}
 	data, err := json.Marshal(fields)
 	if err != nil {
@@ -185,8 +185,8 @@ func (r *Rule) template(object map[string]any) (*v1.PodTemplateSpec, []string, e
 	return template, warnings, nil
 }
 
-// object returns the workload. Its selector is all of the template's labels, or app: NAME if there are none.
-func (r *Rule) object(resource *operator.Resource, template *v1.PodTemplateSpec, replicas int32) cluster.Object {
+// newWorkload returns the workload. Its selector is all of the template's labels, or app: NAME if there are none.
+func (r *Rule) newWorkload(resource *operator.Resource, template *v1.PodTemplateSpec, replicas int32) cluster.Object {
 	if len(template.Labels) == 0 {
 		template.Labels = map[string]string{"app": resource.Name}
 	}

@@ -76,21 +76,21 @@ func (s *Shape) Validate() error {
 	}
 	slices.Sort(paths)
 	for _, path := range paths {
-		if path != "" && slices.Contains(steps(path+"."), "") {
+		if path != "" && slices.Contains(splitPath(path+"."), "") {
 			return fmt.Errorf("path %q has an empty part; give the fields with dots between them, for example spec.replicas", path)
 		}
 	}
 	return nil
 }
 
-// make creates the object for a resource, or nil if With or Without exclude the resource. Unknown fields are warnings, and notes are
+// makeObject creates the object for a resource, or nil if With or Without exclude the resource. Unknown fields are warnings, and notes are
 // assumptions.
-func (s *Shape) make(resource map[string]any) (obj cluster.Object, warnings, assumptions []string, err error) {
-	_, with := findFirst(resource, s.With)
-	if _, without := findFirst(resource, s.Without); s.With != "" && !with || s.Without != "" && without {
+func (s *Shape) makeObject(resource map[string]any) (obj cluster.Object, warnings, assumptions []string, err error) {
+	_, with := findFirstValue(resource, s.With)
+	if _, without := findFirstValue(resource, s.Without); s.With != "" && !with || s.Without != "" && without {
 		return nil, nil, nil, nil
 	}
-	text, err := fill(string(s.Object.Raw), resource)
+	text, err := fillPlaceholders(string(s.Object.Raw), resource)
 	if err != nil {
 		return nil, nil, nil, err
 	}
@@ -99,11 +99,11 @@ func (s *Shape) make(resource map[string]any) (obj cluster.Object, warnings, ass
 		return nil, nil, nil, err
 	}
 	for _, c := range s.Cases {
-		if !c.holds(resource) {
+		if !c.matches(resource) {
 			continue
 		}
 		if c.Patch != nil {
-			patch, err := fill(string(c.Patch.Raw), resource)
+			patch, err := fillPlaceholders(string(c.Patch.Raw), resource)
 			if err != nil {
 				return nil, nil, nil, err
 			}
@@ -111,7 +111,7 @@ func (s *Shape) make(resource map[string]any) (obj cluster.Object, warnings, ass
 			if err := json.Unmarshal([]byte(patch), &over); err != nil {
 				return nil, nil, nil, err
 			}
-			made = merge(made, over)
+			made = mergeValues(made, over)
 		}
 		if c.Note != "" {
 			assumptions = append(assumptions, c.Note)
@@ -129,16 +129,16 @@ func (s *Shape) make(resource map[string]any) (obj cluster.Object, warnings, ass
 		return -1
 	})
 	for _, place := range places {
-		if value, found := findFirst(resource, s.Fields[place]); found {
-			made, _ = put(made, steps(strings.TrimSuffix(place, "+")), runtime.DeepCopyJSONValue(value), kept(place))
+		if value, found := findFirstValue(resource, s.Fields[place]); found {
+			made, _ = putValue(made, splitPath(strings.TrimSuffix(place, "+")), runtime.DeepCopyJSONValue(value), kept(place))
 		}
 	}
-	obj, warnings, err = typed(made)
+	obj, warnings, err = decodeTyped(made)
 	return obj, warnings, assumptions, err
 }
 
-// typed decodes the object into its Kubernetes type. The API server's code validates its fields when the object is created.
-func typed(made any) (cluster.Object, []string, error) {
+// decodeTyped decodes the object into its Kubernetes type. The API server's code validates its fields when the object is created.
+func decodeTyped(made any) (cluster.Object, []string, error) {
 	data, err := json.Marshal(made)
 	if err != nil {
 		return nil, nil, err
@@ -166,25 +166,25 @@ func typed(made any) (cluster.Object, []string, error) {
 	return obj, warnings, nil
 }
 
-// holds reports whether the resource has the value of the case.
-func (c *Case) holds(resource map[string]any) bool {
-	value, found := findFirst(resource, c.Path)
+// matches reports whether the resource has the value of the case.
+func (c *Case) matches(resource map[string]any) bool {
+	value, found := findFirstValue(resource, c.Path)
 	text := fmt.Sprint(value)
 	return found && (c.Is == "" || text == c.Is) && (c.Not == "" || text != c.Not)
 }
 
 var placeholder = regexp.MustCompile(`\{([a-z]\w*(?:[.\[][^{}"]+)?)\}`)
 
-// fill replaces {PATH} by the resource's value at the path. A missing value is an error.
-func fill(text string, resource map[string]any) (string, error) {
+// fillPlaceholders replaces {PATH} by the resource's value at the path. A missing value is an error.
+func fillPlaceholders(text string, resource map[string]any) (string, error) {
 	missing := map[string]bool{}
 	filled := placeholder.ReplaceAllStringFunc(text, func(holder string) string {
-		value, found := find(resource, holder[1:len(holder)-1])
+		value, found := findValue(resource, holder[1:len(holder)-1])
 		if !found {
 			missing[holder[1:len(holder)-1]] = true
 			return ""
 		}
-		return jsonOf(value)
+		return jsonText(value)
 	})
 	var problems []error
 	for _, path := range slices.Sorted(maps.Keys(missing)) {
@@ -193,8 +193,8 @@ func fill(text string, resource map[string]any) (string, error) {
 	return filled, errors.Join(problems...)
 }
 
-// steps splits a path into names and indexes.
-func steps(path string) []string {
+// splitPath splits a path into names and indexes.
+func splitPath(path string) []string {
 	var all []string
 	for path != "" {
 		name, rest := path, ""
@@ -212,14 +212,14 @@ func steps(path string) []string {
 	return all
 }
 
-// find returns the value at the path; null counts as missing.
-func find(value any, path string) (any, bool) {
-	for _, step := range steps(path) {
+// findValue returns the value at the path; null counts as missing.
+func findValue(value any, path string) (any, bool) {
+	for _, step := range splitPath(path) {
 		switch v := value.(type) {
 		case map[string]any:
 			value = v[step]
 		case []any:
-			i, err := position(step, len(v))
+			i, err := listIndex(step, len(v))
 			if err != nil {
 				return nil, false
 			}

@@ -21,8 +21,8 @@ var shippedFile []byte
 //go:embed templates.yaml
 var templatesFile []byte
 
-// Shipped returns the operators of the built-in rules, one per kind.
-var Shipped = sync.OnceValue(func() []operator.Operator {
+// BuiltIn returns the operators of the built-in rules, one per kind.
+var BuiltIn = sync.OnceValue(func() []operator.Operator {
 	type entry struct {
 		APIVersion string  `json:"apiVersion"`
 		Kind       string  `json:"kind"`
@@ -46,5 +46,5 @@ var Shipped = sync.OnceValue(func() []operator.Operator {
 		}
 		rules[kind] = append(rules[kind], rule)
 	}
-	return list.Each(kinds, func(kind schema.GroupKind) operator.Operator { return New(rules[kind]...) })
+	return list.Map(kinds, func(kind schema.GroupKind) operator.Operator { return New(rules[kind]...) })
 })

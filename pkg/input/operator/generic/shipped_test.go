@@ -108,7 +108,7 @@ func TestShipped(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			result, err := operator.Expand(Shipped(), set.Ignored)
+			result, err := operator.Expand(BuiltIn(), set.Ignored)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -135,7 +135,7 @@ func TestShippedAntiAffinitySelectsItsPods(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	result, err := operator.Expand(Shipped(), set.Ignored)
+	result, err := operator.Expand(BuiltIn(), set.Ignored)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,7 +158,7 @@ func TestShippedProblems(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = operator.Expand(Shipped(), set.Ignored)
+		_, err = operator.Expand(BuiltIn(), set.Ignored)
 		if err == nil || !strings.HasPrefix(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("got  %v\nwant %s", err, want)
 		}

@@ -98,7 +98,7 @@ func TestTemplates(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			result, err := operator.Expand(Shipped(), set.Ignored)
+			result, err := operator.Expand(BuiltIn(), set.Ignored)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -128,7 +128,7 @@ func TestItemsProblems(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := operator.Expand(Shipped(), set.Ignored); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := operator.Expand(BuiltIn(), set.Ignored); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}

@@ -34,16 +34,16 @@ func New(opts Options) operator.Operator {
 			profile := opts.Profile
 			if profile == nil {
 				var err error
-				if profile, err = Shipped(); err != nil {
+				if profile, err = readShippedProfile(); err != nil {
 					return nil, err
 				}
 			}
-			return expand(resource, all, profile)
+			return expandCluster(resource, all, profile)
 		},
 	}
 }
 
-func expand(resource *operator.Resource, all []*operator.Resource, profile *Profile) (*operator.Expansion, error) {
+func expandCluster(resource *operator.Resource, all []*operator.Resource, profile *Profile) (*operator.Expansion, error) {
 	if resource.APIVersion != group+"/"+version {
 		return nil, fmt.Errorf("apiVersion: unknown version %s: use %s/%s", resource.APIVersion, group, version)
 	}
@@ -51,7 +51,7 @@ func expand(resource *operator.Resource, all []*operator.Resource, profile *Prof
 	if resource.Name == "" {
 		problems = append(problems, errors.New("metadata.name: Required value"))
 	}
-	spec, warnings, err := read(resource)
+	spec, warnings, err := readSpec(resource)
 	if err != nil {
 		return nil, errors.Join(append(problems, err)...)
 	}
@@ -61,40 +61,40 @@ func expand(resource *operator.Resource, all []*operator.Resource, profile *Prof
 		problems = append(problems, checkScale(fmt.Sprintf("spec.scale.profile[%s]", name), spec.profiles[name]))
 	}
 	c := &components{spec: spec, profile: profile, result: result}
-	workloads, err := c.workloads()
+	workloads, err := c.resolveWorkloads()
 	if err := errors.Join(append(problems, err)...); err != nil {
 		return nil, err
 	}
 	warnings, assumptions := targetingNotes(spec, profile)
 	result.Warnings = append(result.Warnings, warnings...)
-	if first(resource, all) {
-		result.Objects = classes()
+	if isFirstOfKind(resource, all) {
+		result.Objects = shippedClasses()
 	}
 	for i := range workloads {
-		result.Objects = append(result.Objects, workloads[i].object(c))
+		result.Objects = append(result.Objects, workloads[i].newObject(c))
 	}
-	result.Assumptions = append(append(profile.assumptions(c, workloads), assumptions...), result.Assumptions...)
+	result.Assumptions = append(append(profile.describeAssumptions(c, workloads), assumptions...), result.Assumptions...)
 	return result, nil
 }
 
-// first reports whether the resource is the first of its kind. Only the expansion of the first resource has the objects that exist once per
+// isFirstOfKind reports whether the resource is the first of its kind. Only the expansion of the first resource has the objects that exist once per
 // cluster.
-func first(resource *operator.Resource, all []*operator.Resource) bool {
+func isFirstOfKind(resource *operator.Resource, all []*operator.Resource) bool {
 	at := slices.IndexFunc(all, func(r *operator.Resource) bool { return r.APIVersion == resource.APIVersion && r.Kind == kind })
 	return at < 0 || all[at] == resource
 }
 
-// classes returns the priority classes that come with the operator. See
+// shippedClasses returns the priority classes that come with the operator. See
 // https://docs.hydrolix.io/latest/self-managed/manage-a-cluster/pod-priority-classes
-func classes() []operator.Made {
-	var objects []operator.Made
+func shippedClasses() []operator.WrittenObject {
+	var objects []operator.WrittenObject
 	for _, class := range []struct {
 		name  string
 		value int32
 	}{
 		{"hdx-critical", 10000}, {"vector", 10000}, {"hdx-highest", 9900}, {"hdx-high", 9800}, {"hdx-medium", 9700}, {"hdx-low", 9600}, {"hdx-lowest", 9500},
 	} {
-		objects = append(objects, operator.Made{Object: &schedulingv1.PriorityClass{
+		objects = append(objects, operator.WrittenObject{Object: &schedulingv1.PriorityClass{
 			ObjectMeta: metav1.ObjectMeta{Name: class.name}, Value: class.value, PreemptionPolicy: new(v1.PreemptLowerPriority),
 		}})
 	}

@@ -15,8 +15,8 @@ import (
 	"github.com/faultline/faultline/pkg/input/operator"
 )
 
-// small has three components, so that a test can list everything that is created.
-const small = `
+// smallProfile has three components, so that a test can list everything that is created.
+const smallProfile = `
 label: app
 weight: 60
 scaleProfiles: [eval, prod]
@@ -35,8 +35,8 @@ func profileOf(t *testing.T, text string) *Profile {
 	return profile
 }
 
-// run expands a resource with that spec, read as from a file.
-func run(t *testing.T, opts Options, head, spec string) (*operator.Result, error) {
+// expandSpec expands a resource with that spec, read as from a file.
+func expandSpec(t *testing.T, opts Options, head, spec string) (*operator.Result, error) {
 	t.Helper()
 	set, err := manifest.Decode("hdx.yaml", []byte(head+"\nspec: "+spec))
 	if err != nil {
@@ -47,8 +47,8 @@ func run(t *testing.T, opts Options, head, spec string) (*operator.Result, error
 
 const head = "apiVersion: hydrolix.io/v1\nkind: HydrolixCluster\nmetadata: {name: hdx, namespace: data}"
 
-// template returns the pod template and the replicas of a workload; nil if it was not created.
-func template(result *operator.Result, name string) (*v1.PodSpec, int32, []operator.Origin) {
+// findPodSpec returns the pod template and the replicas of a workload; nil if it was not created.
+func findPodSpec(result *operator.Result, name string) (*v1.PodSpec, int32, []operator.Origin) {
 	for _, obj := range result.Objects {
 		if obj.GetName() != name {
 			continue
@@ -113,11 +113,11 @@ func TestTargeting(t *testing.T) {
 		{"pool's rules are the pool's", "{pools: [{name: mp2, service: merge-peer}], targeting: {mp2: {node_selector: {p: '2'}}}}", "merge-peer", "", ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			result, err := run(t, Options{profileOf(t, small)}, head, tt.spec)
+			result, err := expandSpec(t, Options{profileOf(t, smallProfile)}, head, tt.spec)
 			if err != nil {
 				t.Fatal(err)
 			}
-			pod, _, all := template(result, tt.workload)
+			pod, _, all := findPodSpec(result, tt.workload)
 			if pod == nil {
 				t.Fatalf("there is no %s", tt.workload)
 			}
@@ -155,13 +155,13 @@ func TestScale(t *testing.T) {
 		{"range", "{scale: {merge-peer: {replicas: 2-10}}}", []string{"keycloak 1 500m 1Gi", "merge-peer 2 1 2Gi hdx-low", "zookeeper 1 500m 1Gi hdx-critical"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			result, err := run(t, Options{profileOf(t, small)}, head, tt.spec)
+			result, err := expandSpec(t, Options{profileOf(t, smallProfile)}, head, tt.spec)
 			if err != nil {
 				t.Fatal(err)
 			}
 			var got []string
 			for _, obj := range result.Objects {
-				if pod, replicas, _ := template(result, obj.GetName()); pod != nil {
+				if pod, replicas, _ := findPodSpec(result, obj.GetName()); pod != nil {
 					requests := pod.Containers[0].Resources.Requests
 					got = append(got, strings.TrimSpace(fmt.Sprintf("%s %d %s %s %s", obj.GetName(), replicas, requests.Cpu(), requests.Memory(), pod.PriorityClassName)))
 					if obj.GetNamespace() != "data" {
@@ -181,7 +181,7 @@ func TestPriorityClassesComeOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	result, err := operator.Expand([]operator.Operator{New(Options{profileOf(t, small)})}, set.Ignored)
+	result, err := operator.Expand([]operator.Operator{New(Options{profileOf(t, smallProfile)})}, set.Ignored)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -198,7 +198,7 @@ func TestPriorityClassesComeOnce(t *testing.T) {
 }
 
 func TestVolumesAndScheduler(t *testing.T) {
-	result, err := run(t, Options{profileOf(t, small+"storageClass: fast")}, head,
+	result, err := expandSpec(t, Options{profileOf(t, smallProfile+"storageClass: fast")}, head,
 		"{scheduler: {enabled: true}, scale: {zookeeper: {data_storage: 1TB, scheduler_name: hdx-binpack-scheduler}}}")
 	if err != nil {
 		t.Fatal(err)
@@ -222,7 +222,7 @@ func TestVolumesAndScheduler(t *testing.T) {
 // Unpublished values are reported as assumed; values of the user's own profile are not.
 func TestAssumptions(t *testing.T) {
 	assumed := func(opts Options, spec string) []string {
-		result, err := run(t, opts, head, spec)
+		result, err := expandSpec(t, opts, head, spec)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -240,7 +240,7 @@ func TestAssumptions(t *testing.T) {
 	if strings.Contains(notes, "intake-head 7") {
 		t.Errorf("what the resource says is told as assumed:\n%s", notes)
 	}
-	if notes := assumed(Options{profileOf(t, small)}, "{}"); len(notes) != 0 {
+	if notes := assumed(Options{profileOf(t, smallProfile)}, "{}"); len(notes) != 0 {
 		t.Errorf("assumed in spite of a profile: %q", notes)
 	}
 	for spec, want := range map[string]string{
@@ -248,7 +248,7 @@ func TestAssumptions(t *testing.T) {
 		"{targeting: {zookeper: {node_selector: {}}}}":    `no pool and no component, and has no effect; did you mean "zookeeper"?`,
 		"{targeting: {zookeeper: {podAntiAffinity: {}}}}": `unknown field "spec.targeting.zookeeper.podAntiAffinity"; did you mean "pod_anti_affinity"?`,
 		"{targeting: {zookeeper: {node_selector: null}}}": "null is taken for not given",
-		"{targeting: {zookeeper: {node_name: a}}}":        "assumed: node_name in spec.targeting[zookeeper] is the pods' nodeName; " + mechanism,
+		"{targeting: {zookeeper: {node_name: a}}}":        "assumed: node_name in spec.targeting[zookeeper] is the pods' nodeName; " + undocumentedKey,
 		"{targeting: {zookeeper: {tolerations: []}}}":     "the documentation does not mention it",
 		"{targetting: {}}":                          `did you mean "targeting"?`,
 		"{scale: {merge-indexer: {memory: 1Gi}}}":   "spec.scale[merge-indexer] is no component of the profile and no container beside one, and changes nothing",
@@ -260,7 +260,7 @@ func TestAssumptions(t *testing.T) {
 		"{scale_min: true}":                    "assumed: with scale_min",
 		"{scale: {keycloak: {replicas: 1-3}}}": "the least of its range",
 	} {
-		if notes := assumed(Options{profileOf(t, small)}, spec); !slices.ContainsFunc(notes, func(n string) bool { return strings.Contains(n, want) }) {
+		if notes := assumed(Options{profileOf(t, smallProfile)}, spec); !slices.ContainsFunc(notes, func(n string) bool { return strings.Contains(n, want) }) {
 			t.Errorf("%s: %q, want %q", spec, notes, want)
 		}
 	}
@@ -300,7 +300,7 @@ func TestErrors(t *testing.T) {
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			_, err := run(t, Options{profileOf(t, small)}, tt.head, tt.spec)
+			_, err := expandSpec(t, Options{profileOf(t, smallProfile)}, tt.head, tt.spec)
 			if err == nil {
 				t.Fatal("there is no error")
 			}
@@ -317,11 +317,11 @@ func TestErrors(t *testing.T) {
 
 // The shipped profile agrees with the documentation, and its sentence about the unpublished kinds is true.
 func TestShippedProfile(t *testing.T) {
-	profile, err := Shipped()
+	profile, err := readShippedProfile()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range profile.names() {
+	for _, name := range profile.serviceNames() {
 		want := publishedKind[name]
 		if want == "" {
 			want = "Deployment"
@@ -330,7 +330,7 @@ func TestShippedProfile(t *testing.T) {
 			t.Errorf("%s is a %s, want %s", name, got, want)
 		}
 	}
-	for _, name := range append(append([]string{keycloak}, preferred...), minimal...) {
+	for _, name := range append(append([]string{keycloak}, preferredServices...), minimalServices...) {
 		if _, found := profile.Services[name]; !found {
 			t.Errorf("there is no %s", name)
 		}
@@ -355,7 +355,7 @@ p.yaml: services[a].replicas[prd]: scaleProfiles has no "prd"; did you mean "pro
 // The container beside merge-peer has the published size, the resource's size, or the size of a pool's scale profile: the example of
 // https://docs.hydrolix.io/docs/custom-profiles.
 func TestSidecarsTakeRoom(t *testing.T) {
-	profile, err := Shipped()
+	profile, err := readShippedProfile()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -365,13 +365,13 @@ func TestSidecarsTakeRoom(t *testing.T) {
 		"{scale: {profile: {merge-indexer-2: {merge-indexer: {memory: 8Gi}}}}, pools: [{name: merge-peer-ii, scale_profile: merge-indexer-2, service: merge-peer, replicas: 1}]}": {
 			"merge-peer 3Gi", "merge-peer-ii 8Gi"},
 	} {
-		result, err := run(t, Options{profile}, head, spec)
+		result, err := expandSpec(t, Options{profile}, head, spec)
 		if err != nil {
 			t.Fatal(err)
 		}
 		var got []string
 		for _, name := range []string{"merge-peer", "merge-peer-ii"} {
-			if pod, _, _ := template(result, name); pod != nil {
+			if pod, _, _ := findPodSpec(result, name); pod != nil {
 				got = append(got, name+" "+pod.Containers[1].Resources.Requests.Memory().String())
 			}
 		}

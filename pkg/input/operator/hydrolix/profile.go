@@ -55,11 +55,11 @@ type Sidecar struct {
 }
 
 //go:embed profile.yaml
-var shipped []byte
+var shippedYAML []byte
 
-// Shipped returns the profile that comes with the program.
-func Shipped() (*Profile, error) {
-	profile, err := ReadProfile("profile.yaml", shipped)
+// readShippedProfile returns the profile that comes with the program.
+func readShippedProfile() (*Profile, error) {
+	profile, err := ReadProfile("profile.yaml", shippedYAML)
 	if err == nil {
 		profile.file = ""
 	}
@@ -88,7 +88,7 @@ func ReadProfile(file string, data []byte) (*Profile, error) {
 	if len(p.Services) == 0 {
 		problem(field.NewPath("services"), "missing; give the components by name")
 	}
-	for _, name := range p.names() {
+	for _, name := range p.serviceNames() {
 		service, path := p.Services[name], field.NewPath("services").Key(name)
 		if !slices.Contains([]string{"Deployment", "StatefulSet", "DaemonSet"}, service.Kind) {
 			problem(path.Child("kind"), "unknown kind %q: use Deployment, StatefulSet or DaemonSet", service.Kind)
@@ -109,8 +109,8 @@ func ReadProfile(file string, data []byte) (*Profile, error) {
 	return p, nil
 }
 
-// names returns the names of the services, sorted.
-func (p *Profile) names() []string { return slices.Sorted(maps.Keys(p.Services)) }
+// serviceNames returns the names of the services, sorted.
+func (p *Profile) serviceNames() []string { return slices.Sorted(maps.Keys(p.Services)) }
 
 // hasSidecar reports whether any component has a sidecar with that name.
 func (p *Profile) hasSidecar(name string) bool {
@@ -122,13 +122,13 @@ func (p *Profile) hasSidecar(name string) bool {
 	return false
 }
 
-// assumptions describes the values that the expansion took from the shipped profile. For a user's profile, it returns nothing.
-func (p *Profile) assumptions(c *components, workloads []workload) []string {
+// describeAssumptions describes the values that the expansion took from the shipped profile. For a user's profile, it returns nothing.
+func (p *Profile) describeAssumptions(c *components, workloads []workload) []string {
 	if p.file != "" || len(workloads) == 0 {
 		return nil
 	}
 	var replicas, kinds, ruled []string
-	var sizes, classes []named
+	var sizes, classes []componentValue
 	for i := range workloads {
 		w := &workloads[i]
 		if w.replicas == 0 {
@@ -138,23 +138,23 @@ func (p *Profile) assumptions(c *components, workloads []workload) []string {
 			replicas = append(replicas, fmt.Sprintf("%s %d", w.name, w.replicas))
 		}
 		if w.sizeAssumed {
-			sizes = append(sizes, named{fmt.Sprintf("%s and %s", &w.cpu, &w.memory), w.name})
+			sizes = append(sizes, componentValue{fmt.Sprintf("%s and %s", &w.cpu, &w.memory), w.name})
 		}
 		if publishedKind[w.service] == "" {
 			kinds = append(kinds, w.name)
 		}
 		if w.classAssumed {
-			classes = append(classes, named{w.priorityClass, w.name})
+			classes = append(classes, componentValue{w.priorityClass, w.name})
 		}
-		if w.hasDefault(c) {
+		if w.hasDefaultRule(c) {
 			ruled = append(ruled, w.name)
 		}
 	}
 	sentences := []string{fmt.Sprintf("pods have the label %s with the name of their component or pool", p.Label)}
 	for _, s := range []struct{ format, of string }{
 		{"the replicas are %s", strings.Join(replicas, ", ")},
-		{"a pod requests cpu and memory, with the same limits: %s", together(sizes)},
-		{"the priority classes are %s", together(classes)},
+		{"a pod requests cpu and memory, with the same limits: %s", joinByValue(sizes)},
+		{"the priority classes are %s", joinByValue(classes)},
 		{"these are Deployments: %s", strings.Join(kinds, ", ")},
 	} {
 		if s.of != "" {
@@ -172,14 +172,14 @@ func (p *Profile) assumptions(c *components, workloads []workload) []string {
 		"a profile of your own says otherwise, with --hydrolix-profile FILE or in the scenario as operators.hydrolix.profile")
 }
 
-// named is a value, and the name of the component that has it.
-type named struct{ what, name string }
+// componentValue is a value, and the name of the component that has it.
+type componentValue struct{ what, name string }
 
-// together groups the components by value: "hdx-low for version, merge-peer; hdx-high for intake-head".
-func together(all []named) string {
-	groups := list.Group(all, func(n named) string { return n.what })
-	return strings.Join(list.Each(groups, func(of []named) string {
-		return of[0].what + " for " + strings.Join(list.Each(of, func(n named) string { return n.name }), ", ")
+// joinByValue groups the components by value: "hdx-low for version, merge-peer; hdx-high for intake-head".
+func joinByValue(all []componentValue) string {
+	groups := list.GroupBy(all, func(n componentValue) string { return n.what })
+	return strings.Join(list.Map(groups, func(of []componentValue) string {
+		return of[0].what + " for " + strings.Join(list.Map(of, func(n componentValue) string { return n.name }), ", ")
 	}), "; ")
 }
 

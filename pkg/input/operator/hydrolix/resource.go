@@ -31,31 +31,31 @@ type spec struct {
 	ScaleMinimal bool `json:"scale_minimal"`
 	// Scale maps components to scales. In the resource, its key "profile" has the custom profiles; these go to profiles, by name and
 	// component.
-	Scale           map[string]scale  `json:"scale"`
-	Pools           []pool            `json:"pools"`
-	Targeting       map[string]rules  `json:"targeting"`
-	PriorityClasses priorityClasses   `json:"priority_classes"`
-	Scheduler       *binpackScheduler `json:"scheduler"`
+	Scale           map[string]scale          `json:"scale"`
+	Pools           []pool                    `json:"pools"`
+	Targeting       map[string]targetingRules `json:"targeting"`
+	PriorityClasses priorityClasses           `json:"priority_classes"`
+	Scheduler       *binpackScheduler         `json:"scheduler"`
 
 	profiles map[string]map[string]scale
 }
 
 // scale holds the number and size of a component's pods. Missing fields come from the scale profile.
 type scale struct {
-	Replicas      *count             `json:"replicas"`
+	Replicas      *replicaCount      `json:"replicas"`
 	CPU           *resource.Quantity `json:"cpu"`
 	Memory        *resource.Quantity `json:"memory"`
-	Storage       *size              `json:"storage"`
-	DataStorage   *size              `json:"data_storage"`
+	Storage       *byteSize          `json:"storage"`
+	DataStorage   *byteSize          `json:"data_storage"`
 	SchedulerName *string            `json:"scheduler_name"`
 }
 
 // pool runs a service again under its own name.
 type pool struct {
-	Name         string `json:"name"`
-	Service      string `json:"service"`
-	ScaleProfile string `json:"scale_profile"`
-	Replicas     *count `json:"replicas"`
+	Name         string        `json:"name"`
+	Service      string        `json:"service"`
+	ScaleProfile string        `json:"scale_profile"`
+	Replicas     *replicaCount `json:"replicas"`
 }
 
 // priorityClasses maps components to class names.
@@ -73,27 +73,27 @@ type binpackScheduler struct {
 	Enabled bool `json:"enabled"`
 }
 
-// count is a number of replicas, such as 3, or the range of an autoscaler, such as 1-10.
-type count struct {
-	least  int32
+// replicaCount is a number of replicas, such as 3, or the range of an autoscaler, such as 1-10.
+type replicaCount struct {
+	low    int32
 	ranged bool
 }
 
-func (c *count) UnmarshalJSON(data []byte) error {
+func (c *replicaCount) UnmarshalJSON(data []byte) error {
 	text := strings.Trim(string(data), `"`)
 	least, most, ranged := strings.Cut(text, "-")
 	low, err := strconv.ParseInt(least, 10, 32)
 	if high, badMost := strconv.ParseInt(most, 10, 32); err != nil || ranged && (badMost != nil || high < low) {
 		return errors.New("not a number of replicas; give at least 0, or a range such as 1-10")
 	}
-	c.least, c.ranged = int32(low), ranged
+	c.low, c.ranged = int32(low), ranged
 	return nil
 }
 
-// size is a quantity of bytes that may end in B, for example 1TB.
-type size struct{ resource.Quantity }
+// byteSize is a quantity of bytes that may end in B, for example 1TB.
+type byteSize struct{ resource.Quantity }
 
-func (s *size) UnmarshalJSON(data []byte) error {
+func (s *byteSize) UnmarshalJSON(data []byte) error {
 	quantity, err := resource.ParseQuantity(strings.TrimSuffix(strings.Trim(string(data), `"`), "B"))
 	if err != nil {
 		return errors.New("not a size; give, for example, 10Gi or 1TB")
@@ -102,8 +102,8 @@ func (s *size) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// read decodes the resource. It ignores the many other fields, but warns about fields that look like misspellings of these.
-func read(r *operator.Resource) (*spec, []string, error) {
+// readSpec decodes the resource. It ignores the many other fields, but warns about fields that look like misspellings of these.
+func readSpec(r *operator.Resource) (*spec, []string, error) {
 	var whole struct {
 		Spec map[string]json.RawMessage `json:"spec"`
 	}
@@ -165,11 +165,11 @@ func read(r *operator.Resource) (*spec, []string, error) {
 		return nil, nil, err
 	}
 	into.Spec.profiles = custom.Spec.Scale.Profile
-	return &into.Spec, append(warnings, nulls(whole.Spec["targeting"])...), nil
+	return &into.Spec, append(warnings, warnNullRules(whole.Spec["targeting"])...), nil
 }
 
-// nulls returns a warning for each rule that is null; the documentation does not mention null.
-func nulls(targeting json.RawMessage) []string {
+// warnNullRules returns a warning for each rule that is null; the documentation does not mention null.
+func warnNullRules(targeting json.RawMessage) []string {
 	var selectors map[string]map[string]json.RawMessage
 	if json.Unmarshal(targeting, &selectors) != nil {
 		return nil // no targeting
@@ -203,7 +203,7 @@ func checkScale(path string, sizes map[string]scale) error {
 	return errors.Join(problems...)
 }
 
-func (s *size) quantity() *resource.Quantity {
+func (s *byteSize) quantity() *resource.Quantity {
 	if s == nil {
 		return nil
 	}

@@ -14,12 +14,12 @@ import (
 	"github.com/faultline/faultline/pkg/input/operator"
 )
 
-// everything is the selector in spec.targeting for all components and pools.
-const everything = "*"
+// allSelector is the selector in spec.targeting for all components and pools.
+const allSelector = "*"
 
-// rules holds the rules in spec.targeting for the pods of a selector. A nil rule is not given; an empty rule removes the rule of the levels
+// targetingRules holds the rules in spec.targeting for the pods of a selector. A nil rule is not given; an empty rule removes the rule of the levels
 // below. See https://docs.hydrolix.io/latest/self-managed/manage-a-cluster/targeting-k8s-resources
-type rules struct {
+type targetingRules struct {
 	NodeSelector              *map[string]string             `json:"node_selector"`
 	NodeAffinity              *v1.NodeAffinity               `json:"node_affinity"`
 	PodAffinity               *v1.PodAffinity                `json:"pod_affinity"`
@@ -29,55 +29,55 @@ type rules struct {
 	Tolerations               *[]v1.Toleration               `json:"tolerations"`
 }
 
-// key is a field of rules and its counterpart in a pod's spec.
-type key struct {
+// ruleKey is a field of rules and its counterpart in a pod's spec.
+type ruleKey struct {
 	name, field string
-	// put writes the field into the pod's spec, and reports whether it is given.
-	put func(*rules, *v1.PodSpec) bool
+	// apply writes the field into the pod's spec, and reports whether it is given.
+	apply func(*targetingRules, *v1.PodSpec) bool
 	// doubt says why the key's name is an assumption; "" if the documentation has the name.
 	doubt string
 }
 
-const mechanism = "the documentation has the mechanism and not the key"
+const undocumentedKey = "the documentation has the mechanism and not the key"
 
-var keys = []key{
-	{name: "node_selector", field: "nodeSelector", put: func(r *rules, pod *v1.PodSpec) bool {
+var ruleKeys = []ruleKey{
+	{name: "node_selector", field: "nodeSelector", apply: func(r *targetingRules, pod *v1.PodSpec) bool {
 		if r.NodeSelector != nil {
 			pod.NodeSelector = *r.NodeSelector
 		}
 		return r.NodeSelector != nil
 	}},
-	{name: "node_affinity", field: "affinity.nodeAffinity", put: func(r *rules, pod *v1.PodSpec) bool {
+	{name: "node_affinity", field: "affinity.nodeAffinity", apply: func(r *targetingRules, pod *v1.PodSpec) bool {
 		if given := r.NodeAffinity; given != nil && (given.RequiredDuringSchedulingIgnoredDuringExecution != nil || len(given.PreferredDuringSchedulingIgnoredDuringExecution) > 0) {
-			affinity(pod).NodeAffinity = given
+			ensureAffinity(pod).NodeAffinity = given
 		}
 		return r.NodeAffinity != nil
 	}},
-	{name: "pod_affinity", field: "affinity.podAffinity", doubt: mechanism, put: func(r *rules, pod *v1.PodSpec) bool {
+	{name: "pod_affinity", field: "affinity.podAffinity", doubt: undocumentedKey, apply: func(r *targetingRules, pod *v1.PodSpec) bool {
 		if given := r.PodAffinity; given != nil && len(given.RequiredDuringSchedulingIgnoredDuringExecution)+len(given.PreferredDuringSchedulingIgnoredDuringExecution) > 0 {
-			affinity(pod).PodAffinity = given
+			ensureAffinity(pod).PodAffinity = given
 		}
 		return r.PodAffinity != nil
 	}},
-	{name: "pod_anti_affinity", field: "affinity.podAntiAffinity", put: func(r *rules, pod *v1.PodSpec) bool {
+	{name: "pod_anti_affinity", field: "affinity.podAntiAffinity", apply: func(r *targetingRules, pod *v1.PodSpec) bool {
 		if given := r.PodAntiAffinity; given != nil && len(given.RequiredDuringSchedulingIgnoredDuringExecution)+len(given.PreferredDuringSchedulingIgnoredDuringExecution) > 0 {
-			affinity(pod).PodAntiAffinity = given
+			ensureAffinity(pod).PodAntiAffinity = given
 		}
 		return r.PodAntiAffinity != nil
 	}},
-	{name: "topology_spread_constraints", field: "topologySpreadConstraints", doubt: mechanism, put: func(r *rules, pod *v1.PodSpec) bool {
+	{name: "topology_spread_constraints", field: "topologySpreadConstraints", doubt: undocumentedKey, apply: func(r *targetingRules, pod *v1.PodSpec) bool {
 		if r.TopologySpreadConstraints != nil {
 			pod.TopologySpreadConstraints = *r.TopologySpreadConstraints
 		}
 		return r.TopologySpreadConstraints != nil
 	}},
-	{name: "node_name", field: "nodeName", doubt: mechanism, put: func(r *rules, pod *v1.PodSpec) bool {
+	{name: "node_name", field: "nodeName", doubt: undocumentedKey, apply: func(r *targetingRules, pod *v1.PodSpec) bool {
 		if r.NodeName != nil {
 			pod.NodeName = *r.NodeName
 		}
 		return r.NodeName != nil
 	}},
-	{name: "tolerations", field: "tolerations", doubt: "the documentation does not mention it", put: func(r *rules, pod *v1.PodSpec) bool {
+	{name: "tolerations", field: "tolerations", doubt: "the documentation does not mention it", apply: func(r *targetingRules, pod *v1.PodSpec) bool {
 		if r.Tolerations != nil {
 			pod.Tolerations = *r.Tolerations
 		}
@@ -85,26 +85,26 @@ var keys = []key{
 	}},
 }
 
-func affinity(pod *v1.PodSpec) *v1.Affinity {
+func ensureAffinity(pod *v1.PodSpec) *v1.Affinity {
 	if pod.Affinity == nil {
 		pod.Affinity = &v1.Affinity{}
 	}
 	return pod.Affinity
 }
 
-// level holds the rules of a selector that covers a workload, or the operator's own rules.
-type level struct {
+// ruleLevel holds the rules of a selector that covers a workload, or the operator's own rules.
+type ruleLevel struct {
 	name  string
-	rules rules
+	rules targetingRules
 }
 
-// resolve takes each field as a whole from the first level that has it; nothing is merged. See "How default rules merge with
+// resolveRules takes each field as a whole from the first level that has it; nothing is merged. See "How default rules merge with
 // spec.targeting" in https://docs.hydrolix.io/latest/self-managed/manage-a-cluster/pod-anti-affinity-rules
-func resolve(pod *v1.PodSpec, levels []level) []operator.Origin {
+func resolveRules(pod *v1.PodSpec, levels []ruleLevel) []operator.Origin {
 	var origins []operator.Origin
-	for _, key := range keys {
+	for _, key := range ruleKeys {
 		for i := range levels {
-			if key.put(&levels[i].rules, pod) {
+			if key.apply(&levels[i].rules, pod) {
 				origins = append(origins, operator.Origin{Field: key.field, Level: levels[i].name})
 				break
 			}
@@ -117,9 +117,9 @@ func resolve(pod *v1.PodSpec, levels []level) []operator.Origin {
 // more than one replica, and nil for the others. See "Components with default anti-affinity" in
 // https://docs.hydrolix.io/latest/self-managed/manage-a-cluster/pod-anti-affinity-rules
 func defaultRule(service string, replicas, weight int32, labels map[string]string) *v1.PodAntiAffinity {
-	term := operator.Term(weight, labels)
+	term := operator.HostAffinityTerm(weight, labels)
 	switch {
-	case slices.Contains(preferred, service):
+	case slices.Contains(preferredServices, service):
 		return &v1.PodAntiAffinity{PreferredDuringSchedulingIgnoredDuringExecution: []v1.WeightedPodAffinityTerm{term}}
 	case service == keycloak && replicas > 1:
 		return &v1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []v1.PodAffinityTerm{term.PodAffinityTerm}}
@@ -129,20 +129,20 @@ func defaultRule(service string, replicas, weight int32, labels map[string]strin
 
 const keycloak = "keycloak"
 
-// preferred lists the components with a preferred rule.
-var preferred = []string{"rabbitmq", "redpanda", "traefik", "zookeeper"}
+// preferredServices lists the components with a preferred rule.
+var preferredServices = []string{"rabbitmq", "redpanda", "traefik", "zookeeper"}
 
 // checkTargeting validates each rule separately with the API server's code, so that each problem is reported once, at its path.
-func checkTargeting(targeting map[string]rules) error {
+func checkTargeting(targeting map[string]targetingRules) error {
 	var problems []error
 	for _, selector := range slices.Sorted(maps.Keys(targeting)) {
 		given := targeting[selector]
-		for _, key := range keys {
+		for _, key := range ruleKeys {
 			pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "pod"}, Spec: v1.PodSpec{Containers: []v1.Container{{Name: "c", Image: "c"}}}}
-			if !key.put(&given, &pod.Spec) {
+			if !key.apply(&given, &pod.Spec) {
 				continue
 			}
-			problems = append(problems, operator.Check(pod, "spec."+key.field, fmt.Sprintf("spec.targeting[%s].%s", selector, key.name)))
+			problems = append(problems, operator.CheckObject(pod, "spec."+key.field, fmt.Sprintf("spec.targeting[%s].%s", selector, key.name)))
 		}
 	}
 	return errors.Join(problems...)
@@ -150,27 +150,27 @@ func checkTargeting(targeting map[string]rules) error {
 
 // targetingNotes returns warnings about surprising effects of spec.targeting, and assumptions about its keys that the documentation lacks.
 func targetingNotes(s *spec, profile *Profile) (warnings, assumptions []string) {
-	names := profile.names()
+	names := profile.serviceNames()
 	for i := range s.Pools {
 		names = append(names, s.Pools[i].Name)
 	}
 	for _, selector := range slices.Sorted(maps.Keys(s.Targeting)) {
-		if selector != everything && !slices.Contains(names, selector) {
+		if selector != allSelector && !slices.Contains(names, selector) {
 			warnings = append(warnings, fmt.Sprintf("spec.targeting[%s] is the name of no pool and no component, and has no effect%s",
 				selector, manifest.DidYouMean(selector, names)))
 		}
 	}
-	if s.Targeting[everything].PodAntiAffinity != nil {
+	if s.Targeting[allSelector].PodAntiAffinity != nil {
 		warning := "spec.targeting[*].pod_anti_affinity takes the place of every rule of the operator's own"
 		if s.Targeting[keycloak].PodAntiAffinity == nil {
 			warning += ", also of Keycloak's required one, so that its replicas may share a node; give keycloak one of its own under spec.targeting"
 		}
 		warnings = append(warnings, warning)
 	}
-	for _, key := range keys {
+	for _, key := range ruleKeys {
 		var at []string
 		for _, selector := range slices.Sorted(maps.Keys(s.Targeting)) {
-			if given := s.Targeting[selector]; key.doubt != "" && key.put(&given, &v1.PodSpec{}) {
+			if given := s.Targeting[selector]; key.doubt != "" && key.apply(&given, &v1.PodSpec{}) {
 				at = append(at, fmt.Sprintf("spec.targeting[%s]", selector))
 			}
 		}

@@ -39,28 +39,28 @@ type workload struct {
 	replicasAssumed, sizeAssumed, classAssumed bool
 }
 
-// minimal lists the components that scale_min keeps. See
+// minimalServices lists the components that scale_min keeps. See
 // https://docs.hydrolix.io/latest/self-managed/scale-cluster/autoscaler/scale-to-minimal
-var minimal = []string{"traefik", "ui", "turbine-api", "turbine-api-worker", "zookeeper", keycloak, "prometheus", "validator", "version"}
+var minimalServices = []string{"traefik", "ui", "turbine-api", "turbine-api-worker", "zookeeper", keycloak, "prometheus", "validator", "version"}
 
-// workloads returns the components, sorted by name, then the pools in order. A pool with the name of its component replaces the component.
+// resolveWorkloads returns the components, sorted by name, then the pools in order. A pool with the name of its component replaces the component.
 // A component without replicas is left out, unless spec.scale names it.
-func (c *components) workloads() ([]workload, error) {
+func (c *components) resolveWorkloads() ([]workload, error) {
 	var problems []error
 	if p := c.spec.ScaleProfile; p != "" && !slices.Contains(c.profile.ScaleProfiles, p) {
 		problems = append(problems, fmt.Errorf("spec.scale_profile: the profile has no %q, only %s%s",
 			p, strings.Join(c.profile.ScaleProfiles, ", "), manifest.DidYouMean(p, c.profile.ScaleProfiles)))
 	}
-	c.scaleNotes()
+	c.noteScale()
 	var made []workload
-	for _, name := range c.profile.names() {
+	for _, name := range c.profile.serviceNames() {
 		if slices.ContainsFunc(c.spec.Pools, func(p pool) bool { return p.Name == name }) {
 			continue
 		}
-		w := c.workload(name, nil)
+		w := c.resolveWorkload(name, nil)
 		_, asked := c.spec.Scale[name]
 		if asked || w.replicas > 0 {
-			made = append(made, c.switchedOff(w))
+			made = append(made, c.applyScaleDown(w))
 		}
 	}
 	seen := map[string]bool{}
@@ -83,14 +83,14 @@ func (c *components) workloads() ([]workload, error) {
 			continue
 		case !known:
 			problems = append(problems, fmt.Errorf("%s.service: the profile has no component %q%s",
-				path, p.Service, manifest.DidYouMean(p.Service, c.profile.names())))
+				path, p.Service, manifest.DidYouMean(p.Service, c.profile.serviceNames())))
 			continue
 		}
 		if s := p.ScaleProfile; s != "" && c.spec.profiles[s] == nil && !slices.Contains(c.profile.ScaleProfiles, s) {
 			c.warn("%s.scale_profile: there is no %q under spec.scale.profile and none in the profile, so that the pool is scaled as its service is%s",
 				path, s, manifest.DidYouMean(s, slices.Sorted(maps.Keys(c.spec.profiles))))
 		}
-		made = append(made, c.switchedOff(c.workload(p.Name, p)))
+		made = append(made, c.applyScaleDown(c.resolveWorkload(p.Name, p)))
 	}
 	return made, errors.Join(problems...)
 }
@@ -103,13 +103,13 @@ func (c *components) assume(format string, args ...any) {
 	c.result.Assumptions = append(c.result.Assumptions, fmt.Sprintf(format, args...))
 }
 
-// scaleNotes warns about entries of spec.scale and spec.priority_classes that have no effect, and notes the assumed meaning of scale_off
+// noteScale warns about entries of spec.scale and spec.priority_classes that have no effect, and notes the assumed meaning of scale_off
 // and scale_min.
-func (c *components) scaleNotes() {
+func (c *components) noteScale() {
 	for _, name := range slices.Sorted(maps.Keys(c.spec.Scale)) {
 		if _, known := c.profile.Services[name]; !known && !c.profile.hasSidecar(name) {
 			c.warn("spec.scale[%s] is no component of the profile and no container beside one, and changes nothing%s",
-				name, manifest.DidYouMean(name, c.profile.names()))
+				name, manifest.DidYouMean(name, c.profile.serviceNames()))
 		}
 	}
 	var pools []string
@@ -123,7 +123,7 @@ func (c *components) scaleNotes() {
 			case slices.Contains(pools, name):
 			case !known:
 				c.warn("spec.priority_classes.%s[%s] is no component of the profile, and has no effect%s",
-					field.name, name, manifest.DidYouMean(name, c.profile.names()))
+					field.name, name, manifest.DidYouMean(name, c.profile.serviceNames()))
 			case service.Kind != field.kind:
 				c.warn("spec.priority_classes.%s[%s] has no effect: %s is a %s in the profile", field.name, name, name, service.Kind)
 			}
@@ -133,21 +133,21 @@ func (c *components) scaleNotes() {
 	case c.spec.ScaleOff:
 		c.assume("with scale_off every component and every pool has 0 replicas")
 	case c.spec.ScaleMin || c.spec.ScaleMinimal:
-		c.assume("with scale_min %s keep their replicas, and everything else has 0", strings.Join(minimal, ", "))
+		c.assume("with scale_min %s keep their replicas, and everything else has 0", strings.Join(minimalServices, ", "))
 	}
 }
 
-// switchedOff returns the workload with 0 replicas if scale_off or scale_min removes it, and unchanged otherwise.
-func (c *components) switchedOff(w workload) workload {
-	if c.spec.ScaleOff || (c.spec.ScaleMin || c.spec.ScaleMinimal) && !slices.Contains(minimal, w.service) {
+// applyScaleDown returns the workload with 0 replicas if scale_off or scale_min removes it, and unchanged otherwise.
+func (c *components) applyScaleDown(w workload) workload {
+	if c.spec.ScaleOff || (c.spec.ScaleMin || c.spec.ScaleMinimal) && !slices.Contains(minimalServices, w.service) {
 		w.replicas = 0
 	}
 	return w
 }
 
-// workload resolves the settings of a component, or of a pool of it. The first of these that has a setting wins: the pool's own field, the
+// resolveWorkload resolves the settings of a component, or of a pool of it. The first of these that has a setting wins: the pool's own field, the
 // custom profile with that name, spec.scale, the scale profile. See https://docs.hydrolix.io/docs/custom-profiles
-func (c *components) workload(name string, p *pool) workload {
+func (c *components) resolveWorkload(name string, p *pool) workload {
 	base := cmp.Or(c.spec.ScaleProfile, "eval")
 	w := workload{name: name, service: name}
 	named := base
@@ -165,10 +165,10 @@ func (c *components) workload(name string, p *pool) workload {
 	if p != nil {
 		given = slices.Insert(given, 0, scale{Replicas: p.Replicas})
 	}
-	if replicas := firstGiven(given, func(s scale) *count { return s.Replicas }); replicas != nil {
-		w.replicas = replicas.least
+	if replicas := firstGiven(given, func(s scale) *replicaCount { return s.Replicas }); replicas != nil {
+		w.replicas = replicas.low
 		if replicas.ranged {
-			c.assume("%s has the least of its range of replicas, %d; an autoscaler would add more by load", name, replicas.least)
+			c.assume("%s has the least of its range of replicas, %d; an autoscaler would add more by load", name, replicas.low)
 		}
 	} else {
 		w.replicas, w.replicasAssumed = service.Replicas[base], shipped
@@ -183,10 +183,10 @@ func (c *components) workload(name string, p *pool) workload {
 		w.memory = *memory
 	}
 	w.sizeAssumed = shipped && (cpu == nil || memory == nil)
-	if storage := firstGiven(given, func(s scale) *size { return s.Storage }); storage != nil {
+	if storage := firstGiven(given, func(s scale) *byteSize { return s.Storage }); storage != nil {
 		w.storage = storage.Quantity
 	}
-	if data := firstGiven(given, func(s scale) *size { return s.DataStorage }); data != nil {
+	if data := firstGiven(given, func(s scale) *byteSize { return s.DataStorage }); data != nil {
 		w.data = data.Quantity
 	}
 	for _, name := range slices.Sorted(maps.Keys(service.Sidecars)) {
@@ -198,7 +198,7 @@ func (c *components) workload(name string, p *pool) workload {
 	}
 	if scheduler := firstGiven(given, func(s scale) *string { return s.SchedulerName }); scheduler != nil && *scheduler != "" {
 		w.scheduler = *scheduler
-		c.schedulerNote(&w)
+		c.warnScheduler(&w)
 	}
 	return w
 }
@@ -211,7 +211,7 @@ func sidecar(name string, own Sidecar, given []scale) v1.Container {
 	if memory := firstGiven(given, func(s scale) *resource.Quantity { return s.Memory }); memory != nil {
 		own.Memory = *memory
 	}
-	if storage := firstGiven(given, func(s scale) *size { return s.Storage }); storage != nil {
+	if storage := firstGiven(given, func(s scale) *byteSize { return s.Storage }); storage != nil {
 		own.Storage = storage.Quantity
 	}
 	return container(name, own.CPU, own.Memory, own.Storage)
@@ -230,8 +230,8 @@ func container(name string, cpu, memory, storage resource.Quantity) v1.Container
 	return v1.Container{Name: name, Image: "hydrolix/" + name, Resources: v1.ResourceRequirements{Requests: requests, Limits: requests.DeepCopy()}}
 }
 
-// schedulerNote warns about the conditions under which the workload's scheduler exists.
-func (c *components) schedulerNote(w *workload) {
+// warnScheduler warns about the conditions under which the workload's scheduler exists.
+func (c *components) warnScheduler(w *workload) {
 	if c.spec.Scheduler == nil || !c.spec.Scheduler.Enabled {
 		c.warn("the pods of %s ask for the scheduler %s, which is deployed only with spec.scheduler.enabled: true", w.name, w.scheduler)
 	}
@@ -271,8 +271,8 @@ func (w *workload) labels(profile *Profile) map[string]string {
 	return map[string]string{profile.Label: w.name}
 }
 
-// hasDefault reports whether the operator's own anti-affinity applies to the workload: the component has one, and no selector replaces it.
-func (w *workload) hasDefault(c *components) bool {
+// hasDefaultRule reports whether the operator's own anti-affinity applies to the workload: the component has one, and no selector replaces it.
+func (w *workload) hasDefaultRule(c *components) bool {
 	levels := w.levels(c)
 	for _, level := range levels[:len(levels)-1] {
 		if level.rules.PodAntiAffinity != nil {
@@ -283,25 +283,25 @@ func (w *workload) hasDefault(c *components) bool {
 }
 
 // levels returns the rules that cover the workload, highest precedence first: those of spec.targeting, then the operator's own.
-func (w *workload) levels(c *components) []level {
-	var levels []level
+func (w *workload) levels(c *components) []ruleLevel {
+	var levels []ruleLevel
 	if w.pool != "" {
-		levels = append(levels, level{"pool " + w.pool, c.spec.Targeting[w.pool]})
+		levels = append(levels, ruleLevel{"pool " + w.pool, c.spec.Targeting[w.pool]})
 	}
 	return append(levels,
-		level{"component " + w.service, c.spec.Targeting[w.service]},
-		level{"'*'", c.spec.Targeting[everything]},
-		level{"operator default", rules{PodAntiAffinity: defaultRule(w.service, w.replicas, c.profile.Weight, w.labels(c.profile))}},
+		ruleLevel{"component " + w.service, c.spec.Targeting[w.service]},
+		ruleLevel{"'*'", c.spec.Targeting[allSelector]},
+		ruleLevel{"operator default", targetingRules{PodAntiAffinity: defaultRule(w.service, w.replicas, c.profile.Weight, w.labels(c.profile))}},
 	)
 }
 
-// object returns the Deployment, StatefulSet or DaemonSet as the operator presumably writes it.
-func (w *workload) object(c *components) operator.Made {
+// newObject returns the Deployment, StatefulSet or DaemonSet as the operator presumably writes it.
+func (w *workload) newObject(c *components) operator.WrittenObject {
 	pod := v1.PodSpec{
 		PriorityClassName: w.priorityClass, SchedulerName: w.scheduler,
 		Containers: append([]v1.Container{container(w.service, w.cpu, w.memory, w.storage)}, w.sidecars...),
 	}
-	made := operator.Made{Origins: resolve(&pod, w.levels(c))}
+	made := operator.WrittenObject{Origins: resolveRules(&pod, w.levels(c))}
 	if w.priorityClass != "" {
 		made.Origins = append(made.Origins, operator.Origin{Field: "priorityClassName", Level: w.classFrom})
 	}

@@ -19,8 +19,8 @@ type chart struct {
 	values             *values
 }
 
-// install returns the workloads of the enabled templates in deploy/helm/kafscale.
-func install(opts *Options, v *values, warnings []string) *operator.Expansion {
+// installChart returns the workloads of the enabled templates in deploy/helm/kafscale.
+func installChart(opts *Options, v *values, warnings []string) *operator.Expansion {
 	c := &chart{release: opts.Release, namespace: opts.Namespace, revision: opts.Revision, values: v}
 	if c.release == "" {
 		c.release = chartName
@@ -34,9 +34,9 @@ func install(opts *Options, v *values, warnings []string) *operator.Expansion {
 		e.Objects = append(e.Objects, c.deployment("console", &v.Console, nil))
 	}
 	if v.Proxy.Enabled {
-		made := c.deployment("proxy", &v.Proxy, c.ruleOfProxy())
+		made := c.deployment("proxy", &v.Proxy, c.proxyAffinity())
 		e.Objects = append(e.Objects, made)
-		e.Warnings = append(e.Warnings, inert(made.Object.(*appsv1.Deployment))...)
+		e.Warnings = append(e.Warnings, warnInertAntiAffinity(made.Object.(*appsv1.Deployment))...)
 	}
 	if v.MCP.Enabled {
 		made := c.deployment("mcp", &v.MCP.component, nil)
@@ -87,7 +87,7 @@ func (c *chart) objectLabels(component string) map[string]string {
 }
 
 // deployment returns a component's Deployment. An affinity in the values replaces the default rule.
-func (c *chart) deployment(name string, component *component, rule *v1.Affinity) operator.Made {
+func (c *chart) deployment(name string, component *component, rule *v1.Affinity) operator.WrittenObject {
 	container := v1.Container{Name: name, Image: component.Image.String(), Resources: component.Resources}
 	spec := v1.PodSpec{NodeSelector: component.NodeSelector, Tolerations: component.Tolerations, Affinity: rule}
 	if name == "proxy" {
@@ -99,12 +99,12 @@ func (c *chart) deployment(name string, component *component, rule *v1.Affinity)
 	if component.Affinity != nil && *component.Affinity != (v1.Affinity{}) {
 		level = "chart values"
 		if name == "proxy" && c.revision == Drifted {
-			spec.Affinity = over(rule, component.Affinity)
+			spec.Affinity = mergeAffinity(rule, component.Affinity)
 		} else {
 			spec.Affinity = component.Affinity
 		}
 	}
-	made := operator.Made{Object: &appsv1.Deployment{
+	made := operator.WrittenObject{Object: &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Name: truncate(c.fullname() + "-" + name), Namespace: c.namespace, Labels: c.objectLabels(name)},
 		Spec: appsv1.DeploymentSpec{
 			Replicas: &component.ReplicaCount,
@@ -121,27 +121,27 @@ func (c *chart) deployment(name string, component *component, rule *v1.Affinity)
 		from("affinity.nodeAffinity", affinity.NodeAffinity != nil, level)
 		from("affinity.podAffinity", affinity.PodAffinity != nil, level)
 		from("affinity.podAntiAffinity", affinity.PodAntiAffinity != nil, level)
-		from("affinity.podAntiAffinity", affinity.PodAntiAffinity == nil && rule != nil, operator.Dropped+level)
+		from("affinity.podAntiAffinity", affinity.PodAntiAffinity == nil && rule != nil, operator.DroppedPrefix+level)
 	}
 	from("nodeSelector", len(spec.NodeSelector) > 0, "chart values")
 	from("tolerations", len(spec.Tolerations) > 0, "chart values")
 	return made
 }
 
-// ruleOfProxy returns the chart's default rule for the proxy, or nil.
-func (c *chart) ruleOfProxy() *v1.Affinity {
+// proxyAffinity returns the chart's default rule for the proxy, or nil.
+func (c *chart) proxyAffinity() *v1.Affinity {
 	switch c.revision {
 	case Before:
 		return nil
 	case Drifted:
-		return soft(map[string]string{nameLabel: "kafscale-proxy", componentLabel: "proxy"})
+		return softAntiAffinity(map[string]string{nameLabel: "kafscale-proxy", componentLabel: "proxy"})
 	}
-	return soft(c.selectorLabels("proxy"))
+	return softAntiAffinity(c.selectorLabels("proxy"))
 }
 
-// over merges the given affinity over the proxy's default rule in the drifted revision, as Helm merges maps: the rule stays if the given
+// mergeAffinity merges the given affinity over the proxy's default rule in the drifted revision, as Helm merges maps: the rule stays if the given
 // affinity has no podAntiAffinity, or one without preferred terms.
-func over(rule, given *v1.Affinity) *v1.Affinity {
+func mergeAffinity(rule, given *v1.Affinity) *v1.Affinity {
 	merged := given.DeepCopy()
 	if merged.PodAntiAffinity == nil {
 		merged.PodAntiAffinity = &v1.PodAntiAffinity{}
@@ -152,16 +152,16 @@ func over(rule, given *v1.Affinity) *v1.Affinity {
 	return merged
 }
 
-// soft returns KafScale's only rule: a preferred anti-affinity over hosts. The operator's softPodAntiAffinity
+// softAntiAffinity returns KafScale's only rule: a preferred anti-affinity over hosts. The operator's softPodAntiAffinity
 // (pkg/operator/cluster_controller.go) and the chart's proxy share it.
-func soft(matchLabels map[string]string) *v1.Affinity {
+func softAntiAffinity(matchLabels map[string]string) *v1.Affinity {
 	return &v1.Affinity{PodAntiAffinity: &v1.PodAntiAffinity{
-		PreferredDuringSchedulingIgnoredDuringExecution: []v1.WeightedPodAffinityTerm{operator.Term(100, matchLabels)},
+		PreferredDuringSchedulingIgnoredDuringExecution: []v1.WeightedPodAffinityTerm{operator.HostAffinityTerm(100, matchLabels)},
 	}}
 }
 
-// inert returns a warning for each anti-affinity term of the Deployment that does not match the Deployment's own pods.
-func inert(d *appsv1.Deployment) []string {
+// warnInertAntiAffinity returns a warning for each anti-affinity term of the Deployment that does not match the Deployment's own pods.
+func warnInertAntiAffinity(d *appsv1.Deployment) []string {
 	if d.Spec.Template.Spec.Affinity == nil || d.Spec.Template.Spec.Affinity.PodAntiAffinity == nil {
 		return nil
 	}

@@ -53,8 +53,8 @@ type Document struct {
 	Data []byte
 }
 
-// Over returns the options, overridden by the options that are set in other. The values of other come last.
-func (o Options) Over(other Options) Options {
+// OverriddenBy returns the options, overridden by the options that are set in other. The values of other come last.
+func (o Options) OverriddenBy(other Options) Options {
 	if other.Release != "" {
 		o.Release = other.Release
 	}
@@ -68,21 +68,21 @@ func (o Options) Over(other Options) Options {
 	return o
 }
 
-// installed reports whether any option is set, so that the chart is installed.
-func (o *Options) installed() bool {
+// installsChart reports whether any option is set, so that the chart is installed.
+func (o *Options) installsChart() bool {
 	return o.Release+o.Namespace+string(o.Revision) != "" || len(o.Values) > 0
 }
 
 // Validate returns an error with a line for each problem of the values. The API server's code checks the other options when the objects are
 // created.
 func (o *Options) Validate() error {
-	_, _, err := merge(o.Values)
+	_, _, err := mergeValues(o.Values)
 	return err
 }
 
 // New returns the operator. If the options are invalid, its functions return their error.
 func New(opts Options) operator.Operator {
-	values, warnings, err := merge(opts.Values)
+	values, warnings, err := mergeValues(opts.Values)
 	o := operator.Operator{
 		Name:     "KafScale",
 		Kinds:    []schema.GroupKind{{Group: group, Kind: kind}},
@@ -91,19 +91,19 @@ func New(opts Options) operator.Operator {
 			if err != nil {
 				return nil, err
 			}
-			c, warnings, err := read(r)
+			c, warnings, err := readResource(r)
 			if err != nil {
 				return nil, err
 			}
-			return expand(c, &values.Operator, warnings), nil
+			return expandCluster(c, &values.Operator, warnings), nil
 		},
 	}
-	if opts.installed() {
+	if opts.installsChart() {
 		o.Install = func() (*operator.Expansion, error) {
 			if err != nil {
 				return nil, err
 			}
-			return install(&opts, values, warnings), nil
+			return installChart(&opts, values, warnings), nil
 		}
 	}
 	return o

@@ -16,10 +16,10 @@ import (
 	"github.com/faultline/faultline/pkg/input/operator"
 )
 
-// installed returns the objects that the chart installs, by name.
-func installed(t *testing.T, opts Options, values ...string) (map[string]*appsv1.Deployment, []string) {
+// installChartByName returns the objects that the chart installs, by name.
+func installChartByName(t *testing.T, opts Options, values ...string) (map[string]*appsv1.Deployment, []string) {
 	t.Helper()
-	result, err := operator.Install([]operator.Operator{New(with(opts, values...))})
+	result, err := operator.Install([]operator.Operator{New(withValues(opts, values...))})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,15 +30,15 @@ func installed(t *testing.T, opts Options, values ...string) (map[string]*appsv1
 	return found, result.Notes
 }
 
-func with(opts Options, values ...string) Options {
+func withValues(opts Options, values ...string) Options {
 	for _, value := range values {
 		opts.Values = append(opts.Values, Document{Name: "values.yaml", Data: []byte(value)})
 	}
 	return opts
 }
 
-// expanded returns the objects that the operator creates for the cluster, by kind and name.
-func expanded(t *testing.T, opts Options, text string) (map[string]manifest.Object, []string) {
+// expandByName returns the objects that the operator creates for the cluster, by kind and name.
+func expandByName(t *testing.T, opts Options, text string) (map[string]manifest.Object, []string) {
 	t.Helper()
 	result, err := tryExpand(t, opts, text)
 	if err != nil {
@@ -108,7 +108,7 @@ func TestProxyKeepsApart(t *testing.T) {
 		"empty affinity of the values":         {Options{Release: "rel"}, []string{"proxy: {affinity: {}}"}, own("kafscale-proxy", "rel"), true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			found, notes := installed(t, test.opts, append([]string{enabled}, test.values...)...)
+			found, notes := installChartByName(t, test.opts, append([]string{enabled}, test.values...)...)
 			var d *appsv1.Deployment
 			for at, candidate := range found {
 				if strings.HasSuffix(at, "-proxy") {
@@ -146,7 +146,7 @@ func checkSoft(t *testing.T, affinity *v1.Affinity, selector map[string]string) 
 	if affinity == nil || affinity.PodAntiAffinity == nil {
 		t.Fatal("there is no anti-affinity")
 	}
-	want := &v1.PodAntiAffinity{PreferredDuringSchedulingIgnoredDuringExecution: []v1.WeightedPodAffinityTerm{operator.Term(100, selector)}}
+	want := &v1.PodAntiAffinity{PreferredDuringSchedulingIgnoredDuringExecution: []v1.WeightedPodAffinityTerm{operator.HostAffinityTerm(100, selector)}}
 	if diff := cmp.Diff(want, affinity.PodAntiAffinity); diff != "" {
 		t.Errorf("anti-affinity (-want +got):\n%s", diff)
 	}
@@ -162,7 +162,7 @@ func TestNames(t *testing.T) {
 		"{nameOverride: foo, fullnameOverride: bar}": {"rel", "bar-proxy", "foo-proxy"},
 		"fullnameOverride: " + long:                  {"rel", long + "-prox", "kafscale-proxy"},
 	} {
-		found, _ := installed(t, Options{Release: test.release, Namespace: "kafka"}, enabled, values)
+		found, _ := installChartByName(t, Options{Release: test.release, Namespace: "kafka"}, enabled, values)
 		d := found[test.name]
 		if d == nil {
 			t.Errorf("%s: there is no %s among %v", values, test.name, slices.Sorted(maps.Keys(found)))
@@ -179,11 +179,11 @@ func TestNames(t *testing.T) {
 }
 
 func TestWorkloadsOfTheChart(t *testing.T) {
-	found, _ := installed(t, Options{Release: "kafscale"}, "{}")
+	found, _ := installChartByName(t, Options{Release: "kafscale"}, "{}")
 	if diff := cmp.Diff([]string{"kafscale-console", "kafscale-operator"}, slices.Sorted(maps.Keys(found))); diff != "" {
 		t.Errorf("default (-want +got):\n%s", diff)
 	}
-	found, _ = installed(t, Options{}, `{console: {enabled: false}, mcp: {enabled: true}, operator: {replicaCount: 2, nodeSelector: {a: b}}}`)
+	found, _ = installChartByName(t, Options{}, `{console: {enabled: false}, mcp: {enabled: true}, operator: {replicaCount: 2, nodeSelector: {a: b}}}`)
 	if diff := cmp.Diff([]string{"kafscale-mcp", "kafscale-operator"}, slices.Sorted(maps.Keys(found))); diff != "" {
 		t.Errorf("chosen (-want +got):\n%s", diff)
 	}
@@ -200,7 +200,7 @@ func TestWorkloadsOfTheChart(t *testing.T) {
 
 // As in pkg/operator/antiaffinity_test.go of KafScale/platform: the selector is the labels of the template, for brokers and etcd.
 func TestOperatorKeepsApart(t *testing.T) {
-	found, _ := expanded(t, with(Options{}, managed), main)
+	found, _ := expandByName(t, withValues(Options{}, managed), main)
 	for _, name := range []string{"broker", "etcd"} {
 		set := found["StatefulSet main-"+name].Object.(*appsv1.StatefulSet)
 		labels := map[string]string{"app": "kafscale-" + name, "cluster": "main"}
@@ -228,7 +228,7 @@ func TestEtcdIsManagedOrNot(t *testing.T) {
 		"blank ones in resource":   {managed, blank, true},
 		"endpoints in both places": {"{}", given, false},
 	} {
-		found, notes := expanded(t, with(Options{}, test.values), test.resource)
+		found, notes := expandByName(t, withValues(Options{}, test.values), test.resource)
 		if _, made := found["StatefulSet main-etcd"]; made != test.managed {
 			t.Errorf("%s: there is an etcd: %v", name, made)
 		}
@@ -255,7 +255,7 @@ func TestEtcd(t *testing.T) {
 		"less than one": {"operator: {etcdEndpoints: [], etcdReplicas: 0}", 3, 1, "0"},
 		"in memory":     {"operator: {etcdEndpoints: [], etcdStorageMemory: true}", 3, 0, "4Gi"},
 	} {
-		found, _ := expanded(t, with(Options{}, test.values), main)
+		found, _ := expandByName(t, withValues(Options{}, test.values), main)
 		set := found["StatefulSet main-etcd"].Object.(*appsv1.StatefulSet)
 		pod := set.Spec.Template.Spec
 		if *set.Spec.Replicas != test.replicas || len(set.Spec.VolumeClaimTemplates) != test.claims || pod.Containers[0].Resources.Requests.Memory().String() != test.requests {
@@ -265,7 +265,7 @@ func TestEtcd(t *testing.T) {
 			t.Errorf("%s: %d init containers, %d volumes", name, len(pod.InitContainers), len(pod.Volumes))
 		}
 	}
-	found, _ := expanded(t, with(Options{}, managed, "operator: {etcdStorageSize: 20Gi, etcdStorageClass: fast}"), main)
+	found, _ := expandByName(t, withValues(Options{}, managed, "operator: {etcdStorageSize: 20Gi, etcdStorageClass: fast}"), main)
 	claim := found["StatefulSet main-etcd"].Object.(*appsv1.StatefulSet).Spec.VolumeClaimTemplates[0].Spec
 	if claim.Resources.Requests.Storage().String() != "20Gi" || *claim.StorageClassName != "fast" {
 		t.Errorf("the claim is of %s, class %s", claim.Resources.Requests.Storage(), *claim.StorageClassName)
@@ -274,7 +274,7 @@ func TestEtcd(t *testing.T) {
 
 // The pods of all three CronJobs have etcd's labels; those of maintenance have more.
 func TestPodsOfCronJobsHaveTheLabelsOfEtcd(t *testing.T) {
-	found, _ := expanded(t, with(Options{}, managed), main)
+	found, _ := expandByName(t, withValues(Options{}, managed), main)
 	want := map[string]map[string]string{
 		"etcd-snapshot":          {"app": "kafscale-etcd", "cluster": "main"},
 		"etcd-maintenance":       {"app": "kafscale-etcd", "cluster": "main", componentLabel: "etcd-maintenance", "kafscale.io/etcd-task": "maintenance"},
@@ -292,7 +292,7 @@ func TestPodsOfCronJobsHaveTheLabelsOfEtcd(t *testing.T) {
 }
 
 func TestBrokersAndLfsProxy(t *testing.T) {
-	found, notes := expanded(t, Options{}, `
+	found, notes := expandByName(t, Options{}, `
 apiVersion: kafscale.io/v1alpha1
 kind: KafscaleCluster
 metadata: {name: main}
@@ -359,7 +359,7 @@ func TestWrongResources(t *testing.T) {
 }
 
 func TestWrongValues(t *testing.T) {
-	opts := with(Options{}, "proxy: {replicaCount: two, affinity: [], whatever: 1}", "a: [", "operator: {etcdStorageSize: big}", "# nothing\n")
+	opts := withValues(Options{}, "proxy: {replicaCount: two, affinity: [], whatever: 1}", "a: [", "operator: {etcdStorageSize: big}", "# nothing\n")
 	want := []string{
 		`values.yaml: proxy.affinity: Invalid value: []: a list where an object is wanted`,
 		`values.yaml: proxy.replicaCount: Invalid value: "two": a string where a whole number is wanted`,
@@ -383,7 +383,7 @@ func TestWrongValues(t *testing.T) {
 	if _, err := tryExpand(t, opts, main); err == nil {
 		t.Error("wrong values expand")
 	}
-	_, notes := installed(t, Options{}, "proxy: {enabled: true, affinity: {podAffinty: {}}}")
+	_, notes := installChartByName(t, Options{}, "proxy: {enabled: true, affinity: {podAffinty: {}}}")
 	if len(notes) != 1 || !strings.Contains(notes[0], `unknown field "proxy.affinity.podAffinty"; did you mean`) {
 		t.Errorf("notes %q", notes)
 	}
@@ -391,7 +391,7 @@ func TestWrongValues(t *testing.T) {
 
 // Helm drops values that would decide where pods go but that no template reads; the user is warned here.
 func TestDroppedValues(t *testing.T) {
-	_, notes := installed(t, Options{}, "topologySpreadConstraints: []\nproxy: {enabled: true, topologySpreadConstraints: [{maxSkew: 1}], replicas: 3, image: {digest: d}}\n")
+	_, notes := installChartByName(t, Options{}, "topologySpreadConstraints: []\nproxy: {enabled: true, topologySpreadConstraints: [{maxSkew: 1}], replicas: 3, image: {digest: d}}\n")
 	var got []string
 	for _, note := range notes {
 		_, said, _ := strings.Cut(note, "values.yaml: ")
@@ -409,7 +409,7 @@ func TestDroppedValues(t *testing.T) {
 func TestAffinityReplacesTheDefault(t *testing.T) {
 	const node = "proxy: {enabled: true, affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressions: [{key: disk, operator: Exists}]}]}}}}"
 	for revision, want := range map[Revision]string{Fixed: "dropped by chart values", Drifted: "chart values", Before: ""} {
-		found, _ := installed(t, Options{Revision: revision}, node)
+		found, _ := installChartByName(t, Options{Revision: revision}, node)
 		got := found["kafscale-proxy"].GetAnnotations()[operator.OriginAnnotation+"affinity.podAntiAffinity"]
 		if got != want {
 			t.Errorf("%s: %q, want %q", revision, got, want)
@@ -418,9 +418,9 @@ func TestAffinityReplacesTheDefault(t *testing.T) {
 }
 
 func TestOver(t *testing.T) {
-	file := with(Options{Release: "file", Namespace: "kafka", Revision: Drifted}, "nameOverride: file", "proxy: {replicaCount: 3}")
-	got := file.Over(with(Options{Release: "flag"}, "nameOverride: flag"))
-	v, _, err := merge(got.Values)
+	file := withValues(Options{Release: "file", Namespace: "kafka", Revision: Drifted}, "nameOverride: file", "proxy: {replicaCount: 3}")
+	got := file.OverriddenBy(withValues(Options{Release: "flag"}, "nameOverride: flag"))
+	v, _, err := mergeValues(got.Values)
 	if err != nil {
 		t.Fatal(err)
 	}

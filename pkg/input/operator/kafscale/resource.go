@@ -65,16 +65,16 @@ type crd struct {
 	Status any `json:"status"`
 }
 
-// kafscale holds the settings of a KafscaleCluster that matter for pods.
-type kafscale struct {
+// clusterSettings holds the settings of a KafscaleCluster that matter for pods.
+type clusterSettings struct {
 	name, namespace string
 	brokers         int32
 	etcdEndpoints   []string
 	lfsProxies      int32 // 0 if disabled
 }
 
-// read returns the settings of the resource, and warnings about fields that the API server prunes. The error has one line per problem.
-func read(r *operator.Resource) (*kafscale, []string, error) {
+// readResource returns the settings of the resource, and warnings about fields that the API server prunes. The error has one line per problem.
+func readResource(r *operator.Resource) (*clusterSettings, []string, error) {
 	if _, given, _ := strings.Cut(r.APIVersion, "/"); given != version {
 		return nil, nil, fmt.Errorf("apiVersion: unknown version %s of %s: use %s/%s", given, kind, group, version)
 	}
@@ -100,7 +100,7 @@ func read(r *operator.Resource) (*kafscale, []string, error) {
 	if spec.S3 == nil || spec.S3.Region == nil {
 		missing("spec.s3.region")
 	}
-	c := &kafscale{name: r.Name, namespace: r.Namespace, brokers: 3, etcdEndpoints: endpoints(spec.Etcd.Endpoints)}
+	c := &clusterSettings{name: r.Name, namespace: r.Namespace, brokers: 3, etcdEndpoints: dropBlank(spec.Etcd.Endpoints)}
 	if spec.Brokers == nil {
 		missing("spec.brokers")
 	} else {
@@ -125,7 +125,7 @@ func read(r *operator.Resource) (*kafscale, []string, error) {
 	return c, warnings, errors.Join(problems...)
 }
 
-// endpoints returns those endpoints that are not blank.
-func endpoints(given []string) []string {
+// dropBlank returns those endpoints that are not blank.
+func dropBlank(given []string) []string {
 	return list.Where(given, func(endpoint string) bool { return strings.TrimSpace(endpoint) != "" })
 }

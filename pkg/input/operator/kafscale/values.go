@@ -17,11 +17,11 @@ import (
 
 // values holds the chart's values that decide where pods go; see deploy/helm/kafscale/values.yaml.
 type values struct {
-	NameOverride     string    `json:"nameOverride"`
-	FullnameOverride string    `json:"fullnameOverride"`
-	Operator         operation `json:"operator"`
-	Console          component `json:"console"`
-	Proxy            component `json:"proxy"`
+	NameOverride     string         `json:"nameOverride"`
+	FullnameOverride string         `json:"fullnameOverride"`
+	Operator         operatorValues `json:"operator"`
+	Console          component      `json:"console"`
+	Proxy            component      `json:"proxy"`
 	MCP              struct {
 		component `json:",inline"`
 		Namespace struct {
@@ -58,8 +58,8 @@ func (i *image) String() string {
 	return i.Repository + ":" + appVersion
 }
 
-// operation holds the values of the operator: those of its own workload, and those of the objects that it creates.
-type operation struct {
+// operatorValues holds the values of the operator: those of its own workload, and those of the objects that it creates.
+type operatorValues struct {
 	component         `json:",inline"`
 	BrokerImage       image    `json:"brokerImage"`
 	EtcdEndpoints     []string `json:"etcdEndpoints"`
@@ -69,8 +69,8 @@ type operation struct {
 	EtcdStorageMemory bool     `json:"etcdStorageMemory"`
 }
 
-// replicasOfEtcd returns the given number if it is at least 1, and 3 otherwise, as etcdReplicas in pkg/operator/etcd_resources.go does.
-func (o *operation) replicasOfEtcd() int32 {
+// etcdReplicas returns the given number if it is at least 1, and 3 otherwise, as etcdReplicas in pkg/operator/etcd_resources.go does.
+func (o *operatorValues) etcdReplicas() int32 {
 	n, err := strconv.ParseInt(strings.TrimSpace(fmt.Sprint(o.EtcdReplicas)), 10, 32)
 	if err != nil || n < 1 {
 		return 3
@@ -84,8 +84,8 @@ const (
 	appVersion = "v1.5.0"
 )
 
-// defaults holds the chart's values, in YAML.
-const defaults = `
+// chartDefaults holds the chart's values, in YAML.
+const chartDefaults = `
 operator:
   enabled: true
   replicaCount: 1
@@ -98,17 +98,17 @@ proxy: {replicaCount: 2, image: {repository: ghcr.io/kafscale/kafscale-proxy}}
 mcp: {replicaCount: 1, image: {repository: ghcr.io/kafscale/kafscale-mcp}, namespace: {name: kafscale-mcp}}
 `
 
-// pod matches warnings about values that go unchanged into a pod. An unknown field there cannot be a value of another revision of the
+// podFieldWarning matches warnings about values that go unchanged into a pod. An unknown field there cannot be a value of another revision of the
 // chart.
-var pod = regexp.MustCompile(`\.(affinity|resources|tolerations)[.\[]`)
+var podFieldWarning = regexp.MustCompile(`\.(affinity|resources|tolerations)[.\[]`)
 
-// dropped matches warnings about values that would decide where pods go, at a place that no template of the chart reads.
-var dropped = regexp.MustCompile(`^unknown field "((?:\w+\.)*(?:affinity|nodeName|nodeSelector|priorityClassName|replicas|replicaCount|resources|schedulerName|tolerations|topologySpreadConstraints))"`)
+// droppedValueWarning matches warnings about values that would decide where pods go, at a place that no template of the chart reads.
+var droppedValueWarning = regexp.MustCompile(`^unknown field "((?:\w+\.)*(?:affinity|nodeName|nodeSelector|priorityClassName|replicas|replicaCount|resources|schedulerName|tolerations|topologySpreadConstraints))"`)
 
-// merge merges the documents over the chart's values, later ones over earlier ones, as Helm does: maps key by key, where null removes a
+// mergeValues merges the documents over the chart's values, later ones over earlier ones, as Helm does: maps key by key, where null removes a
 // key, and everything else as a whole. It ignores unknown values, as Helm does. The error has one line per problem.
-func merge(documents []Document) (*values, []string, error) {
-	merged, err := yaml.YAMLToJSON([]byte(defaults))
+func mergeValues(documents []Document) (*values, []string, error) {
+	merged, err := yaml.YAMLToJSON([]byte(chartDefaults))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -137,9 +137,9 @@ func merge(documents []Document) (*values, []string, error) {
 			}
 		}
 		for _, warning := range unknown {
-			if pod.MatchString(warning) {
+			if podFieldWarning.MatchString(warning) {
 				warnings = append(warnings, d.Name+": "+warning)
-			} else if value := dropped.FindStringSubmatch(warning); value != nil {
+			} else if value := droppedValueWarning.FindStringSubmatch(warning); value != nil {
 				warnings = append(warnings, fmt.Sprintf("%s: %s: the chart has no such value, and Helm drops it without a word", d.Name, value[1]))
 			}
 		}

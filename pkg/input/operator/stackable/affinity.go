@@ -27,49 +27,51 @@ type placing struct{ together, apart []rule }
 // commons/affinity.rs.
 func sameCluster(weight int32) rule {
 	return func(c *cluster, _ *role) []v1.WeightedPodAffinityTerm {
-		return []v1.WeightedPodAffinityTerm{operator.Term(weight, map[string]string{nameLabel: c.affinityName(), instanceLabel: c.resource.Name})}
+		return []v1.WeightedPodAffinityTerm{operator.HostAffinityTerm(weight, map[string]string{nameLabel: c.affinityName(), instanceLabel: c.resource.Name})}
 	}
 }
 
 // sameRole returns a rule that selects the cluster's pods of the role, in any role group.
 func sameRole(weight int32) rule {
-	return func(c *cluster, r *role) []v1.WeightedPodAffinityTerm { return component(r.component, weight)(c, r) }
-}
-
-// component returns a rule that selects the cluster's pods of another role.
-func component(name string, weight int32) rule {
-	return func(c *cluster, _ *role) []v1.WeightedPodAffinityTerm {
-		return []v1.WeightedPodAffinityTerm{between(c.affinityName(), c.resource.Name, name, weight)}
+	return func(c *cluster, r *role) []v1.WeightedPodAffinityTerm {
+		return otherComponent(r.component, weight)(c, r)
 	}
 }
 
-// between returns a term for the pods of a role of a cluster: affinity_between_role_pods of the library's commons/affinity.rs.
-func between(app, instance, component string, weight int32) v1.WeightedPodAffinityTerm {
-	return operator.Term(weight, map[string]string{nameLabel: app, instanceLabel: instance, componentLabel: component})
+// otherComponent returns a rule that selects the cluster's pods of another role.
+func otherComponent(name string, weight int32) rule {
+	return func(c *cluster, _ *role) []v1.WeightedPodAffinityTerm {
+		return []v1.WeightedPodAffinityTerm{roleTerm(c.affinityName(), c.resource.Name, name, weight)}
+	}
 }
 
-// target is a component of another product.
-type target struct{ app, component, group, kind string }
+// roleTerm returns a term for the pods of a role of a cluster: affinity_between_role_pods of the library's commons/affinity.rs.
+func roleTerm(app, instance, component string, weight int32) v1.WeightedPodAffinityTerm {
+	return operator.HostAffinityTerm(weight, map[string]string{nameLabel: app, instanceLabel: instance, componentLabel: component})
+}
+
+// otherProduct is a component of another product.
+type otherProduct struct{ app, component, group, kind string }
 
 var (
-	dataNodes  = target{"hdfs", "datanode", "hdfs.stackable.tech", "HdfsCluster"}
-	metastores = target{"hive", "metastore", "hive.stackable.tech", "HiveCluster"}
-	opaServers = target{"opa", "server", "opa.stackable.tech", "OpaCluster"}
-	routers    = target{"druid", "router", "druid.stackable.tech", "DruidCluster"}
+	dataNodes  = otherProduct{"hdfs", "datanode", "hdfs.stackable.tech", "HdfsCluster"}
+	metastores = otherProduct{"hive", "metastore", "hive.stackable.tech", "HiveCluster"}
+	opaServers = otherProduct{"opa", "server", "opa.stackable.tech", "OpaCluster"}
+	routers    = otherProduct{"druid", "router", "druid.stackable.tech", "DruidCluster"}
 )
 
-// nearWeight is the weight of every affinity to another product.
-const nearWeight = 50
+// productWeight is the weight of every affinity to another product.
+const productWeight = 50
 
-// near returns a rule that selects pods of another product's clusters. The operators assume that the cluster has the name of the discovery
+// nearProduct returns a rule that selects pods of another product's clusters. The operators assume that the cluster has the name of the discovery
 // ConfigMap, and is in their own namespace. If either is wrong, the term selects no pod, and only a warning of this rule shows it.
-func near(t target, names func(c *cluster) []string) rule {
+func nearProduct(t otherProduct, names func(c *cluster) []string) rule {
 	return func(c *cluster, r *role) []v1.WeightedPodAffinityTerm {
 		var terms []v1.WeightedPodAffinityTerm
 		for _, name := range names(c) {
-			terms = append(terms, between(t.app, name, t.component, nearWeight))
+			terms = append(terms, roleTerm(t.app, name, t.component, productWeight))
 			found := false
-			for _, other := range c.others(t.group, t.kind) {
+			for _, other := range c.resourcesOfKind(t.group, t.kind) {
 				found = found || other.Name == name
 			}
 			if !found {
@@ -81,10 +83,10 @@ func near(t target, names func(c *cluster) []string) rule {
 	}
 }
 
-// setting returns a function that finds the name of the cluster to which a field of spec.clusterConfig refers.
-func setting(path ...string) func(*cluster) []string {
+// clusterSetting returns a function that finds the name of the cluster to which a field of spec.clusterConfig refers.
+func clusterSetting(path ...string) func(*cluster) []string {
 	return func(c *cluster) []string {
-		if name := c.text(path...); name != "" {
+		if name := c.configText(path...); name != "" {
 			return []string{name}
 		}
 		return nil
@@ -93,8 +95,8 @@ func setting(path ...string) func(*cluster) []string {
 
 func (p *product) affinityName() string { return cmp.Or(p.affinityApp, p.app) }
 
-// collect returns the terms of all rules.
-func collect(rules []rule, c *cluster, r *role) []v1.WeightedPodAffinityTerm {
+// collectTerms returns the terms of all rules.
+func collectTerms(rules []rule, c *cluster, r *role) []v1.WeightedPodAffinityTerm {
 	var terms []v1.WeightedPodAffinityTerm
 	for _, rule := range rules {
 		terms = append(terms, rule(c, r)...)
@@ -102,17 +104,17 @@ func collect(rules []rule, c *cluster, r *role) []v1.WeightedPodAffinityTerm {
 	return terms
 }
 
-// defaults returns the operator's default affinity for a role's pods. An affinity without terms is nil.
-func (c *cluster) defaults(r *role) affinity {
+// defaultAffinity returns the operator's default affinity for a role's pods. An affinity without terms is nil.
+func (c *cluster) defaultAffinity(r *role) affinity {
 	p := r.placing
 	if c.opts.ADR && r.adr != nil {
 		p = *r.adr
 	}
 	var a affinity
-	if terms := collect(p.together, c, r); len(terms) > 0 {
+	if terms := collectTerms(p.together, c, r); len(terms) > 0 {
 		a.PodAffinity = &v1.PodAffinity{PreferredDuringSchedulingIgnoredDuringExecution: terms}
 	}
-	if terms := collect(p.apart, c, r); len(terms) > 0 {
+	if terms := collectTerms(p.apart, c, r); len(terms) > 0 {
 		a.PodAntiAffinity = &v1.PodAntiAffinity{PreferredDuringSchedulingIgnoredDuringExecution: terms}
 	}
 	return a
@@ -124,9 +126,9 @@ type level struct {
 	affinity affinity
 }
 
-// resolve takes each field as a whole from the first level that sets it, and returns the affinity and the origin of each field:
+// resolveAffinity takes each field as a whole from the first level that sets it, and returns the affinity and the origin of each field:
 // role_utils.rs and config/merge.rs of the library. An empty object counts as set, and so removes the default; null does not.
-func resolve(levels []level) (affinity, []operator.Origin) {
+func resolveAffinity(levels []level) (affinity, []operator.Origin) {
 	var result affinity
 	var origins []operator.Origin
 	take := func(field string, set func(*affinity) bool, copy func(from *affinity)) {

@@ -12,28 +12,30 @@ import (
 // These are the containers with requests that the operators put beside the product's: rust/operator-binary/src of each operator, at the
 // commits of products.go. Init containers that request no more than the product's container change nothing, and are left out.
 var (
-	kcatProber = requests{"kcat-prober", "100m", "200m", "128Mi"} // controller/build/resource/statefulset.rs of kafka-operator at ef84356
-	metrics    = requests{"metrics", "100m", "200m", "64Mi"}      // controller/build/resource of airflow-operator at b1c8805 and superset-operator at 43a7908
+	kcatProber      = requests{"kcat-prober", "100m", "200m", "128Mi"} // controller/build/resource/statefulset.rs of kafka-operator at ef84356
+	metricsExporter = requests{"metrics", "100m", "200m", "64Mi"}      // controller/build/resource of airflow-operator at b1c8805 and superset-operator at 43a7908
 
-	druidPrepare = prepare("100m", "400m", "512Mi")
+	druidPrepare = prepareContainer("100m", "400m", "512Mi")
 )
 
-// prepare returns the init container prepare. Its requests do not depend on those of the product.
-func prepare(cpu, cpuLimit, memory string) []requests {
+// prepareContainer returns the init container prepare. Its requests do not depend on those of the product.
+func prepareContainer(cpu, cpuLimit, memory string) []requests {
 	return []requests{{"prepare", cpu, cpuLimit, memory}}
 }
 
-// always returns a function that returns these containers for every cluster.
-func always(containers ...requests) func(*cluster) []requests {
+// fixedContainers returns a function that returns these containers for every cluster.
+func fixedContainers(containers ...requests) func(*cluster) []requests {
 	return func(*cluster) []requests { return containers }
 }
 
-func airflowBeside(c *cluster) []requests { return append(gitSync(c, "dagsGitSync"), metrics) }
+func airflowSidecars(c *cluster) []requests {
+	return append(gitSyncContainers(c, "dagsGitSync"), metricsExporter)
+}
 
-func nifiBeside(c *cluster) []requests { return gitSync(c, "customComponentsGitSync") }
+func nifiSidecars(c *cluster) []requests { return gitSyncContainers(c, "customComponentsGitSync") }
 
-// gitSync returns a container for each repository in the field: crates/stackable-operator/src/crd/git_sync/v1alpha2_impl.rs of the library.
-func gitSync(c *cluster, field string) []requests {
+// gitSyncContainers returns a container for each repository in the field: crates/stackable-operator/src/crd/git_sync/v1alpha2_impl.rs of the library.
+func gitSyncContainers(c *cluster, field string) []requests {
 	var containers []requests
 	repositories, _, _ := unstructured.NestedSlice(c.config, field)
 	for i := range repositories {
@@ -42,8 +44,8 @@ func gitSync(c *cluster, field string) []requests {
 	return containers
 }
 
-// opaBeside returns the containers beside OPA, as in controller/build/resource/daemonset of opa-operator at d877bbf.
-func opaBeside(c *cluster) []requests {
+// opaSidecars returns the containers beside OPA, as in controller/build/resource/daemonset of opa-operator at d877bbf.
+func opaSidecars(c *cluster) []requests {
 	containers := []requests{{"bundle-builder", "100m", "200m", "128Mi"}}
 	if c.config["userInfo"] != nil {
 		containers = append(containers, requests{"user-info-fetcher", "100m", "200m", "128Mi"})
@@ -68,7 +70,7 @@ func passwordFileUpdater(c *cluster) []requests {
 				continue
 			}
 			found = true
-			if _, static, _ := unstructured.NestedFieldNoCopy(fields(r), "spec", "provider", "static"); static {
+			if _, static, _ := unstructured.NestedFieldNoCopy(decodeObject(r), "spec", "provider", "static"); static {
 				return []requests{updater}
 			}
 		}
@@ -85,14 +87,14 @@ func (g *group) containers() []v1.Container {
 	own := g.role.requests
 	for _, l := range []*Level{g.roleLevel, g.level} { // later levels win
 		r := &l.Config.Resources
-		own.cpu = given(r.CPU.Min, own.cpu)
-		own.cpuLimit = given(r.CPU.Max, own.cpuLimit)
-		own.memory = given(r.Memory.Limit, own.memory)
+		own.cpu = quantityOr(r.CPU.Min, own.cpu)
+		own.cpuLimit = quantityOr(r.CPU.Max, own.cpuLimit)
+		own.memory = quantityOr(r.Memory.Limit, own.memory)
 	}
 	own.name = cmp.Or(g.role.requests.name, g.app)
 	containers := []requests{own}
-	if g.role.beside != nil {
-		containers = append(containers, g.role.beside(g.cluster)...)
+	if g.role.sidecars != nil {
+		containers = append(containers, g.role.sidecars(g.cluster)...)
 	}
 	vector := false
 	for _, l := range []*Level{g.roleLevel, g.level} {
@@ -103,10 +105,10 @@ func (g *group) containers() []v1.Container {
 	if vector {
 		containers = append(containers, requests{name: "vector", cpu: "250m", cpuLimit: "500m", memory: "128Mi"})
 	}
-	return g.made(containers)
+	return g.newContainers(containers)
 }
 
-func (g *group) made(containers []requests) []v1.Container {
+func (g *group) newContainers(containers []requests) []v1.Container {
 	made := make([]v1.Container, len(containers))
 	for i := range containers {
 		made[i] = v1.Container{Name: containers[i].name, Image: g.image.reference(g.app), Resources: containers[i].requirements()}
@@ -114,8 +116,8 @@ func (g *group) made(containers []requests) []v1.Container {
 	return made
 }
 
-// given returns the quantity as text, or otherwise if the quantity is nil.
-func given(quantity *resource.Quantity, otherwise string) string {
+// quantityOr returns the quantity as text, or otherwise if the quantity is nil.
+func quantityOr(quantity *resource.Quantity, otherwise string) string {
 	if quantity == nil {
 		return otherwise
 	}

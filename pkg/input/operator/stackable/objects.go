@@ -24,17 +24,17 @@ func (c *cluster) overrideObjects() {
 		path := fmt.Sprintf("spec.objectOverrides[%d]", i)
 		head := &metav1.PartialObjectMetadata{}
 		if err := json.Unmarshal(raw, head); err != nil {
-			c.problem("%s: not an object with apiVersion, kind and metadata", path)
+			c.addProblem("%s: not an object with apiVersion, kind and metadata", path)
 			continue
 		}
 		alike, found := false, false
 		for j := range c.expansion.Objects {
 			made := &c.expansion.Objects[j]
-			if kindOf(made.Object) != head.GroupVersionKind() {
+			if groupVersionKindOf(made.Object) != head.GroupVersionKind() {
 				continue
 			}
 			alike = true
-			if made.GetName() == head.Name && namespace(c.resource) == head.Namespace {
+			if made.GetName() == head.Name && namespaceOf(c.resource) == head.Namespace {
 				found = true
 				c.overrideObject(path, made, raw)
 			}
@@ -45,7 +45,7 @@ func (c *cluster) overrideObjects() {
 	}
 }
 
-func kindOf(obj runtime.Object) schema.GroupVersionKind {
+func groupVersionKindOf(obj runtime.Object) schema.GroupVersionKind {
 	kinds, _, err := scheme.Scheme.ObjectKinds(obj)
 	if err != nil {
 		return schema.GroupVersionKind{}
@@ -53,7 +53,7 @@ func kindOf(obj runtime.Object) schema.GroupVersionKind {
 	return kinds[0]
 }
 
-func (c *cluster) overrideObject(path string, made *operator.Made, raw json.RawMessage) {
+func (c *cluster) overrideObject(path string, made *operator.WrittenObject, raw json.RawMessage) {
 	empty := func() runtime.Object {
 		return reflect.New(reflect.TypeOf(made.Object).Elem()).Interface().(runtime.Object)
 	}
@@ -65,14 +65,14 @@ func (c *cluster) overrideObject(path string, made *operator.Made, raw json.RawM
 	if set, is := over.(*appsv1.StatefulSet); is && set.Spec.ServiceName == "" { // Go encodes the field even if it is empty
 		set.Spec.ServiceName = made.Object.(*appsv1.StatefulSet).Spec.ServiceName
 	}
-	if err := merge(made.Object, over, merged); err != nil {
-		c.problem("%s: %s", path, strings.ReplaceAll(err.Error(), "\n", " "))
+	if err := mergeObjects(made.Object, over, merged); err != nil {
+		c.addProblem("%s: %s", path, strings.ReplaceAll(err.Error(), "\n", " "))
 		return
 	}
 	after := merged.(objects.Object)
 	if before, _ := objects.PodSpec(made.Object); before != nil {
 		spec, _ := objects.PodSpec(after)
-		made.Origins = changed("objectOverrides", before, spec, made.Origins)
+		made.Origins = addChangedOrigins("objectOverrides", before, spec, made.Origins)
 	}
 	made.Object = after
 }

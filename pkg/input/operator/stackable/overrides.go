@@ -16,16 +16,16 @@ import (
 	"github.com/faultline/faultline/pkg/input/operator"
 )
 
-// converter has the schemas of the Kubernetes API: which lists are atomic, and which are maps by some key.
-var converter = sync.OnceValue(func() managedfields.TypeConverter { return applyconfigurations.NewTypeConverter(scheme.Scheme) })
+// typeConverter has the schemas of the Kubernetes API: which lists are atomic, and which are maps by some key.
+var typeConverter = sync.OnceValue(func() managedfields.TypeConverter { return applyconfigurations.NewTypeConverter(scheme.Scheme) })
 
-// override merges podOverrides into the finished template, as the operators do in their last step with DeepMerge of k8s-openapi
+// applyPodOverrides merges podOverrides into the finished template, as the operators do in their last step with DeepMerge of k8s-openapi
 // (https://github.com/Arnavion/k8s-openapi at 9413a9a, src/v1_32/api/core/v1/pod_spec.rs). It follows the schema of the Kubernetes API,
 // like server-side apply: structs field by field, labels key by key, containers by name; affinity terms, tolerations and the node selector
 // as a whole. There is one difference: if two topology spread constraints have the same key and different whenUnsatisfiable, DeepMerge
 // keeps the later one, and override keeps both. It returns the origins, with the level added to those of the fields that the overrides
 // changed.
-func (c *cluster) override(path string, template *v1.PodTemplateSpec, claims []v1.PersistentVolumeClaim, raw json.RawMessage, name string, origins []operator.Origin) []operator.Origin {
+func (c *cluster) applyPodOverrides(path string, template *v1.PodTemplateSpec, claims []v1.PersistentVolumeClaim, raw json.RawMessage, name string, origins []operator.Origin) []operator.Origin {
 	if len(raw) == 0 || string(raw) == "null" {
 		return origins
 	}
@@ -37,18 +37,18 @@ func (c *cluster) override(path string, template *v1.PodTemplateSpec, claims []v
 	}
 	before := template.Spec.DeepCopy()
 	merged := &v1.PodTemplate{}
-	if err := merge(&v1.PodTemplate{Template: *template}, &v1.PodTemplate{Template: *overrides}, merged); err != nil {
-		c.problem("%s: %s", path, err)
+	if err := mergeObjects(&v1.PodTemplate{Template: *template}, &v1.PodTemplate{Template: *overrides}, merged); err != nil {
+		c.addProblem("%s: %s", path, err)
 		return origins
 	}
 	*template = merged.Template
-	c.complete(&template.Spec, claims)
-	return changed("podOverrides of "+name, before, &template.Spec, origins)
+	c.completeOverrides(&template.Spec, claims)
+	return addChangedOrigins("podOverrides of "+name, before, &template.Spec, origins)
 }
 
-// changed adds the level to the origins of the placement fields that differ between before and after.
-func changed(level string, before, after *v1.PodSpec, origins []operator.Origin) []operator.Origin {
-	was, is := placement(before), placement(after)
+// addChangedOrigins adds the level to the origins of the placement fields that differ between before and after.
+func addChangedOrigins(level string, before, after *v1.PodSpec, origins []operator.Origin) []operator.Origin {
+	was, is := placementValues(before), placementValues(after)
 	for i, field := range placementFields {
 		if !equality.Semantic.DeepEqual(was[i], is[i]) {
 			origins = addOrigin(origins, field, level)
@@ -74,8 +74,8 @@ var placementFields = []string{
 	"tolerations", "topologySpreadConstraints", "priorityClassName", "schedulerName", "nodeName",
 }
 
-// placement returns the values of placementFields.
-func placement(spec *v1.PodSpec) []any {
+// placementValues returns the values of placementFields.
+func placementValues(spec *v1.PodSpec) []any {
 	a := spec.Affinity
 	if a == nil {
 		a = &v1.Affinity{}
@@ -86,21 +86,21 @@ func placement(spec *v1.PodSpec) []any {
 	}
 }
 
-// merge merges an object over another of its kind, following the schema of the Kubernetes API.
-func merge(base, over, into runtime.Object) error {
-	below, err := object(base)
+// mergeObjects merges an object over another of its kind, following the schema of the Kubernetes API.
+func mergeObjects(base, over, into runtime.Object) error {
+	below, err := toUnstructured(base)
 	if err != nil {
 		return err
 	}
-	above, err := object(over)
+	above, err := toUnstructured(over)
 	if err != nil {
 		return err
 	}
-	typedBelow, err := converter().ObjectToTyped(below)
+	typedBelow, err := typeConverter().ObjectToTyped(below)
 	if err != nil {
 		return fmt.Errorf("reading the operator's object: %w", err)
 	}
-	typedAbove, err := converter().ObjectToTyped(above)
+	typedAbove, err := typeConverter().ObjectToTyped(above)
 	if err != nil {
 		return fmt.Errorf("reading the overrides: %w", err)
 	}
@@ -108,15 +108,15 @@ func merge(base, over, into runtime.Object) error {
 	if err != nil {
 		return err
 	}
-	result, err := converter().TypedToObject(merged)
+	result, err := typeConverter().TypedToObject(merged)
 	if err != nil {
 		return err
 	}
 	return runtime.DefaultUnstructuredConverter.FromUnstructured(result.(*unstructured.Unstructured).Object, into)
 }
 
-// object converts the object to unstructured content, without nulls for unset fields.
-func object(obj runtime.Object) (*unstructured.Unstructured, error) {
+// toUnstructured converts the object to unstructured content, without nulls for unset fields.
+func toUnstructured(obj runtime.Object) (*unstructured.Unstructured, error) {
 	kinds, _, err := scheme.Scheme.ObjectKinds(obj)
 	if err != nil {
 		return nil, err
@@ -125,24 +125,24 @@ func object(obj runtime.Object) (*unstructured.Unstructured, error) {
 	if err != nil {
 		return nil, err
 	}
-	u := &unstructured.Unstructured{Object: withoutNulls(whole).(map[string]any)}
+	u := &unstructured.Unstructured{Object: dropNulls(whole).(map[string]any)}
 	u.SetGroupVersionKind(kinds[0])
 	return u, nil
 }
 
-func withoutNulls(value any) any {
+func dropNulls(value any) any {
 	switch v := value.(type) {
 	case map[string]any:
 		for key, element := range v {
 			if element == nil {
 				delete(v, key)
 			} else {
-				withoutNulls(element)
+				dropNulls(element)
 			}
 		}
 	case []any:
 		for _, element := range v {
-			withoutNulls(element)
+			dropNulls(element)
 		}
 	}
 	return value

@@ -10,40 +10,40 @@ import (
 
 // product is a kind of resource, and the roles that its operator creates for it.
 type product struct {
-	group, kind  string
-	versions     []string // of the CustomResourceDefinition, newest first
-	app          string   // app.kubernetes.io/name of the pods
-	affinityApp  string   // the name that default affinities select, if different
-	operatorName string   // first part of the label app.kubernetes.io/managed-by; empty means the group
-	controller   string   // last part of that label; empty means the kind in lower case
-	roleGroup    string   // role group label of the pods of flat roles; empty means none
-	imageField   string   // field of the spec with the product's version; empty means image
-	ownLabels    bool     // the pods also have role and group as labels, and otherwise only the labels that select them
-	fields       []string // fields of the spec that do not affect where pods go
-	wanted       []string // required fields of spec.clusterConfig
-	assumes      []string // assumptions about values that are not published
-	roles        []role   // empty for a resource without pods
+	group, kind    string
+	versions       []string // of the CustomResourceDefinition, newest first
+	app            string   // app.kubernetes.io/name of the pods
+	affinityApp    string   // the name that default affinities select, if different
+	operatorName   string   // first part of the label app.kubernetes.io/managed-by; empty means the group
+	controller     string   // last part of that label; empty means the kind in lower case
+	roleGroup      string   // role group label of the pods of flat roles; empty means none
+	imageField     string   // field of the spec with the product's version; empty means image
+	ownLabels      bool     // the pods also have role and group as labels, and otherwise only the labels that select them
+	fields         []string // fields of the spec that do not affect where pods go
+	requiredConfig []string // required fields of spec.clusterConfig
+	assumes        []string // assumptions about values that are not published
+	roles          []role   // empty for a resource without pods
 }
 
 // role is a role of a product, with the operator's defaults.
 type role struct {
-	key         string // field in the spec
-	component   string // app.kubernetes.io/component of its pods
-	workload    workload
-	flat        bool // configured at the role itself; it has no role groups
-	always      bool // if the resource leaves it out, it exists with its defaults
-	optional    bool
-	requests    requests                    // of the product's container
-	beside      func(c *cluster) []requests // of the containers beside it; see containers.go
-	before      []requests                  // of init containers that may request more than all containers together
-	volumes     []volume
-	moreVolumes bool // the resource may add volumes with any name and count
+	key            string // field in the spec
+	component      string // app.kubernetes.io/component of its pods
+	workload       workload
+	flat           bool // configured at the role itself; it has no role groups
+	always         bool // if the resource leaves it out, it exists with its defaults
+	optional       bool
+	requests       requests                    // of the product's container
+	sidecars       func(c *cluster) []requests // of the containers beside it; see containers.go
+	initContainers []requests                  // of init containers that may request more than all containers together
+	volumes        []volume
+	moreVolumes    bool // the resource may add volumes with any name and count
 	placing
-	adr         *placing // the placing of ADR026, if it differs
-	noBudget    bool
-	disruptions func(c *cluster, replicas int32) int32 // how many of its pods may be unavailable at once; nil means 1
-	replicas    int32                                  // the default number; 0 means 1
-	least, most int32                                  // bounds of replicas: fewer cause a warning, more are not created
+	adr                      *placing // the placing of ADR026, if it differs
+	noBudget                 bool
+	disruptions              func(c *cluster, replicas int32) int32 // how many of its pods may be unavailable at once; nil means 1
+	replicas                 int32                                  // the default number; 0 means 1
+	minReplicas, maxReplicas int32                                  // bounds of replicas: fewer cause a warning, more are not created
 }
 
 // requests has the resources of a container: cpu is requested, cpuLimit is the limit, and memory is both. An empty name means the product's
@@ -57,13 +57,13 @@ type volume struct{ field, claim, capacity string }
 type workload int
 
 const (
-	parallel workload = iota // a StatefulSet that creates all its pods at once
-	ordered                  // a StatefulSet that creates one pod after another
+	parallelStatefulSet workload = iota // a StatefulSet that creates all its pods at once
+	orderedStatefulSet                  // a StatefulSet that creates one pod after another
 	deployment
 	daemonSet
 	job
-	pod      // a single pod
-	taskPods // no workload: pods come and go with tasks
+	singlePod // a single pod
+	taskPods  // no workload: pods come and go with tasks
 )
 
 func (p *product) groupKind() schema.GroupKind { return schema.GroupKind{Group: p.group, Kind: p.kind} }
@@ -74,11 +74,11 @@ var (
 	cluster20 = sameCluster(20)
 	role70    = sameRole(70)
 
-	apart    = placing{apart: []rule{role70}}
-	together = placing{together: []rule{cluster20}, apart: []rule{role70}}
+	rolesApart      = placing{apart: []rule{role70}}
+	clusterTogether = placing{together: []rule{cluster20}, apart: []rule{role70}}
 )
 
-var one = requests{cpu: "250m", cpuLimit: "1", memory: "1Gi"}
+var quarterCore = requests{cpu: "250m", cpuLimit: "1", memory: "1Gi"}
 
 // products has the facts about each product: get_affinity in rust/operator-binary/src/crd/affinity.rs of its operator
 // (https://github.com/stackabletech/<product>-operator), and its default_config. Roles are in the operators' order.
@@ -87,79 +87,79 @@ var products = []product{
 		group: "airflow.stackable.tech", kind: "AirflowCluster", versions: []string{"v1alpha2", "v1alpha1"}, app: "airflow",
 		assumes: []string{"celeryExecutors ask for as much memory as webservers, 3Gi, unless they are told otherwise"},
 		roles: []role{
-			{key: "webservers", component: "webserver", requests: airflow("3Gi"), beside: airflowBeside, placing: together},
-			{key: "schedulers", component: "scheduler", workload: ordered, requests: airflow("1536Mi"), beside: airflowBeside, placing: together},
-			{key: "celeryExecutors", component: "worker", optional: true, requests: airflow("3Gi"), beside: airflowBeside, placing: together},
-			{key: "dagProcessors", component: "dagprocessor", optional: true, requests: airflow("1Gi"), beside: airflowBeside, placing: together},
-			{key: "triggerers", component: "triggerer", optional: true, requests: airflow("1Gi"), beside: airflowBeside, placing: together},
-			{key: "kubernetesExecutors", component: "executor", workload: taskPods, flat: true, optional: true, noBudget: true, placing: together},
+			{key: "webservers", component: "webserver", requests: airflowRequests("3Gi"), sidecars: airflowSidecars, placing: clusterTogether},
+			{key: "schedulers", component: "scheduler", workload: orderedStatefulSet, requests: airflowRequests("1536Mi"), sidecars: airflowSidecars, placing: clusterTogether},
+			{key: "celeryExecutors", component: "worker", optional: true, requests: airflowRequests("3Gi"), sidecars: airflowSidecars, placing: clusterTogether},
+			{key: "dagProcessors", component: "dagprocessor", optional: true, requests: airflowRequests("1Gi"), sidecars: airflowSidecars, placing: clusterTogether},
+			{key: "triggerers", component: "triggerer", optional: true, requests: airflowRequests("1Gi"), sidecars: airflowSidecars, placing: clusterTogether},
+			{key: "kubernetesExecutors", component: "executor", workload: taskPods, flat: true, optional: true, noBudget: true, placing: clusterTogether},
 		},
 	},
 	{
 		group: "druid.stackable.tech", kind: "DruidCluster", versions: []string{"v1alpha1"}, app: "druid",
-		wanted: []string{"deepStorage", "zookeeperConfigMapName"},
+		requiredConfig: []string{"deepStorage", "zookeeperConfigMapName"},
 		roles: []role{
 			{
-				key: "brokers", component: "broker", requests: druid("1500Mi"), before: druidPrepare,
-				placing: placing{[]rule{component("historical", 60), component("middlemanager", 40)}, []rule{role70}},
-				adr:     &placing{[]rule{cluster20, component("router", 40)}, []rule{role70}},
+				key: "brokers", component: "broker", requests: druidRequests("1500Mi"), initContainers: druidPrepare,
+				placing: placing{[]rule{otherComponent("historical", 60), otherComponent("middlemanager", 40)}, []rule{role70}},
+				adr:     &placing{[]rule{cluster20, otherComponent("router", 40)}, []rule{role70}},
 			},
-			{key: "coordinators", component: "coordinator", requests: requests{cpu: "100m", cpuLimit: "400m", memory: "768Mi"}, before: druidPrepare, placing: apart, adr: &together},
+			{key: "coordinators", component: "coordinator", requests: requests{cpu: "100m", cpuLimit: "400m", memory: "768Mi"}, initContainers: druidPrepare, placing: rolesApart, adr: &clusterTogether},
 			{
-				key: "historicals", component: "historical", requests: druid("1500Mi"), before: druidPrepare,
-				placing: placing{[]rule{near(dataNodes, deepStorage)}, []rule{role70}},
-				adr:     &placing{[]rule{cluster20, near(dataNodes, deepStorage)}, []rule{role70}},
-			},
-			{
-				key: "middleManagers", component: "middlemanager", requests: druid("1500Mi"), before: druidPrepare,
-				placing: placing{[]rule{near(dataNodes, deepStorage)}, []rule{role70}},
-				adr:     &together,
+				key: "historicals", component: "historical", requests: druidRequests("1500Mi"), initContainers: druidPrepare,
+				placing: placing{[]rule{nearProduct(dataNodes, deepStorage)}, []rule{role70}},
+				adr:     &placing{[]rule{cluster20, nearProduct(dataNodes, deepStorage)}, []rule{role70}},
 			},
 			{
-				key: "routers", component: "router", requests: druid("512Mi"), before: druidPrepare,
-				placing: placing{[]rule{component("broker", 40)}, []rule{role70}},
-				adr:     &placing{[]rule{cluster20, component("broker", 40)}, []rule{role70}},
+				key: "middleManagers", component: "middlemanager", requests: druidRequests("1500Mi"), initContainers: druidPrepare,
+				placing: placing{[]rule{nearProduct(dataNodes, deepStorage)}, []rule{role70}},
+				adr:     &clusterTogether,
+			},
+			{
+				key: "routers", component: "router", requests: druidRequests("512Mi"), initContainers: druidPrepare,
+				placing: placing{[]rule{otherComponent("broker", 40)}, []rule{role70}},
+				adr:     &placing{[]rule{cluster20, otherComponent("broker", 40)}, []rule{role70}},
 			},
 		},
 	},
 	{
 		group: "hbase.stackable.tech", kind: "HbaseCluster", versions: []string{"v1alpha1"}, app: "hbase", operatorName: "hbase.stackable.com",
-		wanted: []string{"hdfsConfigMapName", "zookeeperConfigMapName"},
+		requiredConfig: []string{"hdfsConfigMapName", "zookeeperConfigMapName"},
 		roles: []role{
 			{
-				key: "masters", component: "master", requests: one,
-				placing: placing{[]rule{cluster20, near(opaServers, opa)}, []rule{role70}},
-				adr:     &together,
+				key: "masters", component: "master", requests: quarterCore,
+				placing: placing{[]rule{cluster20, nearProduct(opaServers, opaName)}, []rule{role70}},
+				adr:     &clusterTogether,
 			},
 			{
-				key: "regionServers", component: "regionserver", requests: one,
-				placing: placing{[]rule{cluster20, near(dataNodes, setting("hdfsConfigMapName")), near(opaServers, opa)}, []rule{role70}},
-				adr:     &placing{[]rule{cluster20, near(dataNodes, setting("hdfsConfigMapName"))}, []rule{role70}},
+				key: "regionServers", component: "regionserver", requests: quarterCore,
+				placing: placing{[]rule{cluster20, nearProduct(dataNodes, clusterSetting("hdfsConfigMapName")), nearProduct(opaServers, opaName)}, []rule{role70}},
+				adr:     &placing{[]rule{cluster20, nearProduct(dataNodes, clusterSetting("hdfsConfigMapName"))}, []rule{role70}},
 			},
 			{
 				key: "restServers", component: "restserver", optional: true, requests: requests{cpu: "100m", cpuLimit: "400m", memory: "512Mi"},
-				placing: together, adr: &placing{together: []rule{cluster20}},
+				placing: clusterTogether, adr: &placing{together: []rule{cluster20}},
 			},
 		},
 	},
 	{
 		group: "hdfs.stackable.tech", kind: "HdfsCluster", versions: []string{"v1alpha1"}, app: "hdfs", ownLabels: true,
-		wanted: []string{"zookeeperConfigMapName"},
+		requiredConfig: []string{"zookeeperConfigMapName"},
 		roles: []role{
 			{
-				key: "journalNodes", component: "journalnode", workload: ordered, least: 3,
+				key: "journalNodes", component: "journalnode", workload: orderedStatefulSet, minReplicas: 3,
 				requests: requests{"journalnode", "100m", "400m", "512Mi"}, volumes: []volume{{"data", "data", "1Gi"}},
-				placing: together, adr: &placing{together: []rule{cluster20}},
+				placing: clusterTogether, adr: &placing{together: []rule{cluster20}},
 			},
 			{
-				key: "nameNodes", component: "namenode", workload: ordered, least: 2,
-				requests: requests{"namenode", "250m", "1", "1Gi"}, beside: always(requests{"zkfc", "100m", "400m", "512Mi"}),
-				volumes: []volume{{"data", "data", "2Gi"}}, placing: together,
+				key: "nameNodes", component: "namenode", workload: orderedStatefulSet, minReplicas: 2,
+				requests: requests{"namenode", "250m", "1", "1Gi"}, sidecars: fixedContainers(requests{"zkfc", "100m", "400m", "512Mi"}),
+				volumes: []volume{{"data", "data", "2Gi"}}, placing: clusterTogether,
 			},
 			{
-				key: "dataNodes", component: "datanode", workload: ordered, least: 1,
+				key: "dataNodes", component: "datanode", workload: orderedStatefulSet, minReplicas: 1,
 				requests: requests{"datanode", "100m", "400m", "512Mi"}, volumes: []volume{{"data", "data", "10Gi"}}, moreVolumes: true,
-				placing: together,
+				placing: clusterTogether,
 				disruptions: func(c *cluster, replicas int32) int32 {
 					copies, found, _ := unstructured.NestedInt64(c.config, "dfsReplication")
 					if !found {
@@ -172,31 +172,31 @@ var products = []product{
 	},
 	{
 		group: "hive.stackable.tech", kind: "HiveCluster", versions: []string{"v1alpha1"}, app: "hive",
-		roles: []role{{key: "metastore", component: "metastore", requests: requests{cpu: "250m", cpuLimit: "1", memory: "768Mi"}, placing: apart}},
+		roles: []role{{key: "metastore", component: "metastore", requests: requests{cpu: "250m", cpuLimit: "1", memory: "768Mi"}, placing: rolesApart}},
 	},
 	{
 		group: "kafka.stackable.tech", kind: "KafkaCluster", versions: []string{"v1alpha1"}, app: "kafka",
 		roles: []role{
 			{
-				key: "controllers", component: "controller", optional: true, requests: one, volumes: []volume{{"logDirs", "log-dirs", "2Gi"}},
-				placing: apart, adr: &placing{apart: []rule{sameCluster(70)}},
+				key: "controllers", component: "controller", optional: true, requests: quarterCore, volumes: []volume{{"logDirs", "log-dirs", "2Gi"}},
+				placing: rolesApart, adr: &placing{apart: []rule{sameCluster(70)}},
 			},
 			{
-				key: "brokers", component: "broker", requests: requests{cpu: "250m", cpuLimit: "1", memory: "2Gi"}, beside: always(kcatProber), volumes: []volume{{"logDirs", "log-dirs", "2Gi"}},
-				placing: placing{[]rule{near(opaServers, opa)}, []rule{role70}}, adr: &placing{apart: []rule{sameCluster(70)}},
+				key: "brokers", component: "broker", requests: requests{cpu: "250m", cpuLimit: "1", memory: "2Gi"}, sidecars: fixedContainers(kcatProber), volumes: []volume{{"logDirs", "log-dirs", "2Gi"}},
+				placing: placing{[]rule{nearProduct(opaServers, opaName)}, []rule{role70}}, adr: &placing{apart: []rule{sameCluster(70)}},
 			},
 		},
 	},
 	{
 		group: "nifi.stackable.tech", kind: "NifiCluster", versions: []string{"v1alpha1"}, app: "nifi",
-		wanted: []string{"authentication", "sensitiveProperties"},
+		requiredConfig: []string{"authentication", "sensitiveProperties"},
 		roles: []role{{
-			key: "nodes", component: "node", requests: requests{cpu: "500m", cpuLimit: "2", memory: "4096Mi"}, beside: nifiBeside, before: prepare("500m", "2", "4096Mi"),
+			key: "nodes", component: "node", requests: requests{cpu: "500m", cpuLimit: "2", memory: "4096Mi"}, sidecars: nifiSidecars, initContainers: prepareContainer("500m", "2", "4096Mi"),
 			volumes: []volume{
 				{"flowfileRepo", "flowfile-repository", "1Gi"}, {"provenanceRepo", "provenance-repository", "2Gi"},
 				{"databaseRepo", "database-repository", "1Gi"}, {"contentRepo", "content-repository", "4Gi"}, {"stateRepo", "state-repository", "1Gi"},
 			},
-			placing: apart,
+			placing: rolesApart,
 		}},
 	},
 	{
@@ -204,7 +204,7 @@ var products = []product{
 		assumes: []string{"there is no PodDisruptionBudget for the servers, which are a DaemonSet"},
 		roles: []role{{
 			key: "servers", component: "server", workload: daemonSet, noBudget: true,
-			requests: requests{cpu: "250m", cpuLimit: "500m", memory: "256Mi"}, beside: opaBeside,
+			requests: requests{cpu: "250m", cpuLimit: "500m", memory: "256Mi"}, sidecars: opaSidecars,
 		}},
 	},
 	{
@@ -218,10 +218,10 @@ var products = []product{
 		assumes: []string{"the pods that Spark itself makes have the labels and the names that the operator gives to its own"},
 		roles: []role{
 			{key: "job", component: "job", workload: job, flat: true, always: true, noBudget: true, requests: requests{"spark-submit", "100m", "400m", "512Mi"}},
-			{key: "driver", component: "driver", workload: pod, flat: true, always: true, noBudget: true, requests: requests{"spark", "250m", "1", "1Gi"}},
+			{key: "driver", component: "driver", workload: singlePod, flat: true, always: true, noBudget: true, requests: requests{"spark", "250m", "1", "1Gi"}},
 			{
 				key: "executor", component: "executor", workload: job, flat: true, always: true, noBudget: true,
-				requests: requests{"spark", "250m", "1", "4Gi"}, adr: &apart,
+				requests: requests{"spark", "250m", "1", "4Gi"}, adr: &rolesApart,
 			},
 		},
 	},
@@ -230,7 +230,7 @@ var products = []product{
 		// f415bad, #573.
 		group: "spark.stackable.tech", kind: "SparkHistoryServer", versions: []string{"v1alpha1"}, app: "spark-history", affinityApp: "spark-k8s",
 		controller: "history", fields: []string{"logFileDirectory", "sparkConf", "vectorAggregatorConfigMapName"},
-		roles: []role{{key: "nodes", component: "node", requests: requests{cpu: "250m", cpuLimit: "1", memory: "512Mi"}, placing: apart}},
+		roles: []role{{key: "nodes", component: "node", requests: requests{cpu: "250m", cpuLimit: "1", memory: "512Mi"}, placing: rolesApart}},
 	},
 	{
 		// rust/operator-binary/src/connect/crd.rs
@@ -241,33 +241,33 @@ var products = []product{
 			"there are two executors, which is Spark's own default; spark.executor.instances in configOverrides is not read",
 		},
 		roles: []role{
-			{key: "server", component: "server", flat: true, always: true, noBudget: true, requests: requests{"spark", "250m", "1", "1Gi"}, most: 1},
+			{key: "server", component: "server", flat: true, always: true, noBudget: true, requests: requests{"spark", "250m", "1", "1Gi"}, maxReplicas: 1},
 			{
 				key: "executor", component: "executor", workload: job, flat: true, always: true, noBudget: true, replicas: 2,
-				requests: requests{"spark", "250m", "1", "1Gi"}, placing: apart,
+				requests: requests{"spark", "250m", "1", "1Gi"}, placing: rolesApart,
 			},
 		},
 	},
 	{
 		group: "superset.stackable.tech", kind: "SupersetCluster", versions: []string{"v1alpha1"}, app: "superset",
 		roles: []role{
-			{key: "nodes", component: "node", workload: ordered, requests: requests{cpu: "300m", cpuLimit: "1200m", memory: "2Gi"}, beside: always(metrics), placing: apart, adr: &superset},
-			{key: "workers", component: "worker", workload: deployment, optional: true, requests: requests{cpu: "1", cpuLimit: "2", memory: "4Gi"}, beside: always(metrics), placing: apart, adr: &superset},
-			{key: "beat", component: "beat", workload: deployment, optional: true, most: 1, requests: requests{cpu: "100m", cpuLimit: "500m", memory: "1Gi"}, beside: always(metrics), placing: apart, adr: &superset},
+			{key: "nodes", component: "node", workload: orderedStatefulSet, requests: requests{cpu: "300m", cpuLimit: "1200m", memory: "2Gi"}, sidecars: fixedContainers(metricsExporter), placing: rolesApart, adr: &supersetPlacing},
+			{key: "workers", component: "worker", workload: deployment, optional: true, requests: requests{cpu: "1", cpuLimit: "2", memory: "4Gi"}, sidecars: fixedContainers(metricsExporter), placing: rolesApart, adr: &supersetPlacing},
+			{key: "beat", component: "beat", workload: deployment, optional: true, maxReplicas: 1, requests: requests{cpu: "100m", cpuLimit: "500m", memory: "1Gi"}, sidecars: fixedContainers(metricsExporter), placing: rolesApart, adr: &supersetPlacing},
 		},
 	},
 	{
 		group: "trino.stackable.tech", kind: "TrinoCluster", versions: []string{"v1alpha1"}, app: "trino",
-		wanted: []string{"catalogLabelSelector"},
+		requiredConfig: []string{"catalogLabelSelector"},
 		roles: []role{
 			{
 				key: "coordinators", component: "coordinator", requests: requests{cpu: "500m", cpuLimit: "2", memory: "4Gi"},
-				beside: passwordFileUpdater, before: prepare("500m", "2", "4Gi"),
-				placing: placing{[]rule{cluster20, near(metastores, catalogs("metastore"))}, []rule{role70}}, adr: &apart,
+				sidecars: passwordFileUpdater, initContainers: prepareContainer("500m", "2", "4Gi"),
+				placing: placing{[]rule{cluster20, nearProduct(metastores, catalogClusters("metastore"))}, []rule{role70}}, adr: &rolesApart,
 			},
 			{
-				key: "workers", component: "worker", requests: requests{cpu: "1", cpuLimit: "4", memory: "4Gi"}, before: prepare("500m", "2", "4Gi"),
-				placing: placing{[]rule{cluster20, near(dataNodes, catalogs("hdfs"))}, []rule{role70}}, adr: &apart,
+				key: "workers", component: "worker", requests: requests{cpu: "1", cpuLimit: "4", memory: "4Gi"}, initContainers: prepareContainer("500m", "2", "4Gi"),
+				placing: placing{[]rule{cluster20, nearProduct(dataNodes, catalogClusters("hdfs"))}, []rule{role70}}, adr: &rolesApart,
 				disruptions: func(_ *cluster, replicas int32) int32 { return replicas / 10 },
 			},
 		},
@@ -279,31 +279,35 @@ var products = []product{
 		group: "zookeeper.stackable.tech", kind: "ZookeeperCluster", versions: []string{"v1alpha1"}, app: "zookeeper",
 		roles: []role{{
 			key: "servers", component: "server", requests: requests{cpu: "200m", cpuLimit: "800m", memory: "512Mi"},
-			before: prepare("200m", "800m", "512Mi"), volumes: []volume{{"data", "data", "1Gi"}}, placing: apart,
+			initContainers: prepareContainer("200m", "800m", "512Mi"), volumes: []volume{{"data", "data", "1Gi"}}, placing: rolesApart,
 		}},
 	},
 }
 
-func airflow(memory string) requests { return requests{cpu: "1", cpuLimit: "2", memory: memory} }
+func airflowRequests(memory string) requests {
+	return requests{cpu: "1", cpuLimit: "2", memory: memory}
+}
 
-func druid(memory string) requests { return requests{cpu: "300m", cpuLimit: "1200m", memory: memory} }
+func druidRequests(memory string) requests {
+	return requests{cpu: "300m", cpuLimit: "1200m", memory: memory}
+}
 
-// superset is the placing of Superset's roles. Only ADR026 has it.
-var superset = placing{together: []rule{near(routers, druidConnections)}, apart: []rule{sameCluster(70)}}
+// supersetPlacing is the placing of Superset's roles. Only ADR026 has it.
+var supersetPlacing = placing{together: []rule{nearProduct(routers, druidConnections)}, apart: []rule{sameCluster(70)}}
 
-// opa finds the name of the OpaCluster that authorizes requests: kafka-operator at 045b77c and hbase-operator at 08fe694.
-var opa = setting("authorization", "opa", "configMapName")
+// opaName finds the name of the OpaCluster that authorizes requests: kafka-operator at 045b77c and hbase-operator at 08fe694.
+var opaName = clusterSetting("authorization", "opa", "configMapName")
 
 // deepStorage finds the name of the HdfsCluster in which a DruidCluster keeps its segments.
-var deepStorage = setting("deepStorage", "hdfs", "configMapName")
+var deepStorage = clusterSetting("deepStorage", "hdfs", "configMapName")
 
-// catalogs returns a function that finds clusters through the TrinoCatalogs that a TrinoCluster selects. part is metastore or hdfs.
-func catalogs(part string) func(*cluster) []string {
+// catalogClusters returns a function that finds clusters through the TrinoCatalogs that a TrinoCluster selects. part is metastore or hdfs.
+func catalogClusters(part string) func(*cluster) []string {
 	return func(c *cluster) []string {
 		selected := c.catalogSelector()
 		var names []string
-		for _, catalog := range c.others(c.group, "TrinoCatalog") {
-			object := &unstructured.Unstructured{Object: fields(catalog)}
+		for _, catalog := range c.resourcesOfKind(c.group, "TrinoCatalog") {
+			object := &unstructured.Unstructured{Object: decodeObject(catalog)}
 			if !selected.Matches(labels.Set(object.GetLabels())) {
 				continue
 			}
@@ -327,15 +331,15 @@ func (c *cluster) catalogSelector() labels.Selector {
 			return selected
 		}
 	}
-	c.problem("spec.clusterConfig.catalogLabelSelector: %s", err)
+	c.addProblem("spec.clusterConfig.catalogLabelSelector: %s", err)
 	return labels.Nothing()
 }
 
 // druidConnections returns the names of the DruidClusters that DruidConnections connect to the SupersetCluster.
 func druidConnections(c *cluster) []string {
 	var names []string
-	for _, connection := range c.others(c.group, "DruidConnection") {
-		object := fields(connection)
+	for _, connection := range c.resourcesOfKind(c.group, "DruidConnection") {
+		object := decodeObject(connection)
 		if superset, _, _ := unstructured.NestedString(object, "spec", "superset", "name"); superset != c.resource.Name {
 			continue
 		}

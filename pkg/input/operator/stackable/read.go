@@ -15,8 +15,8 @@ import (
 	"github.com/faultline/faultline/pkg/input/manifest"
 )
 
-// custom has the fields of every resource. Its spec has a field for each role.
-type custom struct {
+// customResource has the fields of every resource. Its spec has a field for each role.
+type customResource struct {
 	APIVersion string                     `json:"apiVersion"`
 	Kind       string                     `json:"kind"`
 	Metadata   json.RawMessage            `json:"metadata"`
@@ -140,9 +140,9 @@ type logging struct {
 	Containers        json.RawMessage `json:"containers"`
 }
 
-// read reads the resource, and returns its roles by their field in the spec. It reports missing fields, and warns about unknown ones.
-func (c *cluster) read() map[string]*roleSpec {
-	object := &custom{}
+// readSpec reads the resource, and returns its roles by their field in the spec. It reports missing fields, and warns about unknown ones.
+func (c *cluster) readSpec() map[string]*roleSpec {
+	object := &customResource{}
 	c.decode("", c.resource.JSON, object)
 	imageField := cmp.Or(c.imageField, "image")
 	if raw, found := object.Spec["nodeSelector"]; found && c.opts.ADR {
@@ -177,7 +177,7 @@ func (c *cluster) read() map[string]*roleSpec {
 		}
 	}
 	if c.image.ProductVersion == "" && c.image.Custom == "" {
-		c.problem("spec.%s.productVersion: missing; give the version of the product", imageField)
+		c.addProblem("spec.%s.productVersion: missing; give the version of the product", imageField)
 	}
 	for i := range c.roles {
 		switch r := &c.roles[i]; {
@@ -185,12 +185,12 @@ func (c *cluster) read() map[string]*roleSpec {
 		case r.always:
 			roles[r.key] = c.readRole(r, json.RawMessage("{}"))
 		default:
-			c.problem("spec.%s: missing; give the role with its role groups", r.key)
+			c.addProblem("spec.%s: missing; give the role with its role groups", r.key)
 		}
 	}
-	for _, key := range c.wanted {
+	for _, key := range c.requiredConfig {
 		if value, found, _ := unstructured.NestedFieldNoCopy(c.config, key); !found || value == nil {
-			c.problem("spec.clusterConfig.%s: missing; the CustomResourceDefinition requires it", key)
+			c.addProblem("spec.clusterConfig.%s: missing; the CustomResourceDefinition requires it", key)
 		}
 	}
 	return roles
@@ -215,7 +215,7 @@ func (c *cluster) readRole(r *role, raw json.RawMessage) *roleSpec {
 		c.decode(path, raw, spec)
 		c.readNodeSelector(path, &spec.Level)
 		if spec.RoleGroups == nil {
-			c.problem("%s.roleGroups: missing; give at least one role group", path)
+			c.addProblem("%s.roleGroups: missing; give at least one role group", path)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(spec.RoleGroups)) {
@@ -225,12 +225,12 @@ func (c *cluster) readRole(r *role, raw json.RawMessage) *roleSpec {
 		}
 		g := spec.RoleGroups[name]
 		if g.Replicas != nil && *g.Replicas < 0 {
-			c.problem("%s.replicas: %d is less than 0; give 0 or more", at, *g.Replicas)
+			c.addProblem("%s.replicas: %d is less than 0; give 0 or more", at, *g.Replicas)
 		}
 		c.readNodeSelector(at, &g.Level)
 		for _, selectors := range []map[string]string{c.nodeSelector, spec.NodeSelector, g.NodeSelector} {
 			if selectors != nil && (g.Config.Affinity.NodeSelector != nil || spec.Config.Affinity.NodeSelector != nil) {
-				c.problem("%s: got both the deprecated nodeSelector and affinity.nodeSelector, which ADR026 forbids; keep affinity.nodeSelector", at)
+				c.addProblem("%s: got both the deprecated nodeSelector and affinity.nodeSelector, which ADR026 forbids; keep affinity.nodeSelector", at)
 				break
 			}
 		}
@@ -239,7 +239,7 @@ func (c *cluster) readRole(r *role, raw json.RawMessage) *roleSpec {
 		return spec
 	}
 	if b := spec.RoleConfig.PodDisruptionBudget.MaxUnavailable; b != nil && *b < 0 {
-		c.problem("%s.roleConfig.podDisruptionBudget.maxUnavailable: %d is less than 0; give 0 or more", path, *b)
+		c.addProblem("%s.roleConfig.podDisruptionBudget.maxUnavailable: %d is less than 0; give 0 or more", path, *b)
 	}
 	return spec
 }
@@ -270,13 +270,13 @@ func (c *cluster) decode(path string, raw json.RawMessage, into any) {
 	}
 	if err != nil {
 		for line := range strings.Lines(err.Error()) {
-			c.problem("%s%s", path, strings.TrimSpace(line))
+			c.addProblem("%s%s", path, strings.TrimSpace(line))
 		}
 	}
 }
 
-// text returns a string in spec.clusterConfig, or "".
-func (c *cluster) text(path ...string) string {
+// configText returns a string in spec.clusterConfig, or "".
+func (c *cluster) configText(path ...string) string {
 	value, _, _ := unstructured.NestedString(c.config, path...)
 	return value
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/faultline/faultline/pkg/input/operator"
 )
 
-// asked returns the containers of a workload's pods, init containers first, with their requests.
-func asked(spec v1.PodSpec) []string {
+// containerRequests returns the containers of a workload's pods, init containers first, with their requests.
+func containerRequests(spec v1.PodSpec) []string {
 	var found []string
 	for _, c := range append(append([]v1.Container(nil), spec.InitContainers...), spec.Containers...) {
 		found = append(found, fmt.Sprintf("%s %s %s", c.Name, c.Resources.Requests.Cpu(), c.Resources.Requests.Memory()))
@@ -25,7 +25,7 @@ func asked(spec v1.PodSpec) []string {
 // The operators' own templates have these containers beside the product's, if they request resources: from the sources of each operator.
 func TestContainersBeside(t *testing.T) {
 	with := func(name, config string) string {
-		return strings.Replace(minimal[name], "clusterConfig: {", "clusterConfig: {"+config, 1)
+		return strings.Replace(minimalResources[name], "clusterConfig: {", "clusterConfig: {"+config, 1)
 	}
 	static := "apiVersion: authentication.stackable.tech/v1alpha1\nkind: AuthenticationClass\nmetadata: {name: users}\n" +
 		"spec: {provider: {static: {userCredentialsSecret: {name: s}}}}\n---\n"
@@ -33,18 +33,18 @@ func TestContainersBeside(t *testing.T) {
 		name, text, workload string
 		want                 []string
 	}{
-		{"airflow", minimal["airflow"], "airflow-webserver-default", []string{"airflow 1 3Gi", "metrics 100m 64Mi"}},
+		{"airflow", minimalResources["airflow"], "airflow-webserver-default", []string{"airflow 1 3Gi", "metrics 100m 64Mi"}},
 		{"airflow with DAGs from git", with("airflow", "dagsGitSync: [{repo: a}, {repo: b}], "), "airflow-scheduler-default",
 			[]string{"airflow 1 1536Mi", "git-sync-0 100m 64Mi", "git-sync-1 100m 64Mi", "metrics 100m 64Mi"}},
-		{"druid", minimal["druid"], "simple-druid-router-default", []string{"prepare 100m 512Mi", "druid 300m 512Mi"}},
-		{"kafka brokers", minimal["kafka"], "simple-kafka-broker-default", []string{"kafka 250m 2Gi", "kcat-prober 100m 128Mi"}},
-		{"kafka controllers", minimal["kafka"], "simple-kafka-controller-default", []string{"kafka 250m 1Gi"}},
-		{"nifi", minimal["nifi"], "simple-nifi-node-default", []string{"prepare 500m 4Gi", "nifi 500m 4Gi"}},
-		{"opa", minimal["opa"], "simple-opa-server-default", []string{"opa 250m 256Mi", "bundle-builder 100m 128Mi"}},
+		{"druid", minimalResources["druid"], "simple-druid-router-default", []string{"prepare 100m 512Mi", "druid 300m 512Mi"}},
+		{"kafka brokers", minimalResources["kafka"], "simple-kafka-broker-default", []string{"kafka 250m 2Gi", "kcat-prober 100m 128Mi"}},
+		{"kafka controllers", minimalResources["kafka"], "simple-kafka-controller-default", []string{"kafka 250m 1Gi"}},
+		{"nifi", minimalResources["nifi"], "simple-nifi-node-default", []string{"prepare 500m 4Gi", "nifi 500m 4Gi"}},
+		{"opa", minimalResources["opa"], "simple-opa-server-default", []string{"opa 250m 256Mi", "bundle-builder 100m 128Mi"}},
 		{"opa with users", with("opa", "userInfo: {backend: {keycloak: {}}}"), "simple-opa-server-default",
 			[]string{"opa 250m 256Mi", "bundle-builder 100m 128Mi", "user-info-fetcher 100m 128Mi"}},
-		{"superset", minimal["superset"], "simple-superset-beat-default", []string{"superset 100m 1Gi", "metrics 100m 64Mi"}},
-		{"trino", minimal["trino"], "simple-trino-worker-default", []string{"prepare 500m 4Gi", "trino 1 4Gi"}},
+		{"superset", minimalResources["superset"], "simple-superset-beat-default", []string{"superset 100m 1Gi", "metrics 100m 64Mi"}},
+		{"trino", minimalResources["trino"], "simple-trino-worker-default", []string{"prepare 500m 4Gi", "trino 1 4Gi"}},
 		{"trino with a file of passwords", static + with("trino", "authentication: [{authenticationClass: users}], "), "simple-trino-coordinator-default",
 			[]string{"prepare 500m 4Gi", "trino 500m 4Gi", "password-file-updater 100m 32Mi"}},
 		{"its workers", static + with("trino", "authentication: [{authenticationClass: users}], "), "simple-trino-worker-default",
@@ -52,12 +52,12 @@ func TestContainersBeside(t *testing.T) {
 		{"trino with LDAP", strings.Replace(static, "static: {userCredentialsSecret: {name: s}}", "ldap: {hostname: h}", 1) +
 			with("trino", "authentication: [{authenticationClass: users}], "), "simple-trino-coordinator-default",
 			[]string{"prepare 500m 4Gi", "trino 500m 4Gi"}},
-		{"zookeeper", minimal["zookeeper"], "simple-zk-server-default", []string{"prepare 200m 512Mi", "zookeeper 200m 512Mi"}},
+		{"zookeeper", minimalResources["zookeeper"], "simple-zk-server-default", []string{"prepare 200m 512Mi", "zookeeper 200m 512Mi"}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			result := mustExpand(t, Options{}, test.text)
-			if diff := cmp.Diff(test.want, asked(templates(result)[test.workload].Spec)); diff != "" {
+			if diff := cmp.Diff(test.want, containerRequests(templates(result)[test.workload].Spec)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
@@ -66,7 +66,7 @@ func TestContainersBeside(t *testing.T) {
 
 // The class that decides whether there is a password-file-updater is missing.
 func TestAuthenticationClassIsMissing(t *testing.T) {
-	result := mustExpand(t, Options{}, strings.Replace(minimal["trino"], "clusterConfig: {", "clusterConfig: {authentication: [{authenticationClass: users}], ", 1))
+	result := mustExpand(t, Options{}, strings.Replace(minimalResources["trino"], "clusterConfig: {", "clusterConfig: {authentication: [{authenticationClass: users}], ", 1))
 	want := "TrinoCluster default/simple-trino: spec.clusterConfig.authentication: there is no AuthenticationClass users among the resources; " +
 		"with a static provider the coordinators would have a container password-file-updater (100m CPU, 32Mi), too"
 	if diff := cmp.Diff([]string{want}, result.Notes); diff != "" {
@@ -76,7 +76,7 @@ func TestAuthenticationClassIsMissing(t *testing.T) {
 
 // rust/operator-binary/src/controller/build/resource/daemonset/mod.rs of opa-operator at d877bbf3.
 func TestUpdateStrategyOfOPA(t *testing.T) {
-	for _, obj := range mustExpand(t, Options{}, minimal["opa"]).Objects {
+	for _, obj := range mustExpand(t, Options{}, minimalResources["opa"]).Objects {
 		if set, is := obj.Object.(*appsv1.DaemonSet); is {
 			one, zero := intstr.FromInt32(1), intstr.FromInt32(0)
 			want := &appsv1.RollingUpdateDaemonSet{MaxSurge: &one, MaxUnavailable: &zero}
@@ -101,7 +101,7 @@ func TestLabelsOfProducts(t *testing.T) {
 		{"spark-connect", "connect-executor", map[string]string{roleGroupLabel: "default"}},
 	} {
 		var got map[string]string
-		if template, found := templates(mustExpand(t, Options{}, minimal[test.name]))[test.workload]; found {
+		if template, found := templates(mustExpand(t, Options{}, minimalResources[test.name]))[test.workload]; found {
 			got = map[string]string{}
 			for key := range test.want {
 				got[key] = template.Labels[key]
@@ -137,7 +137,7 @@ func TestPodOverridesOfTheOperatorsOwnParts(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			result := mustExpand(t, Options{}, zookeeper("podOverrides: {spec: "+test.overrides+"}", ""))
-			if diff := cmp.Diff(test.asked, asked(templates(result)["zk-server-default"].Spec)); diff != "" {
+			if diff := cmp.Diff(test.asked, containerRequests(templates(result)["zk-server-default"].Spec)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 			if diff := cmp.Diff(test.notes, result.Notes); diff != "" {
@@ -158,14 +158,14 @@ func TestPodOverridesKeepClaims(t *testing.T) {
 
 // docs/modules/spark-k8s/examples/example-sparkapp-image.yaml: the image with the job is a string beside that of Spark.
 func TestImageOfSparkApplication(t *testing.T) {
-	result := mustExpand(t, Options{}, strings.Replace(minimal["spark-application"], "spec: {", "spec: {image: 'oci.stackable.tech/x:1', ", 1))
-	if diff := cmp.Diff([]string{"spark 250m 1Gi"}, asked(templates(result)["pi-driver"].Spec)); diff != "" {
+	result := mustExpand(t, Options{}, strings.Replace(minimalResources["spark-application"], "spec: {", "spec: {image: 'oci.stackable.tech/x:1', ", 1))
+	if diff := cmp.Diff([]string{"spark 250m 1Gi"}, containerRequests(templates(result)["pi-driver"].Spec)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if got := templates(result)["pi-driver"].Spec.Containers[0].Image; got != "oci.stackable.tech/sdp/spark-k8s:4.0.1" {
 		t.Error(got)
 	}
-	if _, err := expanded(t, Options{}, strings.Replace(minimal["spark-application"], "sparkImage", "image", 1)); err == nil ||
+	if _, err := expanded(t, Options{}, strings.Replace(minimalResources["spark-application"], "sparkImage", "image", 1)); err == nil ||
 		!strings.Contains(err.Error(), "spec.sparkImage.productVersion: missing") {
 		t.Error(err)
 	}
@@ -177,7 +177,7 @@ func TestObjectOverrides(t *testing.T) {
 		"  - {apiVersion: apps/v1, kind: StatefulSet, metadata: {name: simple-zk-server-default, namespace: default, labels: {team: x}}, spec: {template: {spec: {priorityClassName: high}}}}\n" +
 		"  - {apiVersion: apps/v1, kind: StatefulSet, metadata: {name: other}, spec: {replicas: 5}}\n" +
 		"  - {apiVersion: v1, kind: ConfigMap, metadata: {name: c}, data: {a: b}}\n---\n"
-	result := mustExpand(t, Options{}, strings.TrimSuffix(minimal["zookeeper"], "---\n")+overrides)
+	result := mustExpand(t, Options{}, strings.TrimSuffix(minimalResources["zookeeper"], "---\n")+overrides)
 	for i, obj := range result.Objects {
 		set, is := obj.Object.(*appsv1.StatefulSet)
 		if !is {
@@ -195,7 +195,7 @@ func TestObjectOverrides(t *testing.T) {
 	if diff := cmp.Diff(want, result.Notes); diff != "" {
 		t.Errorf("notes (-want +got):\n%s", diff)
 	}
-	_, err := expanded(t, Options{}, strings.TrimSuffix(minimal["zookeeper"], "---\n")+"  objectOverrides: [{apiVersion: apps/v1, kind: StatefulSet, metadata: {name: simple-zk-server-default, namespace: default}, spec: {replicas: many}}]\n")
+	_, err := expanded(t, Options{}, strings.TrimSuffix(minimalResources["zookeeper"], "---\n")+"  objectOverrides: [{apiVersion: apps/v1, kind: StatefulSet, metadata: {name: simple-zk-server-default, namespace: default}, spec: {replicas: many}}]\n")
 	if err == nil || !strings.HasPrefix(err.Error(), "cr.yaml: ZookeeperCluster default/simple-zk: spec.objectOverrides[0]: ") {
 		t.Error(err)
 	}

@@ -30,7 +30,7 @@ func New(opts Options) operator.Operator {
 	o := operator.Operator{
 		Name: "Stackable",
 		Expand: func(r *operator.Resource, all []*operator.Resource) (*operator.Expansion, error) {
-			return expand(r, all, opts)
+			return expandResource(r, all, opts)
 		},
 	}
 	for _, p := range products {
@@ -54,7 +54,7 @@ type cluster struct {
 	problems     []error
 }
 
-func expand(r *operator.Resource, all []*operator.Resource, opts Options) (*operator.Expansion, error) {
+func expandResource(r *operator.Resource, all []*operator.Resource, opts Options) (*operator.Expansion, error) {
 	group, version, _ := strings.Cut(r.APIVersion, "/")
 	at := slices.IndexFunc(products, func(p product) bool { return p.group == group && p.kind == r.Kind })
 	p := &products[at]
@@ -65,10 +65,10 @@ func expand(r *operator.Resource, all []*operator.Resource, opts Options) (*oper
 	if len(p.roles) == 0 {
 		return c.expansion, nil // other resources refer to this one
 	}
-	roles := c.read()
+	roles := c.readSpec()
 	for i := range p.roles {
 		if spec := roles[p.roles[i].key]; spec != nil && len(c.problems) == 0 {
-			c.role(&p.roles[i], spec)
+			c.addRole(&p.roles[i], spec)
 		}
 	}
 	c.overrideObjects()
@@ -84,38 +84,38 @@ func expand(r *operator.Resource, all []*operator.Resource, opts Options) (*oper
 	return c.expansion, nil
 }
 
-// role creates the workloads of the role's groups, and the role's disruption budget.
-func (c *cluster) role(r *role, spec *roleSpec) {
+// addRole creates the workloads of the role's groups, and the role's disruption budget.
+func (c *cluster) addRole(r *role, spec *roleSpec) {
 	var replicas int32
 	for _, name := range slices.Sorted(maps.Keys(spec.RoleGroups)) {
 		g := &group{cluster: c, role: r, name: name, roleLevel: &spec.Level, level: &spec.RoleGroups[name].Level}
-		g.replicas = r.pods(spec.RoleGroups[name])
-		if r.most > 0 && g.replicas > r.most {
-			c.warn("%s: %d replicas are asked for, and the operator makes no more than %d", g.path(), g.replicas, r.most)
-			g.replicas = r.most
+		g.replicas = r.replicaCount(spec.RoleGroups[name])
+		if r.maxReplicas > 0 && g.replicas > r.maxReplicas {
+			c.warn("%s: %d replicas are asked for, and the operator makes no more than %d", g.path(), g.replicas, r.maxReplicas)
+			g.replicas = r.maxReplicas
 		}
 		replicas += g.replicas
-		g.make()
+		g.makeWorkload()
 	}
 	if len(spec.RoleGroups) == 0 {
 		c.warn("spec.%s has no role group, so that no pod of it is made", r.key)
 		return
 	}
-	if replicas < r.least {
-		c.warn("spec.%s: replicas add up to %d, and the operator warns of fewer than %d", r.key, replicas, r.least)
+	if replicas < r.minReplicas {
+		c.warn("spec.%s: replicas add up to %d, and the operator warns of fewer than %d", r.key, replicas, r.minReplicas)
 	}
-	c.budget(r, spec.RoleConfig.PodDisruptionBudget, replicas)
+	c.addBudget(r, spec.RoleConfig.PodDisruptionBudget, replicas)
 }
 
-// pods returns the number of replicas of a role group. Without a number in the resource, it is the role's default, or 1.
-func (r *role) pods(g *roleGroup) int32 {
+// replicaCount returns the number of replicas of a role group. Without a number in the resource, it is the role's default, or 1.
+func (r *role) replicaCount(g *roleGroup) int32 {
 	if g.Replicas == nil {
 		return max(r.replicas, 1)
 	}
 	return *g.Replicas
 }
 
-func (c *cluster) problem(format string, args ...any) {
+func (c *cluster) addProblem(format string, args ...any) {
 	c.problems = append(c.problems, fmt.Errorf(format, args...))
 }
 
@@ -133,18 +133,18 @@ func (c *cluster) assume(text string) {
 	}
 }
 
-// namespace returns the namespace of the resource, which is also that of everything created for it.
-func namespace(r *operator.Resource) string { return cmp.Or(r.Namespace, "default") }
+// namespaceOf returns the namespace of the resource, which is also that of everything created for it.
+func namespaceOf(r *operator.Resource) string { return cmp.Or(r.Namespace, "default") }
 
-// others returns the resources of a kind in the same namespace.
-func (c *cluster) others(group, kind string) []*operator.Resource {
+// resourcesOfKind returns the resources of a kind in the same namespace.
+func (c *cluster) resourcesOfKind(group, kind string) []*operator.Resource {
 	return list.Without(c.all, func(r *operator.Resource) bool {
-		return r.Kind != kind || !strings.HasPrefix(r.APIVersion, group+"/") || namespace(r) != namespace(c.resource)
+		return r.Kind != kind || !strings.HasPrefix(r.APIVersion, group+"/") || namespaceOf(r) != namespaceOf(c.resource)
 	})
 }
 
-// fields returns the content of another resource, or nil if it is no object. The expansion of that resource reports the error.
-func fields(r *operator.Resource) map[string]any {
+// decodeObject returns the content of another resource, or nil if it is no object. The expansion of that resource reports the error.
+func decodeObject(r *operator.Resource) map[string]any {
 	var object map[string]any
 	if json.Unmarshal(r.JSON, &object) != nil {
 		return nil

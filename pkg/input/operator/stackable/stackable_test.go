@@ -61,9 +61,9 @@ func templates(result *operator.Result) map[string]v1.PodTemplateSpec {
 	return found
 }
 
-// terms abbreviates an affinity: "+20 hbase/simple-hbase", "-70 hdfs/simple-hdfs/datanode". A term that is not preferred, not over hosts or
+// describeTerms abbreviates an affinity: "+20 hbase/simple-hbase", "-70 hdfs/simple-hdfs/datanode". A term that is not preferred, not over hosts or
 // not by these labels alone is spelled out.
-func terms(a *v1.Affinity) []string {
+func describeTerms(a *v1.Affinity) []string {
 	if a == nil {
 		return nil
 	}
@@ -72,7 +72,7 @@ func terms(a *v1.Affinity) []string {
 		for _, p := range preferred {
 			by := p.PodAffinityTerm.LabelSelector.MatchLabels
 			short := strings.TrimSuffix(by[nameLabel]+"/"+by[instanceLabel]+"/"+by[componentLabel], "/")
-			if plain := operator.Term(p.Weight, by); !cmp.Equal(plain, p) || len(by) != strings.Count(short, "/")+1 {
+			if plain := operator.HostAffinityTerm(p.Weight, by); !cmp.Equal(plain, p) || len(by) != strings.Count(short, "/")+1 {
 				short = p.String()
 			}
 			found = append(found, fmt.Sprintf("%s%d %s", sign, p.Weight, short))
@@ -93,8 +93,8 @@ func terms(a *v1.Affinity) []string {
 	return found
 }
 
-// minimal are the resources of the operators' own tests test_affinity_defaults, completed as the CustomResourceDefinitions require.
-var minimal = map[string]string{
+// minimalResources are the resources of the operators' own tests test_affinity_defaults, completed as the CustomResourceDefinitions require.
+var minimalResources = map[string]string{
 	"airflow": cr("airflow.stackable.tech/v1alpha2", "AirflowCluster", "airflow", "{credentialsSecretName: s}",
 		"webservers", "schedulers", "celeryExecutors", "dagProcessors", "triggerers"),
 	"druid": cr("druid.stackable.tech/v1alpha1", "DruidCluster", "simple-druid",
@@ -220,8 +220,8 @@ func TestDefaultAffinities(t *testing.T) {
 	for name, want := range tests {
 		t.Run(name, func(t *testing.T) {
 			got := map[string][]string{}
-			for workload, template := range templates(mustExpand(t, Options{}, minimal[name])) {
-				got[workload] = terms(template.Spec.Affinity)
+			for workload, template := range templates(mustExpand(t, Options{}, minimalResources[name])) {
+				got[workload] = describeTerms(template.Spec.Affinity)
 			}
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("affinities (-want +got):\n%s", diff)
@@ -233,8 +233,8 @@ func TestDefaultAffinities(t *testing.T) {
 func TestSparkApplicationHasNoAffinity(t *testing.T) {
 	want := map[string][]string{"pi": {}, "pi-driver": {}, "pi-executor": {}}
 	got := map[string][]string{}
-	for workload, template := range templates(mustExpand(t, Options{}, minimal["spark-application"])) {
-		got[workload] = terms(template.Spec.Affinity)
+	for workload, template := range templates(mustExpand(t, Options{}, minimalResources["spark-application"])) {
+		got[workload] = describeTerms(template.Spec.Affinity)
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -243,7 +243,7 @@ func TestSparkApplicationHasNoAffinity(t *testing.T) {
 
 // test_hms_and_hdfs_affinity of trino-operator; the catalogs of others do not count, wherever they are.
 func TestTrinoCatalogs(t *testing.T) {
-	for _, text := range []string{minimal["trino"] + minimal["trino-catalogs-first"], minimal["trino-catalogs-first"] + minimal["trino"]} {
+	for _, text := range []string{minimalResources["trino"] + minimalResources["trino-catalogs-first"], minimalResources["trino-catalogs-first"] + minimalResources["trino"]} {
 		found := templates(mustExpand(t, Options{}, text))
 		want := map[string][]string{
 			"coordinator": {"+20 trino/simple-trino", "+50 hive/simple-hive-1/metastore", "+50 hive/simple-hive-2/metastore", "-70 trino/simple-trino/coordinator"},
@@ -251,7 +251,7 @@ func TestTrinoCatalogs(t *testing.T) {
 		}
 		got := map[string][]string{}
 		for role := range want {
-			got[role] = terms(found["simple-trino-"+role+"-default"].Spec.Affinity)
+			got[role] = describeTerms(found["simple-trino-"+role+"-default"].Spec.Affinity)
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Error(diff)
@@ -262,8 +262,8 @@ func TestTrinoCatalogs(t *testing.T) {
 // ADR026 differs from the code in these affinities.
 func TestADRAffinities(t *testing.T) {
 	connection := "apiVersion: superset.stackable.tech/v1alpha1\nkind: DruidConnection\nmetadata: {name: c}\nspec: {superset: {name: simple-superset}, druid: {name: simple-druid}}\n---\n"
-	found := templates(mustExpand(t, Options{ADR: true}, connection+minimal["druid"]+minimal["hbase-opa"]+minimal["hdfs"]+minimal["kafka-opa"]+
-		minimal["superset"]+minimal["trino"]+minimal["spark-application"]+minimal["zookeeper"]))
+	found := templates(mustExpand(t, Options{ADR: true}, connection+minimalResources["druid"]+minimalResources["hbase-opa"]+minimalResources["hdfs"]+minimalResources["kafka-opa"]+
+		minimalResources["superset"]+minimalResources["trino"]+minimalResources["spark-application"]+minimalResources["zookeeper"]))
 	want := map[string][]string{
 		"simple-druid-broker-default":        {"+20 druid/simple-druid", "+40 druid/simple-druid/router", "-70 druid/simple-druid/broker"},
 		"simple-druid-historical-default":    {"+20 druid/simple-druid", "+50 hdfs/simple-hdfs/datanode", "-70 druid/simple-druid/historical"},
@@ -280,7 +280,7 @@ func TestADRAffinities(t *testing.T) {
 	}
 	got := map[string][]string{}
 	for workload := range want {
-		got[workload] = terms(found[workload].Spec.Affinity)
+		got[workload] = describeTerms(found[workload].Spec.Affinity)
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -361,7 +361,7 @@ func TestMerge(t *testing.T) {
 			at := slices.IndexFunc(result.Objects, func(o manifest.Object) bool { return o.Object.GetName() == "zk-server-default" })
 			set := result.Objects[at].Object.(*appsv1.StatefulSet)
 			spec := set.Spec.Template.Spec
-			got := outcome{terms(spec.Affinity), spec.NodeSelector, spec.Affinity.NodeAffinity != nil, operator.OriginsOf(set)}
+			got := outcome{describeTerms(spec.Affinity), spec.NodeSelector, spec.Affinity.NodeAffinity != nil, operator.OriginsOf(set)}
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
@@ -396,7 +396,7 @@ func TestPodOverridesMergeContainersByName(t *testing.T) {
 }
 
 func TestLabels(t *testing.T) {
-	zk := templates(mustExpand(t, Options{}, minimal["zookeeper"]))["simple-zk-server-default"].Labels
+	zk := templates(mustExpand(t, Options{}, minimalResources["zookeeper"]))["simple-zk-server-default"].Labels
 	want := map[string]string{
 		nameLabel: "zookeeper", instanceLabel: "simple-zk", componentLabel: "server", roleGroupLabel: "default",
 		"app.kubernetes.io/version": "1.2.3", "app.kubernetes.io/managed-by": "zookeeper.stackable.tech_zookeepercluster",
@@ -405,7 +405,7 @@ func TestLabels(t *testing.T) {
 	if diff := cmp.Diff(want, zk); diff != "" {
 		t.Error(diff)
 	}
-	hdfs := templates(mustExpand(t, Options{}, minimal["hdfs"]))["simple-hdfs-namenode-default"].Labels
+	hdfs := templates(mustExpand(t, Options{}, minimalResources["hdfs"]))["simple-hdfs-namenode-default"].Labels
 	want = map[string]string{nameLabel: "hdfs", instanceLabel: "simple-hdfs", componentLabel: "namenode", roleGroupLabel: "default", "role": "namenode", "group": "default"}
 	if diff := cmp.Diff(want, hdfs); diff != "" {
 		t.Error(diff)
@@ -414,7 +414,7 @@ func TestLabels(t *testing.T) {
 
 // spark-k8s-operator f415bad renamed the pods, but not the selector of the default anti-affinity.
 func TestHistoryServerKeepsApartFromNobody(t *testing.T) {
-	pods := templates(mustExpand(t, Options{}, minimal["spark-history"]))["spark-history-node-default"]
+	pods := templates(mustExpand(t, Options{}, minimalResources["spark-history"]))["spark-history-node-default"]
 	selector := pods.Spec.Affinity.PodAntiAffinity.PreferredDuringSchedulingIgnoredDuringExecution[0].PodAffinityTerm.LabelSelector
 	if labels.SelectorFromSet(selector.MatchLabels).Matches(labels.Set(pods.Labels)) {
 		t.Errorf("%v selects the pods themselves, %v", selector.MatchLabels, pods.Labels)
@@ -426,7 +426,7 @@ func TestHistoryServerKeepsApartFromNobody(t *testing.T) {
 
 // Every other default anti-affinity selects the pods that it should keep apart.
 func TestOtherAntiAffinitiesSelectTheirPods(t *testing.T) {
-	for name, text := range minimal {
+	for name, text := range minimalResources {
 		if name == "spark-history" {
 			continue
 		}
@@ -443,16 +443,16 @@ func TestOtherAntiAffinitiesSelectTheirPods(t *testing.T) {
 
 func TestBudgets(t *testing.T) {
 	with := func(name, key, group string) string {
-		return strings.Replace(minimal[name], key+": {roleGroups: {default: {replicas: 1}}}", key+": "+group, 1)
+		return strings.Replace(minimalResources[name], key+": {roleGroups: {default: {replicas: 1}}}", key+": "+group, 1)
 	}
 	tests := []struct {
 		name, text, budget string
 		want               int // -1: none
 	}{
-		{"by default", minimal["zookeeper"], "simple-zk-server", 1},
+		{"by default", minimalResources["zookeeper"], "simple-zk-server", 1},
 		{"told", with("zookeeper", "servers", "{roleConfig: {podDisruptionBudget: {maxUnavailable: 2}}, roleGroups: {a: {}}}"), "simple-zk-server", 2},
 		{"switched off", with("zookeeper", "servers", "{roleConfig: {podDisruptionBudget: {enabled: false}}, roleGroups: {a: {}}}"), "simple-zk-server", -1},
-		{"one replica of data nodes", minimal["hdfs"], "simple-hdfs-datanode", 1},
+		{"one replica of data nodes", minimalResources["hdfs"], "simple-hdfs-datanode", 1},
 		{"data nodes by replication", with("hdfs", "dataNodes", "{roleGroups: {a: {replicas: 10}, b: {replicas: 10}}}"), "simple-hdfs-datanode", 1},
 		{"data nodes replicated five times", strings.Replace(with("hdfs", "dataNodes", "{roleGroups: {a: {replicas: 10}, b: {replicas: 10}}}"),
 			"{zookeeperConfigMapName: z}", "{zookeeperConfigMapName: z, dfsReplication: 5}", 1), "simple-hdfs-datanode", 3},
@@ -461,8 +461,8 @@ func TestBudgets(t *testing.T) {
 		{"name nodes", with("hdfs", "nameNodes", "{roleGroups: {a: {replicas: 5}}}"), "simple-hdfs-namenode", 1},
 		{"nine workers", with("trino", "workers", "{roleGroups: {a: {replicas: 9}}}"), "simple-trino-worker", 1},
 		{"workers of two role groups", with("trino", "workers", "{roleGroups: {a: {replicas: 19}, b: {replicas: 11}}}"), "simple-trino-worker", 3},
-		{"executors of Kubernetes", strings.Replace(minimal["airflow"], "---", "  kubernetesExecutors: {}", 1), "airflow-executor", -1},
-		{"a DaemonSet", minimal["opa"], "simple-opa-server", -1},
+		{"executors of Kubernetes", strings.Replace(minimalResources["airflow"], "---", "  kubernetesExecutors: {}", 1), "airflow-executor", -1},
+		{"a DaemonSet", minimalResources["opa"], "simple-opa-server", -1},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -516,39 +516,39 @@ func TestWorkloads(t *testing.T) {
 		name, text string
 		want       []string
 	}{
-		{"hdfs", minimal["hdfs"], []string{
+		{"hdfs", minimalResources["hdfs"], []string{
 			"simple-hdfs-journalnode-default StatefulSet OrderedReady 1, journalnode 100m-400m 512Mi, data 1Gi",
 			"simple-hdfs-namenode-default StatefulSet OrderedReady 1, namenode 250m-1 1Gi + zkfc 100m-400m 512Mi, data 2Gi",
 			"simple-hdfs-datanode-default StatefulSet OrderedReady 1, datanode 100m-400m 512Mi, data 10Gi",
 		}},
-		{"superset", minimal["superset"], []string{
+		{"superset", minimalResources["superset"], []string{
 			"simple-superset-node-default StatefulSet OrderedReady 1, superset 300m-1200m 2Gi + metrics 100m-200m 64Mi",
 			"simple-superset-worker-default Deployment 1, superset 1-2 4Gi + metrics 100m-200m 64Mi",
 			"simple-superset-beat-default Deployment 1, superset 100m-500m 1Gi + metrics 100m-200m 64Mi",
 		}},
-		{"opa", minimal["opa"], []string{"simple-opa-server-default DaemonSet map[], opa 250m-500m 256Mi + bundle-builder 100m-200m 128Mi"}},
-		{"spark", minimal["spark-application"], []string{
+		{"opa", minimalResources["opa"], []string{"simple-opa-server-default DaemonSet map[], opa 250m-500m 256Mi + bundle-builder 100m-200m 128Mi"}},
+		{"spark", minimalResources["spark-application"], []string{
 			"pi Job 1 suspended false, spark-submit 100m-400m 512Mi", "pi-driver Pod, spark 250m-1 1Gi", "pi-executor Job 3 suspended false, spark 250m-1 4Gi",
 		}},
 		{"resources are merged by field", zookeeper("config: {resources: {cpu: {min: 1, max: 2}, memory: {limit: 1Gi}, storage: {data: {capacity: 5Gi}}}}",
 			"config: {resources: {cpu: {max: 4}}, logging: {enableVectorAgent: true}}, replicas: 0"),
 			[]string{"zk-server-default StatefulSet Parallel 0, zookeeper 1-4 1Gi + vector 250m-500m 128Mi, data 5Gi"}},
-		{"more disks", strings.Replace(minimal["hdfs"], "dataNodes: {",
+		{"more disks", strings.Replace(minimalResources["hdfs"], "dataNodes: {",
 			"dataNodes: {config: {resources: {storage: {data: {count: 2, capacity: 1Ti}, ssd: {capacity: 2Gi, hdfsStorageType: SSD}}}}, ", 1),
 			[]string{
 				"simple-hdfs-journalnode-default StatefulSet OrderedReady 1, journalnode 100m-400m 512Mi, data 1Gi",
 				"simple-hdfs-namenode-default StatefulSet OrderedReady 1, namenode 250m-1 1Gi + zkfc 100m-400m 512Mi, data 2Gi",
 				"simple-hdfs-datanode-default StatefulSet OrderedReady 1, datanode 100m-400m 512Mi, data 1Ti, data-1 1Ti, ssd 2Gi",
 			}},
-		{"stopped", stopped("superset"), []string{
+		{"stopped", stoppedResource("superset"), []string{
 			"simple-superset-node-default StatefulSet OrderedReady 0, superset 300m-1200m 2Gi + metrics 100m-200m 64Mi",
 			"simple-superset-worker-default Deployment 0, superset 1-2 4Gi + metrics 100m-200m 64Mi",
 			"simple-superset-beat-default Deployment 0, superset 100m-500m 1Gi + metrics 100m-200m 64Mi",
 		}},
-		{"stopped DaemonSet", stopped("opa"), []string{
+		{"stopped DaemonSet", stoppedResource("opa"), []string{
 			"simple-opa-server-default DaemonSet map[stackable.tech/do-not-schedule:cluster-stopped], opa 250m-500m 256Mi + bundle-builder 100m-200m 128Mi",
 		}},
-		{"stopped executors", stopped("spark-connect"), []string{
+		{"stopped executors", stoppedResource("spark-connect"), []string{
 			"connect-server StatefulSet Parallel 0, spark 250m-1 1Gi", "connect-executor Job 2 suspended true, spark 250m-1 1Gi",
 		}},
 	}
@@ -561,12 +561,12 @@ func TestWorkloads(t *testing.T) {
 	}
 }
 
-func stopped(name string) string {
-	return strings.NewReplacer("spec: {", "spec: {clusterOperation: {stopped: true}, ", "spec:\n", "spec:\n  clusterOperation: {stopped: true}\n").Replace(minimal[name])
+func stoppedResource(name string) string {
+	return strings.NewReplacer("spec: {", "spec: {clusterOperation: {stopped: true}, ", "spec:\n", "spec:\n  clusterOperation: {stopped: true}\n").Replace(minimalResources[name])
 }
 
 func TestLongNamesAreCut(t *testing.T) {
-	long := strings.Replace(minimal["zookeeper"], "simple-zk", strings.Repeat("z", 40), 1)
+	long := strings.Replace(minimalResources["zookeeper"], "simple-zk", strings.Repeat("z", 40), 1)
 	for name := range templates(mustExpand(t, Options{}, long)) {
 		if len(name) != 52 || !strings.HasPrefix(name, strings.Repeat("z", 40)+"-serv") {
 			t.Errorf("%q", name)
@@ -575,7 +575,7 @@ func TestLongNamesAreCut(t *testing.T) {
 }
 
 func TestHeadlessService(t *testing.T) {
-	result := mustExpand(t, Options{}, minimal["zookeeper"])
+	result := mustExpand(t, Options{}, minimalResources["zookeeper"])
 	var services, sets []string
 	for _, obj := range result.Objects {
 		switch o := obj.Object.(type) {
@@ -594,7 +594,7 @@ func TestHeadlessService(t *testing.T) {
 }
 
 func TestProblems(t *testing.T) {
-	replace := func(name, old, new string) string { return strings.Replace(minimal[name], old, new, 1) }
+	replace := func(name, old, new string) string { return strings.Replace(minimalResources[name], old, new, 1) }
 	at := "cr.yaml: ZookeeperCluster default/simple-zk: "
 	tests := []struct {
 		name, text string
@@ -652,7 +652,7 @@ func TestNotes(t *testing.T) {
 		name, text string
 		want       []string
 	}{
-		{"nothing", minimal["zookeeper"], nil},
+		{"nothing", minimalResources["zookeeper"], nil},
 		{"what is documented", `apiVersion: zookeeper.stackable.tech/v1alpha1
 kind: ZookeeperCluster
 metadata: {name: zk, labels: {a: b}}
@@ -678,11 +678,11 @@ status: {conditions: []}
 		{"unknown role", zookeeper("", "") + "  brokers: {}\n", []string{
 			at + `unknown field "spec.brokers"; the API server would leave it out; the roles are servers`,
 		}},
-		{"hdfs is small", minimal["hdfs"], []string{
+		{"hdfs is small", minimalResources["hdfs"], []string{
 			"HdfsCluster default/simple-hdfs: spec.journalNodes: replicas add up to 1, and the operator warns of fewer than 3",
 			"HdfsCluster default/simple-hdfs: spec.nameNodes: replicas add up to 1, and the operator warns of fewer than 2",
 		}},
-		{"the other cluster is missing", minimal["hbase"], []string{
+		{"the other cluster is missing", minimalResources["hbase"], []string{
 			"HbaseCluster default/simple-hbase: spec.regionServers: the affinity to datanodes of HdfsCluster simple-hdfs selects no pod unless a cluster of that very name is in the namespace; none is given",
 		}},
 	}

@@ -20,8 +20,8 @@ const (
 	maxNote = 110
 )
 
-// colours are the colours of parts, by their styles. A part with another style has the first colour of the palette.
-var colours = map[doc.Style]color.Color{doc.Red: vermilion, doc.Yellow: palette[1], doc.Green: palette[2], doc.Bold: pale}
+// styleColours are the colours of parts, by their styles. A part with another style has the first colour of the palette.
+var styleColours = map[doc.Style]color.Color{doc.Red: vermilion, doc.Yellow: palette[1], doc.Green: palette[2], doc.Bold: pale}
 
 // Bars returns a chart of horizontal bars, with a name before and a note behind each.
 func Bars(title, notes string, b *doc.Bars) *Chart {
@@ -33,7 +33,7 @@ func Bars(title, notes string, b *doc.Bars) *Chart {
 		return c
 	}
 	if more != "" {
-		c.footer = []string{sentence(more) + "."}
+		c.footer = []string{capitalize(more) + "."}
 	}
 	p := newPlot("")
 	ends := make([]float64, len(rows))
@@ -44,14 +44,14 @@ func Bars(title, notes string, b *doc.Bars) *Chart {
 			values[i] = float64(row.Values[k])
 			ends[i] += values[i]
 		}
-		of := bars(values, barWidth, cmp.Or(colours[part.Style], palette[0]))
+		of := newBarSeries(values, barWidth, cmp.Or(styleColours[part.Style], palette[0]))
 		of.Horizontal = true
 		if below != nil {
 			of.StackOn(below)
 		}
 		below = of
 		p.Add(of)
-		c.explain(part.Name, of)
+		c.addLegend(part.Name, of)
 	}
 	var names []string
 	var widest, widestNote vg.Length
@@ -59,9 +59,9 @@ func Bars(title, notes string, b *doc.Bars) *Chart {
 		names = append(names, row.Name)
 		note := Cut(row.Note, maxNote)
 		widestNote = max(widestNote, textWidth(note, bodySize))
-		p.Add(label(ends[i], float64(i), vg.Point{X: 4, Y: -bodySize / 3}, draw.XLeft, note))
+		p.Add(newLabel(ends[i], float64(i), vg.Point{X: 4, Y: -bodySize / 3}, draw.XLeft, note))
 	}
-	names = abbreviated(names, 2*maxName)
+	names = abbreviateNames(names, 2*maxName)
 	for _, name := range names {
 		widest = max(widest, textWidth(name, bodySize))
 	}

@@ -74,8 +74,8 @@ func sans(size vg.Length) font.Font {
 	return font.From(font.Font{Typeface: "Liberation", Variant: "Sans"}, size)
 }
 
-// explain adds an entry to the legend.
-func (c *Chart) explain(name string, shown ...plot.Thumbnailer) {
+// addLegend adds an entry to the legend.
+func (c *Chart) addLegend(name string, shown ...plot.Thumbnailer) {
 	c.legend.Add(name, shown...)
 	c.entries++
 }
@@ -93,7 +93,7 @@ func (c *Chart) Draw(format string) ([]byte, error) {
 	width := max(480, vg.Length(c.columns)*c.width+2*margin, textWidth(c.title, titleSize)+2*margin, textWidth(c.notes, bodySize)+2*margin)
 	var footer []string
 	for _, words := range c.footer {
-		footer = append(footer, wrapped(words, width-2*margin)...)
+		footer = append(footer, wrapText(words, width-2*margin)...)
 	}
 	foot := margin + vg.Length(len(footer))*(bodySize+4)
 	height := head + vg.Length(rows)*c.height + foot
@@ -135,7 +135,7 @@ func (c *Chart) Draw(format string) ([]byte, error) {
 		return nil, err
 	}
 	if format == "svg" {
-		return steadyText(out.Bytes()), nil
+		return fixTextWidths(out.Bytes()), nil
 	}
 	return out.Bytes(), nil
 }
@@ -143,9 +143,9 @@ func (c *Chart) Draw(format string) ([]byte, error) {
 // svgText matches a text that vgsvg writes, up to its end.
 var svgText = regexp.MustCompile(`<text ([^>]*)font-family:Liberation Sans;([^>]*font-size:([0-9]+(?:[.][0-9]+)?)px[^>]*)>([^<]*)<`)
 
-// steadyText gives each text of an SVG the width for which it was laid out. A reader may lack the font and every font of the same measures;
+// fixTextWidths gives each text of an SVG the width for which it was laid out. A reader may lack the font and every font of the same measures;
 // without the width, names would run into bars.
-func steadyText(svg []byte) []byte {
+func fixTextWidths(svg []byte) []byte {
 	return svgText.ReplaceAllFunc(svg, func(found []byte) []byte {
 		parts := svgText.FindSubmatch(found)
 		size, _ := strconv.ParseFloat(string(parts[3]), 64) // the expression matches only numbers
@@ -185,10 +185,10 @@ func newPlot(title string) *plot.Plot {
 	return p
 }
 
-// entitle sets a title above the middle of the plot's data, however wide the labels beside them are. The ranges of the axes must be set
+// addTitle sets a title above the middle of the plot's data, however wide the labels beside them are. The ranges of the axes must be set
 // before.
-func entitle(p *plot.Plot, title string) {
-	l := label((p.X.Min+p.X.Max)/2, p.Y.Max-1e-6*(p.Y.Max-p.Y.Min), vg.Point{Y: 7}, draw.XCenter, sentence(title))
+func addTitle(p *plot.Plot, title string) {
+	l := newLabel((p.X.Min+p.X.Max)/2, p.Y.Max-1e-6*(p.Y.Max-p.Y.Min), vg.Point{Y: 7}, draw.XCenter, capitalize(title))
 	l.TextStyle[0].Font = sans(bodySize + 2)
 	p.Add(heading{l})
 }
@@ -205,11 +205,11 @@ func (h heading) GlyphBoxes(p *plot.Plot) []plot.GlyphBox {
 	return boxes
 }
 
-// sentence returns the words with a capital letter at the beginning.
-func sentence(words string) string { return strings.ToUpper(words[:1]) + words[1:] }
+// capitalize returns the words with a capital letter at the beginning.
+func capitalize(words string) string { return strings.ToUpper(words[:1]) + words[1:] }
 
-// bars returns a series of a bar chart. A missing value is 0.
-func bars(values []float64, width vg.Length, fill color.Color) *plotter.BarChart {
+// newBarSeries returns a series of a bar chart. A missing value is 0.
+func newBarSeries(values []float64, width vg.Length, fill color.Color) *plotter.BarChart {
 	b, err := plotter.NewBarChart(plotter.Values(values), width)
 	if err != nil {
 		panic(err) // there is no value, or one is not a number
@@ -218,8 +218,8 @@ func bars(values []float64, width vg.Length, fill color.Color) *plotter.BarChart
 	return b
 }
 
-// label returns a text at a point of the plot, moved by the offset.
-func label(x, y float64, offset vg.Point, align draw.XAlignment, words string) *plotter.Labels {
+// newLabel returns a text at a point of the plot, moved by the offset.
+func newLabel(x, y float64, offset vg.Point, align draw.XAlignment, words string) *plotter.Labels {
 	l, err := plotter.NewLabels(plotter.XYLabels{XYs: plotter.XYs{{X: x, Y: y}}, Labels: []string{words}})
 	if err != nil {
 		panic(err) // a coordinate is not a number
@@ -233,8 +233,8 @@ func textWidth(words string, size vg.Length) vg.Length {
 	return draw.TextStyle{Font: sans(size), Handler: plot.DefaultTextHandler}.Width(words)
 }
 
-// wrapped breaks words into lines of the width. It cuts a word that is longer than a line.
-func wrapped(words string, width vg.Length) []string {
+// wrapText breaks words into lines of the width. It cuts a word that is longer than a line.
+func wrapText(words string, width vg.Length) []string {
 	var lines []string
 	line := ""
 	for _, word := range strings.Fields(doc.Clean(words)) {
@@ -273,10 +273,10 @@ func wholeTicks(top float64) plot.ConstantTicks {
 	return ticks
 }
 
-// abbreviated shortens names to the limit. It removes the longest common ending that begins with a dot, as in node-1.example.com, then the
+// abbreviateNames shortens names to the limit. It removes the longest common ending that begins with a dot, as in node-1.example.com, then the
 // middle.
-func abbreviated(names []string, limit int) []string {
-	short := list.Each(names, doc.Clean)
+func abbreviateNames(names []string, limit int) []string {
+	short := list.Map(names, doc.Clean)
 	if end := commonEnd(short); end != "" {
 		for i := range short {
 			short[i] = strings.TrimSuffix(short[i], end)
@@ -325,7 +325,7 @@ func Title(h report.Head, words string) string {
 		words += " (partial)"
 	}
 	if h.Title() == "" {
-		return sentence(words)
+		return capitalize(words)
 	}
 	return fmt.Sprintf("%s: %s", Cut(h.Title(), 60), words)
 }

@@ -328,7 +328,7 @@ func TestAbbreviated(t *testing.T) {
 		{[]string{"gke-cluster-default-pool-7f3a-x2k9"}, []string{"gke-clust…f3a-x2k9"}},
 		{[]string{"a\x1b", ""}, []string{`a\x1b`, ""}},
 	} {
-		if diff := cmp.Diff(test.want, abbreviated(test.names, maxName)); diff != "" {
+		if diff := cmp.Diff(test.want, abbreviateNames(test.names, maxName)); diff != "" {
 			t.Errorf("%v (-want +got):\n%s", test.names, diff)
 		}
 	}
@@ -352,7 +352,7 @@ func TestSteadyText(t *testing.T) {
 	width := textWidth("a & b", 9)
 	want := fmt.Sprintf(`<text textLength="%.5g" lengthAdjust="spacingAndGlyphs" x="1" y="2"`+"\n\t"+
 		`style="font-family:Liberation Sans,Arial,Helvetica,sans-serif;font-size:9px">a &amp; b</text>`, width.Points())
-	if got := string(steadyText([]byte(given))); got != want {
+	if got := string(fixTextWidths([]byte(given))); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 	if double := textWidth("a & b", 18); math.Abs(float64(double-2*width)) > float64(vg.Length(0.5)) {

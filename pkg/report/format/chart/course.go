@@ -27,7 +27,7 @@ func Course(title, notes string, course *doc.Course) *Chart {
 			at = append(at, plotter.XY{X: float64(moment), Y: value}) // a value holds until the next moment
 		}
 		line := &plotter.Line{XYs: at, LineStyle: plotter.DefaultLineStyle, StepStyle: plotter.PostStep}
-		line.Color, line.Width = cmp.Or(colours[curve.Style], palette[0]), 1.6
+		line.Color, line.Width = cmp.Or(styleColours[curve.Style], palette[0]), 1.6
 		grid := plotter.NewGrid()
 		grid.Vertical.Width, grid.Horizontal.Color = 0, pale
 		p.Add(grid, line)
@@ -38,7 +38,7 @@ func Course(title, notes string, course *doc.Course) *Chart {
 			p.X.Tick.Marker = momentTicks(course.Moments)
 		}
 		p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = 0, float64(len(at)-1), 0, top*1.2
-		entitle(p, curve.Name+": "+curve.Note())
+		addTitle(p, curve.Name+": "+curve.Note())
 		c.plots = append(c.plots, p)
 	}
 	return c
@@ -48,7 +48,7 @@ func Course(title, notes string, course *doc.Course) *Chart {
 // last.
 func momentTicks(moments []string) plot.ConstantTicks {
 	var ticks plot.ConstantTicks
-	for i, name := range abbreviated(moments, maxName) {
+	for i, name := range abbreviateNames(moments, maxName) {
 		if len(moments) <= maxMoments || i == 0 || i == len(moments)-1 {
 			ticks = append(ticks, plot.Tick{Value: float64(i) + 0.5, Label: name})
 		}

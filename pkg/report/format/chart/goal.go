@@ -16,9 +16,9 @@ import (
 type goal struct {
 	kind goalKind
 	// level is the noun for the level's domains, "" for a number of the whole cluster. place is the index of the level, widest first.
-	level string
-	place int
-	of    func(*whatif.Found) (value float64, known bool)
+	level   string
+	place   int
+	valueOf func(*whatif.Found) (value float64, known bool)
 }
 
 type goalKind int
@@ -80,13 +80,13 @@ func goals(versions []*whatif.Found) (known []goal, leftOut int) {
 			}
 		}
 	}
-	short := doc.Shorts(keys)
+	short := doc.ShortKeys(keys)
 	if leftOut = max(0, len(keys)-len(palette)); leftOut > 0 {
 		keys = keys[:len(palette)]
 	}
-	all := []goal{{kind: pendingGoal, of: func(f *whatif.Found) (float64, bool) { return float64(f.Pending), true }}}
+	all := []goal{{kind: pendingGoal, valueOf: func(f *whatif.Found) (float64, bool) { return float64(f.Pending), true }}}
 	for place, key := range keys {
-		all = append(all, goal{kind: radiusGoal, level: doc.DomainNoun(key, short[place]), place: place, of: func(f *whatif.Found) (float64, bool) {
+		all = append(all, goal{kind: radiusGoal, level: doc.DomainNoun(key, short[place]), place: place, valueOf: func(f *whatif.Found) (float64, bool) {
 			level := f.Level(key)
 			if level == nil {
 				return 0, false
@@ -95,7 +95,7 @@ func goals(versions []*whatif.Found) (known []goal, leftOut int) {
 		}})
 	}
 	for place, key := range keys {
-		all = append(all, goal{kind: notBackGoal, level: doc.DomainNoun(key, short[place]), place: place, of: func(f *whatif.Found) (float64, bool) {
+		all = append(all, goal{kind: notBackGoal, level: doc.DomainNoun(key, short[place]), place: place, valueOf: func(f *whatif.Found) (float64, bool) {
 			level := f.Level(key)
 			if level == nil {
 				return 0, false
@@ -104,7 +104,7 @@ func goals(versions []*whatif.Found) (known []goal, leftOut int) {
 			return float64(n), looked
 		}})
 	}
-	all = append(all, goal{kind: costGoal, of: func(f *whatif.Found) (float64, bool) {
+	all = append(all, goal{kind: costGoal, valueOf: func(f *whatif.Found) (float64, bool) {
 		if f.Cost == nil || f.Unpriced > 0 {
 			return 0, false
 		}
@@ -122,15 +122,15 @@ func goals(versions []*whatif.Found) (known []goal, leftOut int) {
 func (q *goal) span(versions []*whatif.Found) (low, high float64) {
 	low, high = math.Inf(1), math.Inf(-1)
 	for _, f := range versions {
-		if value, known := q.of(f); known {
+		if value, known := q.valueOf(f); known {
 			low, high = min(low, value), max(high, value)
 		}
 	}
 	return low, high
 }
 
-// panels groups goals of one kind, which share a panel.
-func panels(all []goal) [][]goal {
+// groupByKind groups goals of one kind, which share a panel.
+func groupByKind(all []goal) [][]goal {
 	var groups [][]goal
 	for _, q := range all {
 		if last := len(groups) - 1; last >= 0 && groups[last][0].kind == q.kind {

@@ -17,14 +17,14 @@ import (
 // maxHeatMaps is the largest number of goals that have a panel each.
 const maxHeatMaps = 3
 
-// heatMaps draws a panel for each goal. If there are too many, it draws one for each kind of goal, for the widest level that varies.
-func (s *sweepPicture) heatMaps() {
+// drawHeatMaps draws a panel for each goal. If there are too many, it draws one for each kind of goal, for the widest level that varies.
+func (s *sweepPicture) drawHeatMaps() {
 	y, x := s.axes[0], s.axes[1]
 	columns, rows := vg.Length(len(x.values)), vg.Length(len(y.values))
 	cell := vg.Point{X: min(44, 270/columns), Y: min(26, 230/rows)}
 	fits := cell.X >= 26 && cell.Y >= bodySize+2
-	xs, turned := x.nominal(cell.X, true)
-	ys, _ := y.nominal(cell.Y, false)
+	xs, turned := x.categoryTicks(cell.X, true)
+	ys, _ := y.categoryTicks(cell.Y, false)
 	var left, below vg.Length
 	for _, tick := range ys {
 		left = max(left, textWidth(tick.Label, bodySize))
@@ -46,7 +46,7 @@ func (s *sweepPicture) heatMaps() {
 			elsewhere = append(elsewhere, q.name())
 			continue
 		}
-		c := s.cells(q, y, x)
+		c := s.newHeatCells(q, y, x)
 		c.written = fits
 		p := newPlot("")
 		p.Add(c)
@@ -59,11 +59,11 @@ func (s *sweepPicture) heatMaps() {
 			p.X.Tick.Label.Rotation = math.Pi / 2
 			p.X.Tick.Label.XAlign, p.X.Tick.Label.YAlign = draw.XRight, draw.YCenter
 		}
-		entitle(p, q.name())
+		addTitle(p, q.name())
 		s.plots = append(s.plots, p)
 	}
-	if s.beaten() {
-		s.explain("not beaten", frame{})
+	if s.anyBeaten() {
+		s.addLegend("not beaten", frame{})
 	}
 	if len(s.Points) < len(x.values)*len(y.values) {
 		s.footer = append(s.footer, "Where it is white there is no point.")
@@ -73,9 +73,9 @@ func (s *sweepPicture) heatMaps() {
 	}
 }
 
-// nominal returns ticks for the values at equal distances, labelled as far as there is room, and whether the labels are turned by 90
+// categoryTicks returns ticks for the values at equal distances, labelled as far as there is room, and whether the labels are turned by 90
 // degrees. along says that the labels stand side by side.
-func (a *sweepAxis) nominal(slot vg.Length, along bool) (ticks plot.ConstantTicks, turned bool) {
+func (a *sweepAxis) categoryTicks(slot vg.Length, along bool) (ticks plot.ConstantTicks, turned bool) {
 	words := a.labels()
 	needs := bodySize + 2
 	if along {
@@ -94,8 +94,8 @@ func (a *sweepAxis) nominal(slot vg.Length, along bool) (ticks plot.ConstantTick
 	return ticks, turned
 }
 
-// cells is a heat map: rows of values from the bottom up. A larger value is darker. A cell without a point is NaN.
-type cells struct {
+// heatCells is a heat map: rows of values from the bottom up. A larger value is darker. A cell without a point is NaN.
+type heatCells struct {
 	goal   *goal
 	values [][]float64
 	front  [][]bool
@@ -105,18 +105,18 @@ type cells struct {
 	written bool
 }
 
-func (s *sweepPicture) cells(q *goal, y, x *sweepAxis) *cells {
-	c := &cells{goal: q, values: make([][]float64, len(y.values)), front: make([][]bool, len(y.values))}
+func (s *sweepPicture) newHeatCells(q *goal, y, x *sweepAxis) *heatCells {
+	c := &heatCells{goal: q, values: make([][]float64, len(y.values)), front: make([][]bool, len(y.values))}
 	for i := range c.values {
 		c.values[i], c.front[i] = make([]float64, len(x.values)), make([]bool, len(x.values))
 		for j := range c.values[i] {
 			c.values[i][j] = math.NaN()
 		}
 	}
-	beaten := s.beaten()
+	beaten := s.anyBeaten()
 	for i := range s.Points {
 		p := &s.Points[i]
-		if value, known := q.of(p.Found); known {
+		if value, known := q.valueOf(p.Found); known {
 			row, column := y.place[p.Values[y.name]], x.place[p.Values[x.name]]
 			c.values[row][column], c.front[row][column] = value, p.Front && beaten
 		}
@@ -125,8 +125,8 @@ func (s *sweepPicture) cells(q *goal, y, x *sweepAxis) *cells {
 	return c
 }
 
-// heat is a colour map from light to dark with even steps, legible with any colour vision and in print.
-var heat = func() colormap.ColorMap {
+// heatColours is a colour map from light to dark with even steps, legible with any colour vision and in print.
+var heatColours = func() colormap.ColorMap {
 	scale, err := moreland.NewLuminance([]color.Color{
 		color.RGBA{0x03, 0x23, 0x40, 0xff}, palette[0], color.RGBA{0x8c, 0xc6, 0xe8, 0xff}, color.RGBA{0xe6, 0xf0, 0xf7, 0xff},
 	})
@@ -139,9 +139,9 @@ var heat = func() colormap.ColorMap {
 }()
 
 // fill returns the colour for a value, and the colour of words on it.
-func (c *cells) fill(value float64) (of, words color.Color) {
+func (c *heatCells) fill(value float64) (of, words color.Color) {
 	share := (value - c.low) / (c.high - c.low)
-	of, err := heat.At(1 - share)
+	of, err := heatColours.At(1 - share)
 	if err != nil {
 		panic(err) // the share is between 0 and 1
 	}
@@ -152,7 +152,7 @@ func (c *cells) fill(value float64) (of, words color.Color) {
 }
 
 // Plot draws the cells.
-func (c *cells) Plot(page draw.Canvas, p *plot.Plot) {
+func (c *heatCells) Plot(page draw.Canvas, p *plot.Plot) {
 	x, y := p.Transforms(&page)
 	gap := min(1, (x(1)-x(0))/12)
 	style := draw.TextStyle{Font: sans(bodySize), XAlign: draw.XCenter, YAlign: draw.YCenter, Handler: plot.DefaultTextHandler}
@@ -180,7 +180,7 @@ func (c *cells) Plot(page draw.Canvas, p *plot.Plot) {
 	for row := range c.front {
 		for column, front := range c.front[row] {
 			if front {
-				frame{}.around(&page, cell(row, column, gap/2))
+				frame{}.drawAround(&page, cell(row, column, gap/2))
 			}
 		}
 	}
@@ -190,7 +190,7 @@ func (c *cells) Plot(page draw.Canvas, p *plot.Plot) {
 }
 
 // scale draws the colours to the right of the map, with the values at both ends.
-func (c *cells) scale(page draw.Canvas) {
+func (c *heatCells) scale(page draw.Canvas) {
 	const slices = 40
 	left, height := page.Max.X+10, min(page.Max.Y-page.Min.Y, 140)
 	bottom := (page.Min.Y + page.Max.Y - height) / 2
@@ -209,7 +209,7 @@ func (c *cells) scale(page draw.Canvas) {
 }
 
 // GlyphBoxes reserves the room for the scale.
-func (c *cells) GlyphBoxes(*plot.Plot) []plot.GlyphBox {
+func (c *heatCells) GlyphBoxes(*plot.Plot) []plot.GlyphBox {
 	if c.written {
 		return nil
 	}
@@ -220,7 +220,7 @@ func (c *cells) GlyphBoxes(*plot.Plot) []plot.GlyphBox {
 // frame marks a cell.
 type frame struct{}
 
-func (frame) around(c *draw.Canvas, r vg.Rectangle) {
+func (frame) drawAround(c *draw.Canvas, r vg.Rectangle) {
 	width := min(1.4, (r.Max.X-r.Min.X)/6)
 	in := width / 2
 	c.StrokeLines(draw.LineStyle{Color: vermilion, Width: width}, []vg.Point{
@@ -230,4 +230,4 @@ func (frame) around(c *draw.Canvas, r vg.Rectangle) {
 }
 
 // Thumbnail draws the frame in the legend.
-func (f frame) Thumbnail(c *draw.Canvas) { f.around(c, c.Rectangle) }
+func (f frame) Thumbnail(c *draw.Canvas) { f.drawAround(c, c.Rectangle) }

@@ -79,17 +79,17 @@ func (l *Losses) Chart() *Chart {
 				continue
 			}
 			lost[i], notBack[i] = share.Lost, share.NotBack
-			p.Add(label(lost[i], float64(i), vg.Point{X: 4, Y: offset - bodySize/3}, draw.XLeft, doc.Percent(lost[i])))
+			p.Add(newLabel(lost[i], float64(i), vg.Point{X: 4, Y: offset - bodySize/3}, draw.XLeft, doc.Percent(lost[i])))
 		}
-		of := bars(lost, barWidth-2, palette[k])
+		of := newBarSeries(lost, barWidth-2, palette[k])
 		of.Horizontal, of.Offset = true, offset
-		last = bars(notBack, (barWidth-2)/3, black)
+		last = newBarSeries(notBack, (barWidth-2)/3, black)
 		last.Horizontal, last.Offset = true, offset
 		p.Add(of, last)
-		c.explain("lost with one "+name, of)
+		c.addLegend("lost with one "+name, of)
 	}
-	c.explain("of these, do not come back", last)
-	p.NominalY(list.Each(steps, func(s LossStep) string { return Cut(s.Name, 32) })...)
+	c.addLegend("of these, do not come back", last)
+	p.NominalY(list.Map(steps, func(s LossStep) string { return Cut(s.Name, 32) })...)
 	p.Y.Tick.Label.Font = sans(bodySize)
 	p.X.Min, p.X.Max = 0, 1.08
 	p.Y.Min, p.Y.Max = -0.6, float64(len(steps))-0.4

@@ -25,9 +25,9 @@ const (
 	maxPlaceNames = 3
 )
 
-// pareto draws the points by two goals, as dots whose size grows with the number of points. A line joins the places that no other place
+// drawPareto draws the points by two goals, as dots whose size grows with the number of points. A line joins the places that no other place
 // beats, and lines of text below describe them. If only one goal varies, there is no trade-off and no such panel.
-func (s *sweepPicture) pareto() {
+func (s *sweepPicture) drawPareto() {
 	if len(s.plots) == 0 {
 		return
 	}
@@ -56,21 +56,21 @@ func (s *sweepPicture) pareto() {
 		p.Add(of.dot(vermilion))
 	}
 	versions := s.versions
-	across, knowsX := x.of(s.Baseline)
-	up, knowsY := y.of(s.Baseline)
+	across, knowsX := x.valueOf(s.Baseline)
+	up, knowsY := y.valueOf(s.Baseline)
 	if knowsX && knowsY {
 		cross := &plotter.Scatter{XYs: plotter.XYs{{X: across, Y: up}}, GlyphStyle: draw.GlyphStyle{Color: black, Radius: 5, Shape: draw.PlusGlyph{}}}
 		p.Add(cross)
-		s.explain("the scenario as it is", cross)
+		s.addLegend("the scenario as it is", cross)
 		versions = append(slices.Clip(versions), s.Baseline)
 	}
 	_, right := x.span(versions)
 	_, top := y.span(versions)
 	p.X.Tick.Marker, p.Y.Tick.Marker = x.ticks(right), y.ticks(top)
-	p.X.Min, p.X.Max = roomy(0, right)
-	p.Y.Min, p.Y.Max = roomy(0, top)
+	p.X.Min, p.X.Max = padRange(0, right)
+	p.Y.Min, p.Y.Max = padRange(0, top)
 	s.nameFront(p, front, x, y)
-	entitle(p, "trade-off")
+	addTitle(p, "trade-off")
 	s.plots = append(s.plots, p)
 }
 
@@ -83,7 +83,7 @@ func (p *place) dot(colour color.Color) *plotter.Scatter {
 // nameFront numbers the places of the front, and names their points below the plots. Of places that are too close for two numbers, only the
 // first has one.
 func (s *sweepPicture) nameFront(p *plot.Plot, front []*place, x, y *goal) {
-	names := s.names()
+	names := s.parameterNames()
 	var lines []string
 	last := plotter.XY{X: math.Inf(-1), Y: math.Inf(1)}
 	for _, of := range front {
@@ -92,8 +92,8 @@ func (s *sweepPicture) nameFront(p *plot.Plot, front []*place, x, y *goal) {
 		}
 		last = of.at
 		number := strconv.Itoa(len(lines) + 1)
-		p.Add(label(of.at.X, of.at.Y, vg.Point{X: -5, Y: -8}, draw.XRight, number)) // this corner is free: no place is less in both goals
-		lines = append(lines, fmt.Sprintf("%s:  %s, %s: %s", number, x.said(of.at.X), y.said(of.at.Y), of.names(names)))
+		p.Add(newLabel(of.at.X, of.at.Y, vg.Point{X: -5, Y: -8}, draw.XRight, number)) // this corner is free: no place is less in both goals
+		lines = append(lines, fmt.Sprintf("%s:  %s, %s: %s", number, x.valueWithName(of.at.X), y.valueWithName(of.at.Y), of.pointNames(names)))
 	}
 	if more := len(front) - len(lines); more > 0 {
 		lines = append(lines, fmt.Sprintf("… and %d more on the line; see -o csv", more))
@@ -143,8 +143,8 @@ func (s *sweepPicture) places(x, y *goal) []*place {
 	var all []*place
 	known := map[plotter.XY]*place{}
 	for i := range s.Points {
-		across, knowsX := x.of(s.Points[i].Found)
-		up, knowsY := y.of(s.Points[i].Found)
+		across, knowsX := x.valueOf(s.Points[i].Found)
+		up, knowsY := y.valueOf(s.Points[i].Found)
 		if !knowsX || !knowsY {
 			continue
 		}
@@ -164,9 +164,9 @@ func (s *sweepPicture) places(x, y *goal) []*place {
 	return all
 }
 
-// names returns the values of the place's points, or of the first few and the number of the others.
-func (p *place) names(parameters []string) string {
-	names := list.Each(p.points[:min(len(p.points), maxPlaceNames)], func(of *Point) string { return of.short(parameters) })
+// pointNames returns the values of the place's points, or of the first few and the number of the others.
+func (p *place) pointNames(parameters []string) string {
+	names := list.Map(p.points[:min(len(p.points), maxPlaceNames)], func(of *Point) string { return of.describe(parameters) })
 	line := strings.Join(names, "; ")
 	if more := len(p.points) - len(names); more > 0 {
 		line += fmt.Sprintf("; and %s", words.Count(more, "more point"))
@@ -174,8 +174,8 @@ func (p *place) names(parameters []string) string {
 	return line
 }
 
-// said returns a value with the name of the goal: "3 Pending pods".
-func (q *goal) said(value float64) string {
+// valueWithName returns a value with the name of the goal: "3 Pending pods".
+func (q *goal) valueWithName(value float64) string {
 	if q.kind == pendingGoal {
 		return words.Count(int(value), "Pending pod")
 	}

@@ -103,14 +103,14 @@ func (s *Stacks) Chart() *Chart {
 		for _, bar := range d.bars {
 			sum := 0.0
 			for _, values := range steps[i].Values {
-				sum += bar.of(values)
+				sum += bar.valueIn(values)
 			}
 			top = max(top, sum)
 		}
 	}
 	for i := range steps {
 		p := newPlot(fmt.Sprintf("%d/%d %s", i+1, len(s.Steps), Cut(steps[i].Name, 40)))
-		d.axis(p, turned)
+		d.nameBars(p, turned)
 		p.Y.Label.Text = "pods"
 		p.Y.Tick.Marker = wholeTicks(top)
 		grid := plotter.NewGrid()
@@ -118,27 +118,27 @@ func (s *Stacks) Chart() *Chart {
 		p.Add(grid)
 		var below *plotter.BarChart
 		for k, values := range steps[i].Values {
-			heights := list.Each(d.bars, func(bar stackBar) float64 { return bar.of(values) })
-			b := bars(heights, slot*0.7, s.colour(k))
+			heights := list.Map(d.bars, func(bar stackBar) float64 { return bar.valueIn(values) })
+			b := newBarSeries(heights, slot*0.7, s.colour(k))
 			if below != nil {
 				b.StackOn(below)
 			}
 			below = b
 			p.Add(b)
 			if i == 0 {
-				c.explain(Cut(s.Series[k].Name, 70), b)
+				c.addLegend(Cut(s.Series[k].Name, 70), b)
 			}
 		}
 		for bar := range d.bars {
 			if n := below.BarHeight(bar); n > 0 {
-				p.Add(label(float64(bar), n, vg.Point{Y: 2}, draw.XCenter, strconv.Itoa(int(n))))
+				p.Add(newLabel(float64(bar), n, vg.Point{Y: 2}, draw.XCenter, strconv.Itoa(int(n))))
 			}
 		}
 		for _, group := range d.groups {
 			if group.name == "" {
 				continue
 			}
-			p.Add(label(float64(group.first)-0.5, top*1.3, vg.Point{}, draw.XLeft, group.name))
+			p.Add(newLabel(float64(group.first)-0.5, top*1.3, vg.Point{}, draw.XLeft, group.name))
 		}
 		p.Y.Min, p.Y.Max = 0, top*1.5
 		c.plots = append(c.plots, p)
@@ -171,7 +171,7 @@ type stackBar struct {
 	place int
 }
 
-func (b stackBar) of(values []float64) float64 {
+func (b stackBar) valueIn(values []float64) float64 {
 	if b.place < 0 {
 		return 0
 	}
@@ -195,20 +195,20 @@ func newStackAxis(s *Stacks) *stackAxis {
 			d.notes = append(d.notes, fmt.Sprintf("%s has %d domains and is left out", doc.Clean(level.Key), n))
 			continue
 		}
-		d.group(Cut(level.Noun, 24))
-		for j, name := range abbreviated(level.Domains, maxName) {
+		d.beginLevel(Cut(level.Noun, 24))
+		for j, name := range abbreviateNames(level.Domains, maxName) {
 			d.bars = append(d.bars, stackBar{cmp.Or(name, "no label"), first + j})
 		}
 	}
 	if s.Pending {
-		d.group("")
+		d.beginLevel("")
 		d.bars = append(d.bars, stackBar{"Pending", place})
 	}
 	return d
 }
 
-// group begins a level with a gap, which is wide enough for the name of the level before it.
-func (d *stackAxis) group(name string) {
+// beginLevel begins a level with a gap, which is wide enough for the name of the level before it.
+func (d *stackAxis) beginLevel(name string) {
 	gap := stackBar{place: -1}
 	if n := len(d.groups); n > 0 {
 		needs := textWidth(d.groups[n-1].name, bodySize) + 6
@@ -239,8 +239,8 @@ func (d *stackAxis) labelWidth() vg.Length {
 	return widest
 }
 
-// axis sets the names below the bars of the plot.
-func (d *stackAxis) axis(p *plot.Plot, turned bool) {
+// nameBars sets the names below the bars of the plot.
+func (d *stackAxis) nameBars(p *plot.Plot, turned bool) {
 	var ticks plot.ConstantTicks
 	for i, bar := range d.bars {
 		if bar.place >= 0 {

@@ -81,7 +81,7 @@ func newSweepPicture(sweep *Sweep) *sweepPicture {
 		if low, high := q.span(s.versions); low < high {
 			s.varying = append(s.varying, q)
 		} else {
-			same = append(same, q.said(low))
+			same = append(same, q.valueWithName(low))
 		}
 	}
 	for _, name := range s.Parameters {
@@ -93,18 +93,18 @@ func newSweepPicture(sweep *Sweep) *sweepPicture {
 	barred := false // the names of bars are beside the first plot only, so that all plots stand in one row
 	switch {
 	case len(s.varying) == 0 || len(s.axes) == 0:
-		s.bars()
+		s.drawPointBars()
 		return s
 	case s.isGrid():
-		s.heatMaps()
+		s.drawHeatMaps()
 	case number >= 0:
-		s.curves(s.axes[number])
+		s.drawCurves(s.axes[number])
 	default:
-		s.bars()
+		s.drawPointBars()
 		barred = true
 		s.height = max(s.height, 170)
 	}
-	s.pareto()
+	s.drawPareto()
 	if s.columns = len(s.plots); !barred {
 		s.columns = max(1, min(s.columns, int(maxSweepWidth/s.width)))
 	}
@@ -112,13 +112,13 @@ func newSweepPicture(sweep *Sweep) *sweepPicture {
 		s.footer = append(s.footer, "The same at every point: "+words.And(same)+".")
 	}
 	if !barred { // barRows has explained the goals of bars
-		s.footer = append(s.footer, aboutGoals(s.varying, leftOut, s.versions)...)
+		s.footer = append(s.footer, explainGoals(s.varying, leftOut, s.versions)...)
 	}
 	return s
 }
 
-// beaten reports whether any point is beaten. Otherwise no point is marked.
-func (s *sweepPicture) beaten() bool {
+// anyBeaten reports whether any point is beaten. Otherwise no point is marked.
+func (s *sweepPicture) anyBeaten() bool {
 	return slices.ContainsFunc(s.Points, func(p Point) bool { return !p.Front })
 }
 
@@ -142,7 +142,7 @@ func newSweepAxis(points []Point, name string) *sweepAxis {
 		}
 	}
 	if a.numeric {
-		slices.SortStableFunc(a.values, func(x, y scenario.Scalar) int { return cmp.Compare(float(x), float(y)) })
+		slices.SortStableFunc(a.values, func(x, y scenario.Scalar) int { return cmp.Compare(toFloat(x), toFloat(y)) })
 		for i, value := range a.values {
 			a.place[value] = i
 		}
@@ -150,18 +150,18 @@ func newSweepAxis(points []Point, name string) *sweepAxis {
 	return a
 }
 
-// names returns the names of the parameters that vary.
-func (s *sweepPicture) names() []string {
-	return list.Each(s.axes, func(a *sweepAxis) string { return a.name })
+// parameterNames returns the names of the parameters that vary.
+func (s *sweepPicture) parameterNames() []string {
+	return list.Map(s.axes, func(a *sweepAxis) string { return a.name })
 }
 
 // labels returns the values in words.
 func (a *sweepAxis) labels() []string {
-	words := list.Each(a.values, func(value scenario.Scalar) string { return cmp.Or(value.String(), `""`) })
-	return abbreviated(words, maxName)
+	words := list.Map(a.values, func(value scenario.Scalar) string { return cmp.Or(value.String(), `""`) })
+	return abbreviateNames(words, maxName)
 }
 
-func float(value scenario.Scalar) float64 {
+func toFloat(value scenario.Scalar) float64 {
 	f, _ := value.Float()
 	return f
 }
@@ -176,18 +176,18 @@ func (s *sweepPicture) isGrid() bool {
 	return a.numeric == b.numeric || !fewTexts(a) && !fewTexts(b)
 }
 
-// bars draws points that no axis puts in order: all points if they are few, and otherwise those that are not beaten.
-func (s *sweepPicture) bars() {
+// drawPointBars draws points that no axis puts in order: all points if they are few, and otherwise those that are not beaten.
+func (s *sweepPicture) drawPointBars() {
 	rows := []Version{{Name: "as it is", Found: s.Baseline, Baseline: true}}
 	all := len(s.Points) < maxBarRows
 	if !all {
 		s.footer = append(s.footer, "Only points that are not beaten have bars; see -o csv for all.")
 	}
-	names := s.names()
+	names := s.parameterNames()
 	for i := range s.Points {
 		p := &s.Points[i]
 		if all || p.Front {
-			rows = append(rows, Version{Name: p.short(names), Found: p.Found, Front: p.Front})
+			rows = append(rows, Version{Name: p.describe(names), Found: p.Found, Front: p.Front})
 		}
 	}
 	s.barRows(rows)
@@ -195,13 +195,13 @@ func (s *sweepPicture) bars() {
 
 // key returns the values of these parameters as a key for points with equal values.
 func (p *Point) key(parameters []string) string {
-	values := list.Each(parameters, func(name string) string { return p.Values[name].String() })
+	values := list.Map(parameters, func(name string) string { return p.Values[name].String() })
 	return fmt.Sprintf("%q", values)
 }
 
-// short returns the values of these parameters in words: "replicas 3, rule soft".
-func (p *Point) short(parameters []string) string {
-	parts := list.Each(parameters, func(name string) string { return Cut(name, 16) + " " + Cut(cmp.Or(p.Values[name].String(), `""`), 24) })
+// describe returns the values of these parameters in words: "replicas 3, rule soft".
+func (p *Point) describe(parameters []string) string {
+	parts := list.Map(parameters, func(name string) string { return Cut(name, 16) + " " + Cut(cmp.Or(p.Values[name].String(), `""`), 24) })
 	if len(parts) == 0 {
 		return "the only point"
 	}
@@ -221,10 +221,10 @@ func (s *sweepPicture) combinations(x *sweepAxis) []*curve {
 	for i := range s.Points {
 		points[i] = &s.Points[i]
 	}
-	others := s.others(x)
+	others := s.otherParameters(x)
 	var curves []*curve
 	alike := map[string]*curve{}
-	for _, of := range list.Group(points, func(p *Point) string { return p.key(others) }) {
+	for _, of := range list.GroupBy(points, func(p *Point) string { return p.key(others) }) {
 		slices.SortStableFunc(of, func(p, q *Point) int { return cmp.Compare(x.place[p.Values[x.name]], x.place[q.Values[x.name]]) })
 		var course strings.Builder
 		front := false
@@ -233,7 +233,7 @@ func (s *sweepPicture) combinations(x *sweepAxis) []*curve {
 			fmt.Fprint(&course, p.Values[x.name])
 			for k := range s.varying {
 				fmt.Fprintln(&course, k)
-				if value, known := s.varying[k].of(p.Found); known {
+				if value, known := s.varying[k].valueOf(p.Found); known {
 					fmt.Fprint(&course, value)
 				}
 			}
@@ -260,8 +260,8 @@ func (s *sweepPicture) combinations(x *sweepAxis) []*curve {
 	return curves
 }
 
-// others returns the parameters that vary, without that of the axis.
-func (s *sweepPicture) others(x *sweepAxis) []string {
+// otherParameters returns the parameters that vary, without that of the axis.
+func (s *sweepPicture) otherParameters(x *sweepAxis) []string {
 	var names []string
 	for _, a := range s.axes {
 		if a != x {
@@ -271,17 +271,17 @@ func (s *sweepPicture) others(x *sweepAxis) []string {
 	return names
 }
 
-// name returns the combinations of the curve: "rule none or soft" if these have equal values for every memory, and otherwise a list of
+// curveName returns the combinations of the curve: "rule none or soft" if these have equal values for every memory, and otherwise a list of
 // combinations.
-func (s *sweepPicture) name(c *curve, x *sweepAxis) string {
+func (s *sweepPicture) curveName(c *curve, x *sweepAxis) string {
 	var parts []string
 	product := 1
-	others := s.others(x)
+	others := s.otherParameters(x)
 	for _, a := range s.axes {
 		if a == x {
 			continue
 		}
-		of := newSweepAxis(list.Each(c.members, func(points []*Point) Point { return *points[0] }), a.name)
+		of := newSweepAxis(list.Map(c.members, func(points []*Point) Point { return *points[0] }), a.name)
 		product *= len(of.values)
 		if len(of.values) == len(a.values) {
 			continue
@@ -297,7 +297,7 @@ func (s *sweepPicture) name(c *curve, x *sweepAxis) string {
 	}
 	parts = nil
 	for _, points := range c.members[:min(len(c.members), maxPlaceNames)] {
-		parts = append(parts, points[0].short(others))
+		parts = append(parts, points[0].describe(others))
 	}
 	if more := len(c.members) - len(parts); more > 0 {
 		parts = append(parts, fmt.Sprintf("%d more", more))
@@ -305,15 +305,15 @@ func (s *sweepPicture) name(c *curve, x *sweepAxis) string {
 	return strings.Join(parts, "; ")
 }
 
-// curves draws a panel for each goal, with a line for each combination of the other parameters. If there is only one parameter, it draws a
+// drawCurves draws a panel for each goal, with a line for each combination of the other parameters. If there is only one parameter, it draws a
 // panel for each kind of goal, with a line for each level.
-func (s *sweepPicture) curves(x *sweepAxis) {
+func (s *sweepPicture) drawCurves(x *sweepAxis) {
 	s.width, s.height = 330, 190
 	lines := s.combinations(x)
-	if others := s.others(x); len(lines) == 1 && len(others) > 0 {
+	if others := s.otherParameters(x); len(lines) == 1 && len(others) > 0 {
 		s.footer = append(s.footer, "Alike whatever "+words.And(others)+" is.")
 	}
-	groups := panels(s.varying)
+	groups := groupByKind(s.varying)
 	if len(lines) > 1 {
 		groups = nil
 		for _, q := range s.varying {
@@ -324,7 +324,7 @@ func (s *sweepPicture) curves(x *sweepAxis) {
 	explain := func(name string, shown ...plot.Thumbnailer) {
 		if !legend[name] {
 			legend[name] = true
-			s.explain(name, shown...)
+			s.addLegend(name, shown...)
 		}
 	}
 	var front *plotter.Scatter
@@ -343,7 +343,7 @@ func (s *sweepPicture) curves(x *sweepAxis) {
 		p.Add(grid)
 		if more := len(lines) - maxCurves; more > 0 {
 			for i, of := range lines[maxCurves:min(len(lines), maxCurves+maxPaleCurves)] {
-				line, _ := of.draw(&group[0], x)
+				line, _ := of.lineAndDots(&group[0], x)
 				line.Color, line.Width = pale, 1
 				p.Add(line)
 				if i == 0 {
@@ -355,8 +355,8 @@ func (s *sweepPicture) curves(x *sweepAxis) {
 		for i, of := range coloured {
 			for k := range group {
 				q := &group[k]
-				line, dots := of.draw(q, x)
-				colour, name, rank := palette[i], s.name(of, x), i
+				line, dots := of.lineAndDots(q, x)
+				colour, name, rank := palette[i], s.curveName(of, x), i
 				if len(lines) == 1 {
 					colour, name, rank = q.colour(), Cut(q.level, 40), k
 				}
@@ -373,16 +373,16 @@ func (s *sweepPicture) curves(x *sweepAxis) {
 		}
 		for _, of := range lines {
 			for k := range group {
-				if rings := of.unbeaten(&group[k], x); rings != nil && s.beaten() {
+				if rings := of.unbeatenRings(&group[k], x); rings != nil && s.anyBeaten() {
 					front = rings
 					p.Add(rings)
 				}
 			}
 		}
-		low, high := float(x.values[0]), float(x.values[len(x.values)-1])
-		p.X.Min, p.X.Max = roomy(low, high)
-		p.Y.Min, p.Y.Max = roomy(0, top)
-		entitle(p, panelTitle(group))
+		low, high := toFloat(x.values[0]), toFloat(x.values[len(x.values)-1])
+		p.X.Min, p.X.Max = padRange(low, high)
+		p.Y.Min, p.Y.Max = padRange(0, top)
+		addTitle(p, panelTitle(group))
 		s.plots = append(s.plots, p)
 	}
 	if front != nil {
@@ -390,12 +390,12 @@ func (s *sweepPicture) curves(x *sweepAxis) {
 	}
 }
 
-// draw returns the curve's line and dots. It leaves out points for which the goal is unknown.
-func (c *curve) draw(q *goal, x *sweepAxis) (*plotter.Line, *plotter.Scatter) {
+// lineAndDots returns the curve's line and dots. It leaves out points for which the goal is unknown.
+func (c *curve) lineAndDots(q *goal, x *sweepAxis) (*plotter.Line, *plotter.Scatter) {
 	var at plotter.XYs
 	for _, p := range c.points {
-		if value, known := q.of(p.Found); known {
-			at = append(at, plotter.XY{X: float(p.Values[x.name]), Y: value})
+		if value, known := q.valueOf(p.Found); known {
+			at = append(at, plotter.XY{X: toFloat(p.Values[x.name]), Y: value})
 		}
 	}
 	line, dots := &plotter.Line{XYs: at, LineStyle: plotter.DefaultLineStyle}, &plotter.Scatter{XYs: at}
@@ -403,12 +403,12 @@ func (c *curve) draw(q *goal, x *sweepAxis) (*plotter.Line, *plotter.Scatter) {
 	return line, dots
 }
 
-// unbeaten returns rings around the points that are not beaten, or nil if there are none.
-func (c *curve) unbeaten(q *goal, x *sweepAxis) *plotter.Scatter {
+// unbeatenRings returns rings around the points that are not beaten, or nil if there are none.
+func (c *curve) unbeatenRings(q *goal, x *sweepAxis) *plotter.Scatter {
 	var at plotter.XYs
 	for _, p := range c.points {
-		if value, known := q.of(p.Found); known && p.Front {
-			at = append(at, plotter.XY{X: float(p.Values[x.name]), Y: value})
+		if value, known := q.valueOf(p.Found); known && p.Front {
+			at = append(at, plotter.XY{X: toFloat(p.Values[x.name]), Y: value})
 		}
 	}
 	if at == nil {
@@ -419,8 +419,8 @@ func (c *curve) unbeaten(q *goal, x *sweepAxis) *plotter.Scatter {
 	return rings
 }
 
-// roomy returns a range with room for the signs at both ends. All plots keep the same share free.
-func roomy(low, high float64) (float64, float64) {
+// padRange returns a range with room for the signs at both ends. All plots keep the same share free.
+func padRange(low, high float64) (float64, float64) {
 	if low == high {
 		high++
 	}
@@ -430,11 +430,11 @@ func roomy(low, high float64) (float64, float64) {
 
 // ticks returns the parameter's values, as many as there is room for their labels.
 func (a *sweepAxis) ticks(width vg.Length) plot.ConstantTicks {
-	low, high := float(a.values[0]), float(a.values[len(a.values)-1])
+	low, high := toFloat(a.values[0]), toFloat(a.values[len(a.values)-1])
 	var ticks plot.ConstantTicks
 	taken := vg.Length(math.Inf(-1))
 	for i, words := range a.labels() {
-		value := float(a.values[i])
+		value := toFloat(a.values[i])
 		at := vg.Length((value-low)/(high-low)) * width
 		half := textWidth(words, bodySize) / 2
 		if at-half < taken {

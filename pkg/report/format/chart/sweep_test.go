@@ -240,7 +240,7 @@ func TestParetoPlaces(t *testing.T) {
 		if p.front {
 			mark = "*"
 		}
-		got = append(got, fmt.Sprint(mark, p.names([]string{"name"}), " at ", p.at))
+		got = append(got, fmt.Sprint(mark, p.pointNames([]string{"name"}), " at ", p.at))
 	}
 	want := []string{"*name c; name b at {0 0.5}", "name a at {0 1}", "name d at {1 0.5}", "*name e at {2 0.25}", "*name h; name g at {3 0.1}", "name f at {3 0.25}"}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -306,7 +306,7 @@ func TestCells(t *testing.T) {
 		s.versions = append(s.versions, r.Points[i].Found)
 	}
 	known, _ := goals(s.versions)
-	c := s.cells(&known[0], newSweepAxis(r.Points, "a"), newSweepAxis(r.Points, "b"))
+	c := s.newHeatCells(&known[0], newSweepAxis(r.Points, "a"), newSweepAxis(r.Points, "b"))
 	none := math.NaN()
 	want := [][]float64{{none, 3}, {18, 27}, {20, 30}}
 	if diff := cmp.Diff(want, c.values, cmp.Comparer(func(a, b float64) bool { return a == b || math.IsNaN(a) && math.IsNaN(b) })); diff != "" {
@@ -334,7 +334,7 @@ func TestHeatIsLegible(t *testing.T) {
 		}
 		return sum
 	}
-	c := &cells{low: 2, high: 12}
+	c := &heatCells{low: 2, high: 12}
 	before := math.Inf(1)
 	for value := 2.0; value <= 12; value += 0.25 {
 		fill, words := c.fill(value)
@@ -372,8 +372,8 @@ func TestCombinations(t *testing.T) {
 	}
 	var got []string
 	for _, c := range s.combinations(s.axes[0]) {
-		line, _ := c.draw(&s.varying[0], s.axes[0])
-		got = append(got, fmt.Sprint(s.name(c, s.axes[0]), " ", line.XYs))
+		line, _ := c.lineAndDots(&s.varying[0], s.axes[0])
+		got = append(got, fmt.Sprint(s.curveName(c, s.axes[0]), " ", line.XYs))
 	}
 	want := []string{
 		"rule none, size small; rule soft, size small; rule soft, size big " + fmt.Sprint(plotter.XYs{{X: 1}, {X: 2}, {X: 3}}),
@@ -398,10 +398,10 @@ func TestSweepTicks(t *testing.T) {
 }
 
 func TestWrapped(t *testing.T) {
-	if diff := cmp.Diff([]string{"one two", "three"}, wrapped("one  two three", textWidth("one two", bodySize))); diff != "" {
+	if diff := cmp.Diff([]string{"one two", "three"}, wrapText("one  two three", textWidth("one two", bodySize))); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	for _, line := range wrapped("a "+strings.Repeat("w", 5000)+" b", 100) {
+	for _, line := range wrapText("a "+strings.Repeat("w", 5000)+" b", 100) {
 		if textWidth(line, bodySize) > 100 {
 			t.Errorf("%q is wider than 100 points", line)
 		}

@@ -50,14 +50,14 @@ func (c *Chart) barRows(rows []Version) {
 		versions[i], names[i] = rows[i].Found, rows[i].Name
 	}
 	known, leftOut := goals(versions)
-	groups := panels(known)
+	groups := groupByKind(known)
 	most := 1
 	for _, group := range groups {
 		most = max(most, len(group))
 	}
 	var widest vg.Length
 	ticks := make(plot.ConstantTicks, len(rows))
-	for i, name := range abbreviated(names, 28) {
+	for i, name := range abbreviateNames(names, 28) {
 		if rows[i].Front {
 			name = "* " + name
 		}
@@ -77,7 +77,7 @@ func (c *Chart) barRows(rows []Version) {
 	c.columns = len(groups)
 	c.width = (widest+16)/vg.Length(len(groups)) + 140
 	c.height = vg.Length(len(rows))*(vg.Length(most)*barWidth+7) + 44
-	c.footer = append(c.footer, aboutGoals(known, leftOut, versions)...)
+	c.footer = append(c.footer, explainGoals(known, leftOut, versions)...)
 	if len(rows) > 1 {
 		c.footer = append(c.footer, "An asterisk marks what is not beaten: nothing else is better in one of these and as good in the rest.")
 	}
@@ -100,20 +100,20 @@ func (c *Chart) barPanel(p *plot.Plot, rows []Version, group []goal, legend map[
 		values := make([]float64, len(rows))
 		for i := range rows {
 			at := len(rows) - 1 - i
-			value, known := q.of(rows[i].Found)
+			value, known := q.valueOf(rows[i].Found)
 			words := doc.None
 			if known {
 				values[at], words = value, q.text(value)
 				top = max(top, value)
 			}
-			p.Add(label(values[at], float64(at), vg.Point{X: 3, Y: offset - bodySize/3}, draw.XLeft, words))
+			p.Add(newLabel(values[at], float64(at), vg.Point{X: 3, Y: offset - bodySize/3}, draw.XLeft, words))
 		}
-		b := bars(values, barWidth-2, q.colour())
+		b := newBarSeries(values, barWidth-2, q.colour())
 		b.Horizontal, b.Offset = true, offset
 		p.Add(b)
 		if q.level != "" && !legend[q.place] {
 			legend[q.place] = true
-			c.explain(Cut(q.level, 40), b)
+			c.addLegend(Cut(q.level, 40), b)
 		}
 	}
 	if top == 0 {
@@ -124,7 +124,7 @@ func (c *Chart) barPanel(p *plot.Plot, rows []Version, group []goal, legend map[
 	p.Y.Min, p.Y.Max = -0.5, float64(len(rows))-0.5
 	p.X.Padding, p.Y.Padding = 0, 0
 	p.Y.Tick.Length = 0
-	entitle(p, panelTitle(group))
+	addTitle(p, panelTitle(group))
 }
 
 // colour returns the colour of the goal's level, or a colour of its own for a goal of the whole cluster.
@@ -138,8 +138,8 @@ func (q *goal) colour() color.Color {
 	return palette[q.place]
 }
 
-// aboutGoals explains words that a reader may not know, and what is left out.
-func aboutGoals(known []goal, leftOut int, versions []*whatif.Found) []string {
+// explainGoals explains words that a reader may not know, and what is left out.
+func explainGoals(known []goal, leftOut int, versions []*whatif.Found) []string {
 	var parts []string
 	said := map[goalKind]bool{}
 	for i := range known {
@@ -154,7 +154,7 @@ func aboutGoals(known []goal, leftOut int, versions []*whatif.Found) []string {
 			parts = append(parts, "Stranded: the most pods that such a loss leaves without a node.")
 		}
 	}
-	if partly := figures.Partly(versions); partly != "" {
+	if partly := figures.PartlyNote(versions); partly != "" {
 		parts = append(parts, partly)
 	}
 	if leftOut > 0 {

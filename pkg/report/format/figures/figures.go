@@ -19,12 +19,12 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// Partly says for which levels recovery was simulated for only some failures, as a sentence; "" if there is no such level.
-func Partly(all []*whatif.Found) string {
+// PartlyNote says for which levels recovery was simulated for only some failures, as a sentence; "" if there is no such level.
+func PartlyNote(all []*whatif.Found) string {
 	var keys, parts []string
 	for _, f := range all {
 		for i := range f.Levels {
-			if level := &f.Levels[i]; level.Partly() && !slices.Contains(keys, level.TopologyKey) {
+			if level := &f.Levels[i]; level.IsPartlyExamined() && !slices.Contains(keys, level.TopologyKey) {
 				keys = append(keys, level.TopologyKey)
 				parts = append(parts, fmt.Sprintf("%d of %d domains of %s", len(level.Failures), level.Domains, level.TopologyKey))
 			}
@@ -44,7 +44,7 @@ func MostNotBack(level *metric.LevelMetrics, s doc.Style) doc.Cell {
 	}
 	most, _ := level.NotBack()
 	found := doc.Number(most, s)
-	if level.Partly() {
+	if level.IsPartlyExamined() {
 		found.Text = "≥" + found.Text
 	}
 	return found
@@ -59,7 +59,7 @@ func NotBackCell(level, base *metric.LevelMetrics) doc.Cell {
 	if base != nil {
 		is, _ := level.NotBack()
 		was, _ := base.NotBack()
-		colour = Against(float64(is), float64(was))
+		colour = ComparisonStyle(float64(is), float64(was))
 	}
 	return MostNotBack(level, colour)
 }
@@ -69,7 +69,7 @@ func NewNodesCell(f, base *whatif.Found) doc.Cell {
 	if f.NewNodes == nil {
 		return doc.Plain.Cell(doc.None)
 	}
-	return doc.Number(*f.NewNodes, Against(float64(*f.NewNodes), float64(ptr.Deref(base.NewNodes, *f.NewNodes))))
+	return doc.Number(*f.NewNodes, ComparisonStyle(float64(*f.NewNodes), float64(ptr.Deref(base.NewNodes, *f.NewNodes))))
 }
 
 // CostText returns the cost of an hour, and the number of nodes without a price.
@@ -83,8 +83,8 @@ func CostText(m *metric.Metrics) string {
 	return fmt.Sprintf("%.2f", *m.Cost)
 }
 
-// Against returns the colour of a number of which less is better: green below the base, yellow above it.
-func Against(value, base float64) doc.Style {
+// ComparisonStyle returns the colour of a number of which less is better: green below the base, yellow above it.
+func ComparisonStyle(value, base float64) doc.Style {
 	switch {
 	case value < base:
 		return doc.Green
@@ -94,10 +94,10 @@ func Against(value, base float64) doc.Style {
 	return doc.Plain
 }
 
-// LeastNeeded returns the titles of the columns that a table which is too wide leaves out, in that order: the columns about regions, the number of pods,
+// DropOrder returns the titles of the columns that a table which is too wide leaves out, in that order: the columns about regions, the number of pods,
 // skews, moved pods, then radii. Skews and radii of narrower levels come before those of wider ones.
-func LeastNeeded(keys []string) []string {
-	heads := doc.Heads(keys)
+func DropOrder(keys []string) []string {
+	heads := doc.ColumnTitles(keys)
 	var order []string
 	for i, key := range keys {
 		if key == v1.LabelTopologyRegion {
@@ -117,7 +117,7 @@ func LeastNeeded(keys []string) []string {
 
 // WorkloadNames returns the qualified names of the workloads that the figures are about, in order. None means all pods.
 func WorkloadNames(opts metric.Options) []string {
-	return list.Each(opts.Workloads, cluster.Ref.Qualified)
+	return list.Map(opts.Workloads, cluster.Ref.Qualified)
 }
 
 // Columns are the titles of the columns of Rows.
@@ -161,7 +161,7 @@ func HowChanged[T any](versions []T, scenarioOf func(T) *scenario.Scenario) []st
 		if s == nil {
 			continue
 		}
-		for _, sentence := range s.HowChanged() {
+		for _, sentence := range s.DescribeChanges() {
 			if !slices.Contains(said, sentence) {
 				said = append(said, sentence)
 			}

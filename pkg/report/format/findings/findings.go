@@ -47,8 +47,8 @@ type Result struct {
 	Source *manifest.Place
 }
 
-// Of converts the findings of expectations and failures.
-func Of(h report.Head, found []expect.Finding) Findings {
+// New converts the findings of expectations and failures.
+func New(h report.Head, found []expect.Finding) Findings {
 	all := Findings{Version: h.Version}
 	for _, rule := range expect.Rules {
 		all.Rules = append(all.Rules, Rule{ID: rule.ID, Level: rule.Level, Short: rule.Short, Full: rule.Full, Help: rule.Help})
@@ -66,15 +66,15 @@ func Of(h report.Head, found []expect.Finding) Findings {
 // Add appends the findings of another report, and the rules that are not yet there.
 func (f *Findings) Add(other Findings) {
 	for _, rule := range other.Rules {
-		if f.rule(rule.ID) < 0 {
+		if f.ruleIndex(rule.ID) < 0 {
 			f.Rules = append(f.Rules, rule)
 		}
 	}
 	f.Results = append(f.Results, other.Results...)
 }
 
-// rule returns the index of a rule, or -1.
-func (f *Findings) rule(id string) int {
+// ruleIndex returns the index of a rule, or -1.
+func (f *Findings) ruleIndex(id string) int {
 	return slices.IndexFunc(f.Rules, func(rule Rule) bool { return rule.ID == id })
 }
 

@@ -19,18 +19,18 @@ func (f *Findings) GitHub() ([]byte, error) {
 		}
 		var properties []string
 		if result.inFile() {
-			properties = append(properties, "file="+property(doc.Clean(filepath.ToSlash(result.Source.File))), fmt.Sprint("line=", max(result.Source.Line, 1)))
+			properties = append(properties, "file="+escapeProperty(doc.Clean(filepath.ToSlash(result.Source.File))), fmt.Sprint("line=", max(result.Source.Line, 1)))
 		}
-		properties = append(properties, "title="+property("Faultline: "+result.Rule))
-		fmt.Fprintf(&out, "::%s %s::%s\n", command, strings.Join(properties, ","), data(doc.Clean(result.Message)))
+		properties = append(properties, "title="+escapeProperty("Faultline: "+result.Rule))
+		fmt.Fprintf(&out, "::%s %s::%s\n", command, strings.Join(properties, ","), escapeData(doc.Clean(result.Message)))
 	}
 	return []byte(out.String()), nil
 }
 
-// data and [property] escape the text of a command as https://github.com/actions/toolkit/blob/main/packages/core/src/command.ts does.
-func data(text string) string { return dataEscapes.Replace(text) }
+// escapeData and [escapeProperty] escape the text of a command as https://github.com/actions/toolkit/blob/main/packages/core/src/command.ts does.
+func escapeData(text string) string { return dataEscapes.Replace(text) }
 
-func property(text string) string { return propertyEscapes.Replace(text) }
+func escapeProperty(text string) string { return propertyEscapes.Replace(text) }
 
 var (
 	dataEscapes     = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")

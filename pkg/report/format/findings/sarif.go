@@ -39,9 +39,9 @@ func (f *Findings) SARIF() ([]byte, error) {
 	}
 	for _, result := range f.Results {
 		run.AddResult(sarif.NewRuleResult(result.Rule).
-			WithRuleIndex(f.rule(result.Rule)).
+			WithRuleIndex(f.ruleIndex(result.Rule)).
 			WithLevel(result.Level).
-			WithMessage(sarif.NewTextMessage(unlinked(doc.Clean(result.Message)))).
+			WithMessage(sarif.NewTextMessage(escapeLinks(doc.Clean(result.Message)))).
 			WithLocations([]*sarif.Location{result.location()}))
 	}
 	log.AddRun(run)
@@ -53,15 +53,15 @@ func (r *Result) location() *sarif.Location {
 	if !r.inFile() {
 		return location
 	}
-	physical := sarif.NewPhysicalLocation().WithArtifactLocation(sarif.NewArtifactLocation().WithUri(uri(r.Source.File)))
+	physical := sarif.NewPhysicalLocation().WithArtifactLocation(sarif.NewArtifactLocation().WithUri(fileURI(r.Source.File)))
 	if r.Source.Line > 0 {
 		physical.WithRegion(sarif.NewRegion().WithStartLine(r.Source.Line))
 	}
 	return location.WithPhysicalLocation(physical)
 }
 
-// uri returns a relative path as a relative reference, and an absolute one as a file URI.
-func uri(path string) string {
+// fileURI returns a relative path as a relative reference, and an absolute one as a file URI.
+func fileURI(path string) string {
 	u := url.URL{Path: filepath.ToSlash(path)}
 	if filepath.IsAbs(path) {
 		u.Scheme = "file"
@@ -69,5 +69,5 @@ func uri(path string) string {
 	return u.String()
 }
 
-// unlinked prevents a link, "[text](target)", in a message. A link could only come from a user's file.
-func unlinked(message string) string { return strings.ReplaceAll(message, "](", `\](`) }
+// escapeLinks prevents a link, "[text](target)", in a message. A link could only come from a user's file.
+func escapeLinks(message string) string { return strings.ReplaceAll(message, "](", `\](`) }

@@ -66,7 +66,7 @@ func NotRun(err error) *Failure {
 // Add appends a suite for a scenario: a case for the run, with its failure if there is one, then the given cases. took is the time of the run, or 0 if it was
 // not measured. Add removes characters that XML cannot hold.
 func (j *Suites) Add(scenario string, took time.Duration, failure *Failure, cases []Case) {
-	suite := Suite{Name: doc.Clean(scenario), Time: seconds(took), Cases: append([]Case{{Name: "runs", Time: seconds(took), Failure: failure}}, cases...)}
+	suite := Suite{Name: doc.Clean(scenario), Time: formatSeconds(took), Cases: append([]Case{{Name: "runs", Time: formatSeconds(took), Failure: failure}}, cases...)}
 	suite.Tests = len(suite.Cases)
 	for i := range suite.Cases {
 		c := &suite.Cases[i]
@@ -83,8 +83,8 @@ func (j *Suites) Add(scenario string, took time.Duration, failure *Failure, case
 	j.Suites = append(j.Suites, suite)
 }
 
-// seconds returns the time in seconds, or "" if it was not measured.
-func seconds(d time.Duration) string {
+// formatSeconds returns the time in seconds, or "" if it was not measured.
+func formatSeconds(d time.Duration) string {
 	if d == 0 {
 		return ""
 	}
@@ -101,7 +101,7 @@ func CleanLines(lines []string) string {
 }
 
 func (j *Suites) Write() ([]byte, error) {
-	j.Name, j.Time = "simulate", seconds(j.Took)
+	j.Name, j.Time = "simulate", formatSeconds(j.Took)
 	data, err := xml.MarshalIndent(j, "", "  ")
 	return append([]byte(xml.Header), append(data, '\n')...), err
 }

@@ -44,7 +44,7 @@ func Render(d *doc.Doc) []byte {
 	return []byte(m.out.String())
 }
 
-// page builds a page of GitHub flavoured Markdown. Texts that do not come from Faultline go through [prose], [Code] or [summary], which escape
+// page builds a page of GitHub flavoured Markdown. Texts that do not come from Faultline go through [escapeProse], [CodeSpan] or [foldedHead], which escape
 // markup.
 type page struct{ out strings.Builder }
 
@@ -60,10 +60,10 @@ func (m *page) block(format string, args ...any) {
 func (m *page) section(s *doc.Section, answer, judged bool) {
 	switch {
 	case s.Folded:
-		m.block("%s", summary(s.Title))
+		m.block("%s", foldedHead(s.Title))
 		defer m.block("</details>")
 	case s.Title != "":
-		m.block("### %s", prose(s.Title))
+		m.block("### %s", escapeProse(s.Title))
 	}
 	for i, block := range s.Blocks {
 		if m.out.Len() > maxSection {
@@ -74,16 +74,16 @@ func (m *page) section(s *doc.Section, answer, judged bool) {
 		case doc.Line:
 			switch text, indent := b.Text(); {
 			case answer && i == 0 && judged:
-				m.block("**%s %s**", marks[b[0].Style], prose(text))
+				m.block("**%s %s**", marks[b[0].Style], escapeProse(text))
 			case answer && i == 0:
-				m.block("**%s**", prose(text))
+				m.block("**%s**", escapeProse(text))
 			case indent > 0:
-				m.item(i, s.Blocks, strings.Repeat("  ", (indent-1)/2)+"- "+styled(b))
+				m.item(i, s.Blocks, strings.Repeat("  ", (indent-1)/2)+"- "+boldTitles(b))
 			default:
-				m.block("%s", styled(b))
+				m.block("%s", boldTitles(b))
 			}
 		case doc.Verbatim:
-			m.block("%s", Fenced(list.Each(b, strings.TrimSpace)))
+			m.block("%s", CodeBlock(list.Map(b, strings.TrimSpace)))
 		case doc.Table:
 			m.table(b)
 		case doc.More:
@@ -121,7 +121,7 @@ func (m *page) table(t doc.Table) {
 		var parts []string
 		for _, c := range cells {
 			if c.Text != "" {
-				parts = append(parts, prose(c.Text))
+				parts = append(parts, escapeProse(c.Text))
 			}
 		}
 		items = append(items, strings.Join(parts, ": "))
@@ -135,7 +135,7 @@ func (m *page) fields(fields doc.Fields) {
 	for _, f := range fields {
 		for _, line := range f.Lines {
 			if !f.Head {
-				items = append(items, prose(f.Title)+" "+prose(line))
+				items = append(items, escapeProse(f.Title)+" "+escapeProse(line))
 			}
 		}
 	}
@@ -155,12 +155,12 @@ func (m *page) rows(table [][]doc.Cell, noun string) {
 	}
 	head, rule := make([]string, len(table[0])), make([]string, len(table[0]))
 	for i, title := range table[0] {
-		head[i], rule[i] = prose(sentenceCase(title.Text)), "---"
+		head[i], rule[i] = escapeProse(sentenceCase(title.Text)), "---"
 		if _, err := strconv.Atoi(strings.Trim(table[1][i].Text, "<>%")); err == nil {
 			rule[i] = "---:"
 		}
 	}
-	m.block("%s%s", line(head), strings.TrimSuffix(line(rule), "\n"))
+	m.block("%s%s", tableRow(head), strings.TrimSuffix(tableRow(rule), "\n"))
 	for i, row := range table[1:] {
 		if i == doc.MaxPods || m.out.Len() > maxSection {
 			m.block("and %s", words.Count(len(table)-1-i, "more "+noun))
@@ -169,15 +169,15 @@ func (m *page) rows(table [][]doc.Cell, noun string) {
 		cells := make([]string, len(row))
 		for j, c := range row {
 			if c.Text != doc.None {
-				cells[j] = prose(c.Text)
+				cells[j] = escapeProse(c.Text)
 			}
 		}
-		m.out.WriteString(line(cells))
+		m.out.WriteString(tableRow(cells))
 	}
 }
 
-// line returns a row of a table.
-func line(cells []string) string {
+// tableRow returns a row of a table.
+func tableRow(cells []string) string {
 	for i := range cells {
 		cells[i] = strings.ReplaceAll(cells[i], "|", `\|`)
 	}
@@ -192,38 +192,38 @@ func sentenceCase(title string) string {
 	return title[:1] + strings.ToLower(title[1:])
 }
 
-// markup escapes the characters that mean something to GitHub. Outside of code, "@name" would notify somebody, and "#1" would link an
+// markupEscapes escapes the characters that mean something to GitHub. Outside of code, "@name" would notify somebody, and "#1" would link an
 // issue.
-var markup = strings.NewReplacer(
+var markupEscapes = strings.NewReplacer(
 	"&", "&amp;", "<", "&lt;", ">", "&gt;", `\`, `\\`, "`", "\\`", "*", `\*`, "_", `\_`, "[", `\[`, "]", `\]`, "~", `\~`, "$", `\$`, "://", "&#58;//",
 	"@", "`@`", "#", "`#`",
 )
 
-// prose returns a text on one line, so that a reader sees its characters as they are.
-func prose(text string) string { return markup.Replace(shortened(text)) }
+// escapeProse returns a text on one line, so that a reader sees its characters as they are.
+func escapeProse(text string) string { return markupEscapes.Replace(shortenText(text)) }
 
-// entities escapes the same characters in an HTML element, where only entities can hold them.
-var entities = strings.NewReplacer(
+// entityEscapes escapes the same characters in an HTML element, where only entities can hold them.
+var entityEscapes = strings.NewReplacer(
 	"&", "&amp;", "<", "&lt;", ">", "&gt;", `\`, "&#92;", "`", "&#96;", "*", "&#42;", "_", "&#95;", "[", "&#91;", "]", "&#93;", "~", "&#126;",
 	"$", "&#36;", ":", "&#58;", "|", "&#124;",
 )
 
-// Code returns a name as code. It uses an element for a text that a code span cannot hold, for example in a table.
-func Code(text string) string {
-	text = shortened(text)
+// CodeSpan returns a name as code. It uses an element for a text that a code span cannot hold, for example in a table.
+func CodeSpan(text string) string {
+	text = shortenText(text)
 	if strings.Contains(text, "`") || strings.Contains(text, `\|`) || strings.HasSuffix(text, `\`) || strings.TrimSpace(text) == "" {
-		return "<code>" + entities.Replace(text) + "</code>"
+		return "<code>" + entityEscapes.Replace(text) + "</code>"
 	}
 	return "`" + text + "`"
 }
 
-// summary returns the beginning of folded details. Its first line is HTML up to the blank line after it.
-func summary(title string) string {
-	return "<details><summary><code>" + html.EscapeString(shortened(title)) + "</code></summary>"
+// foldedHead returns the beginning of folded details. Its first line is HTML up to the blank line after it.
+func foldedHead(title string) string {
+	return "<details><summary><code>" + html.EscapeString(shortenText(title)) + "</code></summary>"
 }
 
-// shortened returns the text without control characters, and cut at maxWords.
-func shortened(given string) string {
+// shortenText returns the text without control characters, and cut at maxWords.
+func shortenText(given string) string {
 	given = doc.Clean(given)
 	if utf8.RuneCountInString(given) > maxWords {
 		given = string([]rune(given)[:maxWords-1]) + "…"
@@ -238,27 +238,27 @@ func (m *page) about(h report.Head) {
 		line += fmt.Sprintf("; equal nodes drawn at random, seed %d", h.Seed)
 	}
 	if h.Scenario != "" {
-		m.block("%s: %s", Code(h.Scenario), prose(line))
+		m.block("%s: %s", CodeSpan(h.Scenario), escapeProse(line))
 		return
 	}
-	m.block("%s", prose(line))
+	m.block("%s", escapeProse(line))
 }
 
-// styled returns a line with its titles in bold.
-func styled(line doc.Line) string {
+// boldTitles returns a line with its titles in bold.
+func boldTitles(line doc.Line) string {
 	text := ""
 	for _, c := range line {
 		if words := strings.TrimSpace(c.Text); c.Style == doc.Bold && words != "" {
-			text += strings.Replace(c.Text, words, "**"+prose(words)+"**", 1)
+			text += strings.Replace(c.Text, words, "**"+escapeProse(words)+"**", 1)
 			continue
 		}
-		text += prose(c.Text)
+		text += escapeProse(c.Text)
 	}
 	return strings.TrimSpace(text)
 }
 
-// Fenced returns lines as a code block, between fences that are longer than any fence in them.
-func Fenced(lines []string) string {
+// CodeBlock returns lines as a code block, between fences that are longer than any fence in them.
+func CodeBlock(lines []string) string {
 	text, fence := "", "```"
 	for _, line := range lines {
 		text += doc.Clean(line) + "\n"

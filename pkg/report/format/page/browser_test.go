@@ -24,7 +24,7 @@ const chosenStep = `document.querySelector("[role=tab][aria-selected=true] b").i
 func TestHTMLInBrowser(t *testing.T) {
 	b := browsertest.Start(t)
 	b.OpenFile(walkthrough(t).html(t))
-	b.Has(".head", "kind-walkthrough", "17 of 17 expectations met", "kube-scheduler v1.37.1", "upstream, seed 1")
+	b.CheckText(".head", "kind-walkthrough", "17 of 17 expectations met", "kube-scheduler v1.37.1", "upstream, seed 1")
 
 	// The arrow keys walk through the steps, and around the end.
 	if got := browsertest.Evaluate[string](b, chosenStep); got != "hard-region-2" {
@@ -39,7 +39,7 @@ func TestHTMLInBrowser(t *testing.T) {
 			t.Errorf("%s is shown, want %s", got, step.want)
 		}
 	}
-	b.Has("#step", "Step 2 of 7", "Without a node: 1", "didn't match pod anti-affinity rules", "Expectations: 2 of 2 met")
+	b.CheckText("#step", "Step 2 of 7", "Without a node: 1", "didn't match pod anti-affinity rules", "Expectations: 2 of 2 met")
 	if got := browsertest.Evaluate[string](b, `document.activeElement.id + " " + document.querySelectorAll("[role=tab][tabindex='0']").length`); got != "tab-1 1" {
 		t.Errorf("focus and number of tabs that Tab reaches: %s, want tab-1 1", got)
 	}
@@ -47,9 +47,9 @@ func TestHTMLInBrowser(t *testing.T) {
 
 	// A click fails a zone. In the stored report its pod is stranded, since the rule is hard.
 	b.Click(`[data-key="topology.kubernetes.io/zone"][data-domain="east-1b"]`)
-	b.Has("#panel", "Zone east-1b fails", "1 node of 4, 25% of the CPU", "1 of 3 pods lost", "1 of 3, 33%", "1 not back", "lorem-ipsum-deployment-5569b854b6-4mhxb",
+	b.CheckText("#panel", "Zone east-1b fails", "1 node of 4, 25% of the CPU", "1 of 3 pods lost", "1 of 3, 33%", "1 not back", "lorem-ipsum-deployment-5569b854b6-4mhxb",
 		"2 node(s) didn't match pod anti-affinity rules", "One more zone\n50%", "1 of 2 of deployment/lorem-ipsum-deployment, with zone west-1a")
-	b.Has("#map", "Without a node: 1", "stranded")
+	b.CheckText("#map", "Without a node: 1", "stranded")
 	if got := browsertest.Evaluate[string](b, `[...document.querySelectorAll(".node.failed .name")].map((name) => name.innerText).join()`); got != "affinity-worker3" {
 		t.Errorf("%s failed, want affinity-worker3", got)
 	}
@@ -57,7 +57,7 @@ func TestHTMLInBrowser(t *testing.T) {
 		t.Errorf("a screen reader says %q", got)
 	}
 	b.Press(kb.Escape)
-	b.Has("#panel", "What if something fails?")
+	b.CheckText("#panel", "What if something fails?")
 	if n := browsertest.Evaluate[int](b, `document.querySelectorAll(".node.failed").length`); n != 0 {
 		t.Errorf("%d nodes are failed after Escape", n)
 	}
@@ -66,32 +66,32 @@ func TestHTMLInBrowser(t *testing.T) {
 	b.Click("#tab-4")
 	b.Focus(`[data-key="kubernetes.io/hostname"][data-domain="affinity-worker3"]`)
 	b.Press(kb.Enter)
-	b.Has("#panel", "Node affinity-worker3 fails", "1 back", "lorem-ipsum-deployment-6df84fc8b8-f7tbb → affinity-worker\n", "67%")
+	b.CheckText("#panel", "Node affinity-worker3 fails", "1 back", "lorem-ipsum-deployment-6df84fc8b8-f7tbb → affinity-worker\n", "67%")
 	if got := browsertest.Evaluate[string](b, `document.querySelector(".chip.arrived").closest(".node").querySelector(".name").innerText`); got != "affinity-worker" {
 		t.Errorf("the pod comes back on %s, want affinity-worker", got)
 	}
 	b.Press(kb.Enter)
-	b.Has("#panel", "What if something fails?")
+	b.CheckText("#panel", "What if something fails?")
 
 	// Shift adds a zone. The report has no two zones that fail together, and the page says so.
 	b.Focus(`[data-domain="west-1a"]`)
 	b.Press(kb.Enter)
 	b.Focus(`[data-domain="west-1c"]`)
 	b.Do(chromedp.KeyEvent(kb.Enter, chromedp.KeyModifiers(chromedp.ModifierShift)))
-	b.Has("#panel", "zones west-1a and west-1c fail", "2 of 3, 67%", "simulate blast … --level zone --simultaneous 2")
+	b.CheckText("#panel", "zones west-1a and west-1c fail", "2 of 3, 67%", "simulate blast … --level zone --simultaneous 2")
 
 	// The address keeps step and failure.
 	b.OpenFile(walkthrough(t).html(t), browsertest.Evaluate[string](b, "location.hash"))
-	b.Has("#panel", "zones west-1a and west-1c fail")
+	b.CheckText("#panel", "zones west-1a and west-1c fail")
 	if got := browsertest.Evaluate[string](b, chosenStep); got != "soft-region-3" {
 		t.Errorf("%s is shown, want soft-region-3", got)
 	}
 
 	// The scores of a pod open: those of all nodes if its cycle was kept, and otherwise those of its own node.
 	b.Click(".part-pods tbody tr:nth-child(3) button.scores")
-	b.Has(".part-pods tbody tr:nth-child(4)", "4 searched → 3 feasible → 3 scored", "The best is ahead by 200.", "-200 → 0 × 2")
+	b.CheckText(".part-pods tbody tr:nth-child(4)", "4 searched → 3 feasible → 3 scored", "The best is ahead by 200.", "-200 → 0 × 2")
 	b.Click(".part-pods button.scores")
-	b.Has(".part-pods tr.below", "Plugin", "NodeResourcesFit", "PodTopologySpread\t\n200")
+	b.CheckText(".part-pods tr.below", "Plugin", "NodeResourcesFit", "PodTopologySpread\t\n200")
 
 	// Light and dark.
 	before := browsertest.Evaluate[string](b, "getComputedStyle(document.body).backgroundColor")
@@ -131,30 +131,30 @@ func TestHTMLScoresInBrowser(t *testing.T) {
 	b := browsertest.Start(t)
 	b.OpenFile(hostile(t).html(t))
 	const node = "<script>alert(1)</script>"
-	b.Has("h1", "Fish & </title><script>alert(3)</script>")
-	b.Has(".facts", "random, seed 18446744073709551615")
-	b.Has("#verdict", "1 of 1 expectation not met")
-	b.Has("#map", node, "c & d", "no zone", "NotReady", "cordoned", "</script><img src=x onerror=alert(2)> & \"quotes\" 'single'")
-	b.Has("#step", "1 < 2 & 3 > 2", "<x>.yaml:7", "s.yaml:3", "1 <pod>")
+	b.CheckText("h1", "Fish & </title><script>alert(3)</script>")
+	b.CheckText(".facts", "random, seed 18446744073709551615")
+	b.CheckText("#verdict", "1 of 1 expectation not met")
+	b.CheckText("#map", node, "c & d", "no zone", "NotReady", "cordoned", "</script><img src=x onerror=alert(2)> & \"quotes\" 'single'")
+	b.CheckText("#step", "1 < 2 & 3 > 2", "<x>.yaml:7", "s.yaml:3", "1 <pod>")
 
 	b.Click(`.part-pods button.scores[aria-label="Scores of web-1"]`)
-	b.Has(".part-pods tr.below:not([hidden])", "4 searched → 3 feasible → 3 scored", "NodeUnschedulable", "The best is ahead by 29.", node+"✓ chosen", "10 → 100 × 2", "200", "290")
+	b.CheckText(".part-pods tr.below:not([hidden])", "4 searched → 3 feasible → 3 scored", "NodeUnschedulable", "The best is ahead by 29.", node+"✓ chosen", "10 → 100 × 2", "200", "290")
 	b.Click(".part-pods details.parts summary")
-	b.Has(".part-pods details.parts", "weight 10", "zone c & d", "1 pod × 10 = 10", `default/"cache"&co`)
+	b.CheckText(".part-pods details.parts", "weight 10", "zone c & d", "1 pod × 10 = 10", `default/"cache"&co`)
 
-	b.Has(".part-explain", "web-1 → "+node, "3 of 4 nodes can take web-1.", "none of those", "web-1: "+node+" → a-1")
+	b.CheckText(".part-explain", "web-1 → "+node, "3 of 4 nodes can take web-1.", "none of those", "web-1: "+node+" → a-1")
 	b.Click(".part-explain details.explanation:nth-of-type(2) > summary")
-	b.Has(".part-explain details.explanation:nth-of-type(2)", `web-"2"</script>`, "ask for 500m of CPU instead of 8", "Tried without success (1)", "Insufficient cpu")
+	b.CheckText(".part-explain details.explanation:nth-of-type(2)", `web-"2"</script>`, "ask for 500m of CPU instead of 8", "Tried without success (1)", "Insufficient cpu")
 
 	b.Click(`[data-domain="c & d"]`)
-	b.Has("#panel", "Zone c & d fails", "1 of 2, 50%", "1 pod of DaemonSets or without an owner is lost, too", "Not on this page, which holds placements alone. simulate run … --failures recover --report html=… looks at it.")
+	b.CheckText("#panel", "Zone c & d fails", "1 of 2, 50%", "1 pod of DaemonSets or without an owner is lost, too", "Not on this page, which holds placements alone. simulate run … --failures recover --report html=… looks at it.")
 
 	// An explanation can be on a page without a run.
 	alone := hostile(t)
 	alone.Report = nil
 	b.OpenFile(alone.html(t))
-	b.Has(".head", "Why 2 pods are where they are, or Pending")
-	b.Has(".part-explain", "web-1 → "+node, "in step one's <step>")
+	b.CheckText(".head", "Why 2 pods are where they are, or Pending")
+	b.CheckText(".part-explain", "web-1 → "+node, "in step one's <step>")
 }
 
 // The page gives the reasons why a pod waits in the words of the text report, in every place.
@@ -173,15 +173,15 @@ func TestHTMLSaysWhatPodsWaitFor(t *testing.T) {
 		"running Filter: no such key", "SchedulerError: a plugin failed, and the scheduler tries the pod again and again",
 		"Scheduling is blocked due to non-empty scheduling gates", "Gates: example.com/quota, b",
 	}
-	b.Has(".part-pending", pending...)
+	b.CheckText(".part-pending", pending...)
 	b.Click("#map .tray button.more")
-	b.Has("#map .tray", pending...)
+	b.CheckText("#map .tray", pending...)
 	for _, part := range []string{".part-pending", "#map"} {
 		if text := browsertest.Evaluate[string](b, fmt.Sprintf("document.querySelector(%q).innerText", part)); strings.Contains(text, "gave no message") {
 			t.Errorf("%s says that there is no message where it says what there is:\n%s", part, text)
 		}
 	}
-	b.Has(".part-starting", "Not started (1)", "db", "Waits for its volume, attached to a", `FailedAttachVolume Multi-Attach error for volume "v"`)
+	b.CheckText(".part-starting", "Not started (1)", "db", "Waits for its volume, attached to a", `FailedAttachVolume Multi-Attach error for volume "v"`)
 }
 
 // Reports without nodes, steps or pods have pages, too.
@@ -196,9 +196,9 @@ func TestHTMLOfEveryReportInBrowser(t *testing.T) {
 			if len(r.Steps) > 1 { // a single step cannot be chosen
 				b.Click(fmt.Sprintf("#tab-%d", i))
 			}
-			b.Has("#step-title", r.Steps[i].Name)
+			b.CheckText("#step-title", r.Steps[i].Name)
 		}
-		for _, complaint := range b.Heard() {
+		for _, complaint := range b.TakeComplaints() {
 			t.Errorf("%s: %s", name, complaint)
 		}
 	}
@@ -218,9 +218,9 @@ func TestHTMLOfALargeClusterInBrowser(t *testing.T) {
 		}
 	}
 	elements("at first")
-	b.Has("#step", "20,000", "Pending pods (10)", "Show 15 more of 19,985")
+	b.CheckText("#step", "20,000", "Pending pods (10)", "Show 15 more of 19,985")
 	b.Click(`[data-key="topology.kubernetes.io/zone"][data-domain="eu-2"]`)
-	b.Has("#panel", "Zone eu-2 fails", "556 nodes of 5,000; 2,223 of 19,990 pods lost.", "55 of 490, 11%")
+	b.CheckText("#panel", "Zone eu-2 fails", "556 nodes of 5,000; 2,223 of 19,990 pods lost.", "55 of 490, 11%")
 	elements("with a zone failed")
 	if red := browsertest.Evaluate[bool](b, `(() => {
   const zone = document.querySelector('[data-domain="eu-2"]').closest(".group"), canvas = zone.querySelector("canvas");
@@ -234,15 +234,15 @@ func TestHTMLOfALargeClusterInBrowser(t *testing.T) {
 	b.Focus("canvas")
 	b.Press(kb.ArrowRight)
 	b.Press(kb.ArrowRight)
-	b.Has("#tip", "node-0072, 4 pods")
+	b.CheckText("#tip", "node-0072, 4 pods")
 	b.Press(kb.Enter)
-	b.Has("#panel", "Node node-0072 fails", "1 node of 5,000; 4 of 19,990 pods lost.")
+	b.CheckText("#panel", "Node node-0072 fails", "1 node of 5,000; 4 of 19,990 pods lost.")
 	b.Click(".group .expand")
-	b.Has(".group.opened", "node-0000", "dedicated=batch:NoSchedule", "node-0072")
+	b.CheckText(".group.opened", "node-0000", "dedicated=batch:NoSchedule", "node-0072")
 	b.Click("#theme")
 	elements("with a rack's nodes listed")
 	b.Do(chromedp.SendKeys(chromedp.CSS(".part-pods input"), "service-39"))
-	b.Has(".part-pods", "service-39-56447b58fb-04c2c", "Show 15 more of 485")
+	b.CheckText(".part-pods", "service-39-56447b58fb-04c2c", "Show 15 more of 485")
 }
 
 // The map of many nodes is coloured by the requests of their pods, and can be grouped by any label. A pod on the map shows its place.
@@ -259,9 +259,9 @@ func TestHTMLMapByLabelAndHeat(t *testing.T) {
 	}
 	b := browsertest.Start(t)
 	b.OpenFile((&reports{Report: r}).html(t))
-	b.Has(".density", "Pods on a node: 0", "4")
+	b.CheckText(".density", "Pods on a node: 0", "4")
 	b.Click(`[data-focus="heat CPU"]`)
-	b.Has(".density", "CPU requested: 0%", "100%")
+	b.CheckText(".density", "CPU requested: 0%", "100%")
 
 	const group = `(() => {
   const select = document.querySelector(".choices select");
@@ -270,7 +270,7 @@ func TestHTMLMapByLabelAndHeat(t *testing.T) {
 })()`
 	browsertest.Evaluate[bool](b, group)
 	// Nodes have four pods, except for the last ten, which have three; one of these is a spot node.
-	b.Has("#map", "regular", "4,500 · 17,991", "spot", "500 · 1,999")
+	b.CheckText("#map", "regular", "4,500 · 17,991", "spot", "500 · 1,999")
 	// The nodes of the spot pool are full, and the others use a quarter.
 	const shade = `[...document.querySelectorAll("canvas")].map((of) => of.getContext("2d").getImageData(3, 3, 1, 1).data[0])`
 	if red := browsertest.Evaluate[[]int](b, shade); len(red) != 2 || red[0] < red[1]+40 {
@@ -280,11 +280,11 @@ func TestHTMLMapByLabelAndHeat(t *testing.T) {
 		t.Errorf("the address is %s", hash)
 	}
 	b.Click(`[data-domain="spot"]`)
-	b.Has("#panel", "Pool spot fails", "500 nodes of 5,000; 1,999 of 19,990 pods lost.")
+	b.CheckText("#panel", "Pool spot fails", "500 nodes of 5,000; 1,999 of 19,990 pods lost.")
 
 	b.Click(`[aria-label="List the nodes of pool spot"]`)
 	b.Click(".node .chip[data-pod]")
-	b.Has("#panel", "Pod service-", "on node-0000", "CPU requested", "100%, 16 of 16", "Pool", "spot")
+	b.CheckText("#panel", "Pod service-", "on node-0000", "CPU requested", "100%, 16 of 16", "Pool", "spot")
 	if n := browsertest.Evaluate[int](b, `document.querySelectorAll(".node.failed").length`); n != 0 {
 		t.Errorf("%d nodes are failed with a pod in view", n)
 	}
@@ -338,7 +338,7 @@ func fixtures(t *testing.T) map[string]*run.Report {
 	}
 	all := map[string]*run.Report{}
 	for _, file := range files {
-		r, err := run.Decode(file, reporttest.File(t, file))
+		r, err := run.Decode(file, reporttest.ReadFile(t, file))
 		if err != nil {
 			t.Fatal(err)
 		}

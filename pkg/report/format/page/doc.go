@@ -31,16 +31,16 @@ type Picture struct {
 // Details are folded away.
 func WriteDoc(w io.Writer, d *doc.Doc, picture Picture) error {
 	out := bufio.NewWriter(w)
-	m := markup{manifest.Escaper(out)}
+	m := markup{manifest.NewEscaper(out)}
 	title := cmp.Or(d.Head.Title(), d.Head.Kind)
 	m.head(d.Head, title, "")
-	m.add("<header class=\"head\">\n<div class=\"bar\">%v</div>\n", brand)
+	m.writef("<header class=\"head\">\n<div class=\"bar\">%v</div>\n", brand)
 	answer, rest, sections := d.Answer(), doc.Section{}, d.Sections
 	outcome := "open"
 	if len(sections) > 0 {
 		rest = *sections[0]
 		if answer != "" {
-			outcome = outcomeOf(rest.Blocks)
+			outcome = answerOutcome(rest.Blocks)
 			rest.Blocks = rest.Blocks[1:]
 		}
 		sections = sections[1:]
@@ -48,20 +48,20 @@ func WriteDoc(w io.Writer, d *doc.Doc, picture Picture) error {
 	m.about(d.Head, title, answer, outcome)
 	m.notes(d.Head.Notes)
 	m.ignored(d.Head.Ignored)
-	m.add("</header>\n<main class=\"document\">\n")
+	m.writef("</header>\n<main class=\"document\">\n")
 	m.section(&rest)
 	if picture.Bars != nil {
 		m.bars(picture.Bars)
 	}
 	m.course(picture.Course)
 	if picture.SVG != nil {
-		m.add(`<figure class="chart"><img src="data:image/svg+xml;base64,%v" alt="%v The tables below have the numbers."></figure>
+		m.writef(`<figure class="chart"><img src="data:image/svg+xml;base64,%v" alt="%v The tables below have the numbers."></figure>
 `, base64.StdEncoding.EncodeToString(picture.SVG), answer)
 	}
 	for _, s := range sections {
 		m.section(s)
 	}
-	m.add(`</main>
+	m.writef(`</main>
 <footer><p>Placed by the plugins of kube-scheduler %v, in memory, by Faultline %v. This page loads nothing.</p></footer>
 </body>
 </html>
@@ -69,8 +69,8 @@ func WriteDoc(w io.Writer, d *doc.Doc, picture Picture) error {
 	return out.Flush()
 }
 
-// outcomeOf returns failed if a line of the answer is red, met if the first line is green and none is yellow, and open otherwise.
-func outcomeOf(answer []doc.Block) string {
+// answerOutcome returns failed if a line of the answer is red, met if the first line is green and none is yellow, and open otherwise.
+func answerOutcome(answer []doc.Block) string {
 	outcome := "open"
 	for i, b := range answer {
 		line, is := b.(doc.Line)
@@ -87,8 +87,8 @@ func outcomeOf(answer []doc.Block) string {
 	return outcome
 }
 
-// shades are the CSS classes of the parts of bars.
-var shades = map[doc.Style]raw{doc.Red: "bad", doc.Yellow: "warn", doc.Green: "good", doc.Bold: "pale"}
+// barClasses are the CSS classes of the parts of bars.
+var barClasses = map[doc.Style]raw{doc.Red: "bad", doc.Yellow: "warn", doc.Green: "good", doc.Bold: "pale"}
 
 // bars draws bars by attributes of SVG elements, since the page's policy allows no inline style.
 func (m markup) bars(b *doc.Bars) {
@@ -96,27 +96,27 @@ func (m markup) bars(b *doc.Bars) {
 	if len(rows) == 0 {
 		return
 	}
-	m.add("<figure class=\"bars\">\n<figcaption><b>%v</b>", words.UpperFirst(b.Title))
+	m.writef("<figure class=\"bars\">\n<figcaption><b>%v</b>", words.UpperFirst(b.Title))
 	for _, part := range b.Parts {
-		m.add(`<span class="key"><svg class="of" viewBox="0 0 1 1" aria-hidden="true"><rect class="%v" width="1" height="1"/></svg> %v</span>`, shades[part.Style], part.Name)
+		m.writef(`<span class="key"><svg class="of" viewBox="0 0 1 1" aria-hidden="true"><rect class="%v" width="1" height="1"/></svg> %v</span>`, barClasses[part.Style], part.Name)
 	}
-	m.add("</figcaption>\n<table><tbody>\n")
+	m.writef("</figcaption>\n<table><tbody>\n")
 	for _, row := range rows {
-		m.add(`<tr><th scope="row">%v</th><td><svg viewBox="0 0 %v 1" preserveAspectRatio="none" aria-hidden="true">`, doc.Clean(row.Name), longest)
+		m.writef(`<tr><th scope="row">%v</th><td><svg viewBox="0 0 %v 1" preserveAspectRatio="none" aria-hidden="true">`, doc.Clean(row.Name), longest)
 		at := 0
 		for k, n := range row.Values {
 			if n > 0 {
-				m.add(`<rect class="%v" x="%v" width="%v" height="1"><title>%v: %v</title></rect>`, shades[b.Parts[k].Style], at, n, b.Parts[k].Name, n)
+				m.writef(`<rect class="%v" x="%v" width="%v" height="1"><title>%v: %v</title></rect>`, barClasses[b.Parts[k].Style], at, n, b.Parts[k].Name, n)
 			}
 			at += n
 		}
-		m.add("</svg></td><td>%v</td></tr>\n", doc.Clean(row.Note))
+		m.writef("</svg></td><td>%v</td></tr>\n", doc.Clean(row.Note))
 	}
-	m.add("</tbody></table>\n")
+	m.writef("</tbody></table>\n")
 	if more != "" {
-		m.add("<p class=\"hint\">%v</p>\n", more)
+		m.writef("<p class=\"hint\">%v</p>\n", more)
 	}
-	m.add("</figure>\n")
+	m.writef("</figure>\n")
 }
 
 // course draws a row of columns for each curve, one column for each moment, by attributes.
@@ -124,20 +124,20 @@ func (m markup) course(c *doc.Course) {
 	if c == nil || len(c.Moments) == 0 {
 		return
 	}
-	m.add("<figure class=\"bars\">\n<figcaption><b>%v</b>", words.UpperFirst(c.Title))
-	m.add("</figcaption>\n<table><tbody>\n")
+	m.writef("<figure class=\"bars\">\n<figcaption><b>%v</b>", words.UpperFirst(c.Title))
+	m.writef("</figcaption>\n<table><tbody>\n")
 	for i := range c.Curves {
 		curve := &c.Curves[i]
-		m.add(`<tr><th scope="row">%v</th><td><svg viewBox="0 0 %v 100" preserveAspectRatio="none" aria-hidden="true">`, curve.Name, len(c.Moments))
+		m.writef(`<tr><th scope="row">%v</th><td><svg viewBox="0 0 %v 100" preserveAspectRatio="none" aria-hidden="true">`, curve.Name, len(c.Moments))
 		for k, value := range curve.Values {
 			if value > 0 {
 				height := 100 * value / curve.Most()
-				m.add(`<rect class="%v" x="%v" y="%v" width="1" height="%v"><title>%v: %v</title></rect>`, shades[curve.Style], k, doc.Amount(100-height), doc.Amount(height), doc.Clean(c.Moments[k]), doc.Amount(value))
+				m.writef(`<rect class="%v" x="%v" y="%v" width="1" height="%v"><title>%v: %v</title></rect>`, barClasses[curve.Style], k, doc.Amount(100-height), doc.Amount(height), doc.Clean(c.Moments[k]), doc.Amount(value))
 			}
 		}
-		m.add("</svg></td><td>%v</td></tr>\n", curve.Note())
+		m.writef("</svg></td><td>%v</td></tr>\n", curve.Note())
 	}
-	m.add("</tbody></table>\n<p class=\"hint\">From left to right: %v</p>\n</figure>\n", words.Few(c.Moments))
+	m.writef("</tbody></table>\n<p class=\"hint\">From left to right: %v</p>\n</figure>\n", words.Few(c.Moments))
 }
 
 // section writes a section. Indented lines are a list below the line before them.
@@ -147,19 +147,19 @@ func (m markup) section(s *doc.Section) {
 	}
 	switch {
 	case s.Folded:
-		m.add("<details><summary>%v</summary>\n", doc.Clean(s.Title))
-		defer m.add("</details>\n")
+		m.writef("<details><summary>%v</summary>\n", doc.Clean(s.Title))
+		defer m.writef("</details>\n")
 	case s.Title != "":
-		m.add("<section>\n<h2>%v</h2>\n", doc.Clean(s.Title))
-		defer m.add("</section>\n")
+		m.writef("<section>\n<h2>%v</h2>\n", doc.Clean(s.Title))
+		defer m.writef("</section>\n")
 	default:
-		m.add("<section>\n")
-		defer m.add("</section>\n")
+		m.writef("<section>\n")
+		defer m.writef("</section>\n")
 	}
 	listed := false
 	list := func(wanted bool) {
 		if listed != wanted {
-			m.add("%v\n", map[bool]raw{true: "<ul>", false: "</ul>"}[wanted])
+			m.writef("%v\n", map[bool]raw{true: "<ul>", false: "</ul>"}[wanted])
 		}
 		listed = wanted
 	}
@@ -171,17 +171,17 @@ func (m markup) section(s *doc.Section) {
 			m.line(b, map[bool]raw{true: "li", false: "p"}[listed])
 		case doc.Verbatim:
 			list(false)
-			m.add("<pre>")
+			m.writef("<pre>")
 			for _, line := range b {
-				m.add("%v\n", doc.Clean(strings.TrimSpace(line)))
+				m.writef("%v\n", doc.Clean(strings.TrimSpace(line)))
 			}
-			m.add("</pre>\n")
+			m.writef("</pre>\n")
 		case doc.Table:
 			list(false)
 			m.table(b)
 		case doc.More:
 			list(false)
-			m.add("<p class=\"hint\">and %v more %v</p>\n", b.N, words.Pick(b.N, b.Noun, b.Nouns))
+			m.writef("<p class=\"hint\">and %v more %v</p>\n", b.N, words.Pick(b.N, b.Noun, b.Nouns))
 		case doc.Fields:
 			list(false)
 			m.fields(b)
@@ -191,62 +191,62 @@ func (m markup) section(s *doc.Section) {
 }
 
 func (m markup) line(line doc.Line, element raw) {
-	m.add("<%v>", element)
+	m.writef("<%v>", element)
 	for _, c := range line {
 		m.cell(c)
 	}
-	m.add("</%v>\n", element)
+	m.writef("</%v>\n", element)
 }
 
-// classes are the CSS classes for the styles of cells.
-var classes = map[doc.Style]raw{doc.Red: "bad", doc.Yellow: "warn", doc.Green: "good"}
+// cellClasses are the CSS classes for the styles of cells.
+var cellClasses = map[doc.Style]raw{doc.Red: "bad", doc.Yellow: "warn", doc.Green: "good"}
 
 func (m markup) cell(c doc.Cell) {
 	text := doc.Clean(c.Text)
-	switch class, coloured := classes[c.Style]; {
+	switch class, coloured := cellClasses[c.Style]; {
 	case c.Style == doc.Bold:
-		m.add("<strong>%v</strong>", text)
+		m.writef("<strong>%v</strong>", text)
 	case coloured:
-		m.add("<span class=\"%v\">%v</span>", class, text)
+		m.writef("<span class=\"%v\">%v</span>", class, text)
 	default:
-		m.add("%v", text)
+		m.writef("%v", text)
 	}
 }
 
 // table writes a table. If the first row is bold, it has the titles.
 func (m markup) table(t doc.Table) {
 	rows := t.Rows
-	m.add("<div class=\"scroll\"><table>")
+	m.writef("<div class=\"scroll\"><table>")
 	if titles := rows[0]; len(titles) > 0 && titles[0].Style == doc.Bold {
-		m.add("<thead><tr>")
+		m.writef("<thead><tr>")
 		for i, c := range titles {
-			m.add("<th scope=\"col\"%v>%v</th>", numeric(rows, i), doc.Clean(c.Text))
+			m.writef("<th scope=\"col\"%v>%v</th>", numericClass(rows, i), doc.Clean(c.Text))
 		}
-		m.add("</tr></thead>")
+		m.writef("</tr></thead>")
 		rows = rows[1:]
 	}
-	m.add("\n<tbody>")
+	m.writef("\n<tbody>")
 	for _, cells := range rows[:min(len(rows), maxRows)] {
-		m.add("\n<tr>")
+		m.writef("\n<tr>")
 		for i, c := range cells {
-			class := numeric(t.Rows, i)
+			class := numericClass(t.Rows, i)
 			if class == "" && len(c.Text) <= maxWhole && !strings.Contains(c.Text, " ") {
 				class = ` class="whole"` // a name
 			}
-			m.add("<td%v>", class)
+			m.writef("<td%v>", class)
 			m.cell(c)
-			m.add("</td>")
+			m.writef("</td>")
 		}
-		m.add("</tr>")
+		m.writef("</tr>")
 	}
-	m.add("\n</tbody></table></div>\n")
+	m.writef("\n</tbody></table></div>\n")
 	if more := len(rows) - maxRows; more > 0 {
-		m.add("<p class=\"hint\">and %v more %v</p>\n", more, words.Pick(more, cmp.Or(t.Noun, "row"), cmp.Or(t.Nouns, "rows")))
+		m.writef("<p class=\"hint\">and %v more %v</p>\n", more, words.Pick(more, cmp.Or(t.Noun, "row"), cmp.Or(t.Nouns, "rows")))
 	}
 }
 
-// numeric returns the CSS class of a column whose first value is a number or a quantity, such as 1,596 or 9.2Ti; "" for any other column.
-func numeric(rows [][]doc.Cell, column int) raw {
+// numericClass returns the CSS class of a column whose first value is a number or a quantity, such as 1,596 or 9.2Ti; "" for any other column.
+func numericClass(rows [][]doc.Cell, column int) raw {
 	if len(rows) > 1 && column < len(rows[1]) {
 		if _, err := resource.ParseQuantity(strings.ReplaceAll(strings.Trim(rows[1][column].Text, "<>≥%"), ",", "")); err == nil {
 			return ` class="number"`
@@ -261,10 +261,10 @@ func (m markup) fields(fields doc.Fields) {
 		if f.Head {
 			continue
 		}
-		m.add("<p><strong>%v</strong></p>\n<ul>\n", f.Title)
+		m.writef("<p><strong>%v</strong></p>\n<ul>\n", f.Title)
 		for _, line := range f.Lines {
-			m.add("<li>%v</li>\n", line)
+			m.writef("<li>%v</li>\n", line)
 		}
-		m.add("</ul>\n")
+		m.writef("</ul>\n")
 	}
 }

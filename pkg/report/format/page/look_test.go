@@ -19,7 +19,7 @@ func TestHTMLMapIsAboveTheFold(t *testing.T) {
 	for name, r := range map[string]*reports{"walkthrough": walkthrough(t), "hostile": hostile(t), "wide": {Report: wide()}, "daemons": {Report: daemons()}} {
 		b.Resize(1280, 800)
 		b.OpenFile(r.html(t))
-		b.Within(name, ".map", 600, 300)
+		b.CheckOnScreen(name, ".map", 600, 300)
 		b.Resize(360, 800)
 		if wide := browsertest.Evaluate[int](b, "document.documentElement.scrollWidth"); wide > 360 {
 			t.Errorf("%s: the page is %d pixels wide on a phone", name, wide)
@@ -50,7 +50,7 @@ func TestHTMLInPrint(t *testing.T) {
 	}
 	browsertest.Evaluate[bool](b, `document.querySelector(".rules").open = false`)
 	for media, paper := range map[string]bool{"screen": false, "print": true} {
-		b.Media(media, "light")
+		b.SetMedia(media, "light")
 		if rule, operate := seen(".rules pre"), seen("#panel .operate"); rule != paper || operate == paper {
 			t.Errorf("%s shows a rule that is folded up: %t, what to select: %t", media, rule, operate)
 		}
@@ -95,18 +95,18 @@ func TestHTMLShowsUseDaemonSetsRulesAndChanges(t *testing.T) {
 	if diff := cmp.Diff([]string{"a\nCPU 50%\nMemory 25%\nB\n1\n+1 of a DaemonSet", "b\nCPU 0%\nMemory 0%\n+1 of a DaemonSet"}, texts(".node")); diff != "" {
 		t.Errorf("nodes (-want +got):\n%s", diff)
 	}
-	b.Has("#map", "Without a node: 1", "The pods of 1 DaemonSet are counted, not drawn: daemonset/agent.")
+	b.CheckText("#map", "Without a node: 1", "The pods of 1 DaemonSet are counted, not drawn: daemonset/agent.")
 	// The rule that a sentence mentions is marked among the rules of its workload.
 	if diff := cmp.Diff([]string{"nodeSelector:\n  disk: ssd"}, texts(".rules[open] mark")); diff != "" {
 		t.Errorf("marked (-want +got):\n%s", diff)
 	}
-	b.Has(".rules", "The rule: nodeSelector", "topologyKey: zone")
+	b.CheckText(".rules", "The rule: nodeSelector", "topologyKey: zone")
 	// The step's card and its words show the differences from the step before.
 	if diff := cmp.Diff([]string{"1 moved"}, texts(".tabs .change")); diff != "" {
 		t.Errorf("changes (-want +got):\n%s", diff)
 	}
 	b.Click("#tab-1")
-	b.Has(".changes", "Since first: 1 moved", "deployment/web: −1 on a; +1 on b")
+	b.CheckText(".changes", "Since first: 1 moved", "deployment/web: −1 on a; +1 on b")
 	// The map is also a table. In the table of pods, Pending pods come first and those of DaemonSets last.
 	if diff := cmp.Diff([]string{"a\t1\t1\t\n50%, 1 of 2\n\t\n25%, 0.25 GiB of 1 GiB\n\t–", "b\t2\t1\t\n0%, 0 of 2\n\t\n0%, 0 GiB of 1 GiB\n\t–"}, texts(".part-nodes tbody tr")); diff != "" {
 		t.Errorf("rows (-want +got):\n%s", diff)
@@ -117,7 +117,7 @@ func TestHTMLShowsUseDaemonSetsRulesAndChanges(t *testing.T) {
 	// A failed node shows its details.
 	b.Focus(`#map [data-domain="a"]`)
 	b.Press(kb.Enter)
-	b.Has("#panel", "Node a fails", "CPU requested", "50%, 1 of 2", "1 of 110, 1 of DaemonSets")
+	b.CheckText("#panel", "Node a fails", "CPU requested", "50%, 1 of 2", "1 of 110, 1 of DaemonSets")
 }
 
 func TestHTMLSearch(t *testing.T) {
@@ -133,36 +133,36 @@ func TestHTMLSearch(t *testing.T) {
 		}
 	}
 	search("worker2", kb.Enter)
-	b.Has("#panel", "Node affinity-worker2", "Fail this node")
+	b.CheckText("#panel", "Node affinity-worker2", "Fail this node")
 	if got := browsertest.Evaluate[string](b, `document.querySelector("#map .found .name").innerText`); got != "affinity-worker2" {
 		t.Errorf("%s is marked, want affinity-worker2", got)
 	}
 	b.Click("#panel .fail")
-	b.Has("#panel", "Node affinity-worker2 fails")
+	b.CheckText("#panel", "Node affinity-worker2 fails")
 	// The arrow keys choose: the domains come first, then nodes.
 	search("east")
-	b.Has("#hits", "region east", "zone east-1b")
+	b.CheckText("#hits", "region east", "zone east-1b")
 	b.Press(kb.ArrowDown)
 	if got := browsertest.Evaluate[string](b, `document.getElementById(document.activeElement.getAttribute("aria-activedescendant")).innerText`); got != "zone east-1b" {
 		t.Errorf("%s is chosen, want zone east-1b", got)
 	}
 	b.Press(kb.Enter)
-	b.Has("#panel", "Zone east-1b", "Fail this zone")
-	b.Has("#map .group.found", "east-1b")
+	b.CheckText("#panel", "Zone east-1b", "Fail this zone")
+	b.CheckText("#map .group.found", "east-1b")
 	search("deployment/", kb.Enter)
-	b.Has("#panel", "Workload deployment/lorem-ipsum-deployment", "2 pods wanted, 2 running, 0 Pending.", "affinity-worker3: lorem-ipsum-deployment-")
+	b.CheckText("#panel", "Workload deployment/lorem-ipsum-deployment", "2 pods wanted, 2 running, 0 Pending.", "affinity-worker3: lorem-ipsum-deployment-")
 	b.Press(kb.Escape)
-	b.Has("#panel", "What if something fails?")
+	b.CheckText("#panel", "What if something fails?")
 	if n := browsertest.Evaluate[int](b, `document.querySelectorAll("#map .chip.dim, .legend [aria-pressed=true]").length`); n != 0 {
 		t.Error("a workload stays marked after Escape")
 	}
 	search("lorem-ipsum-deployment-", kb.Enter)
-	b.Has("#panel", "Pod lorem-ipsum-deployment-", "Running, on affinity-worker")
+	b.CheckText("#panel", "Pod lorem-ipsum-deployment-", "Running, on affinity-worker")
 	if n := browsertest.Evaluate[int](b, `document.querySelectorAll("#map .chip.found").length`); n != 1 {
 		t.Errorf("%d pods are marked, want 1", n)
 	}
 	search("nowhere")
-	b.Has("#hits", "Nothing has such a name.")
+	b.CheckText("#hits", "Nothing has such a name.")
 	b.Press(kb.Escape)
 	if shown := browsertest.Evaluate[bool](b, `!document.getElementById("hits").hidden`); shown {
 		t.Error("Escape leaves the list open")
@@ -171,7 +171,7 @@ func TestHTMLSearch(t *testing.T) {
 	// A Pending pod can be found, too.
 	b.Click("#tab-1")
 	search(browsertest.Evaluate[string](b, `faultline.steps[1].pods.find((pod) => !pod.node).name`), kb.Enter)
-	b.Has("#panel", "Pending, on no node", "didn't match pod anti-affinity rules")
+	b.CheckText("#panel", "Pending, on no node", "didn't match pod anti-affinity rules")
 	if n := browsertest.Evaluate[int](b, `document.querySelectorAll("#map .tray .chip.found").length`); n != 1 {
 		t.Errorf("%d waiting pods are marked, want 1", n)
 	}
@@ -179,7 +179,7 @@ func TestHTMLSearch(t *testing.T) {
 	// On a large map the cell is marked, and a pod is found among twenty thousand.
 	b.OpenFile((&reports{Report: wide()}).html(t))
 	search("service-39-56447b58fb-04c2c", kb.Enter)
-	b.Has("#panel", "Pod service-39-56447b58fb-04c2c", "Running, on node-")
+	b.CheckText("#panel", "Pod service-39-56447b58fb-04c2c", "Running, on node-")
 	if n := browsertest.Evaluate[int](b, `document.querySelectorAll("#map .cells.found").length`); n != 1 {
 		t.Errorf("%d groups have the marked cell, want 1", n)
 	}
@@ -192,10 +192,10 @@ func TestHTMLSaysWhatItLacks(t *testing.T) {
 	r.Blast.Recover = false
 	b.OpenFile(r.html(t), "#step=soft-region-3")
 	const flag = "simulate run … --failures recover --report html=… looks at it."
-	b.Has("#panel", "What comes back is not on this page. "+flag)
-	b.Has(".part-radius", "What comes back is not on this page. "+flag)
+	b.CheckText("#panel", "What comes back is not on this page. "+flag)
+	b.CheckText(".part-radius", "What comes back is not on this page. "+flag)
 	b.Click(`[data-domain="east-1b"]`)
-	b.Has("#panel", "Not on this page, which counts only what failures take. "+flag)
+	b.CheckText("#panel", "Not on this page, which counts only what failures take. "+flag)
 	b.OpenFile((&reports{Report: r.Report}).html(t))
-	b.Has("#panel", "Budgets, quorums and what comes back are not on this page. "+flag)
+	b.CheckText("#panel", "Budgets, quorums and what comes back are not on this page. "+flag)
 }

@@ -19,8 +19,8 @@ type markup struct{ io.Writer }
 // raw is text of the page itself, which is not escaped.
 type raw string
 
-// add writes the format with its values. It escapes each value for text between tags or in a quoted attribute, except raw ones.
-func (m markup) add(format string, values ...any) {
+// writef writes the format with its values. It escapes each value for text between tags or in a quoted attribute, except raw ones.
+func (m markup) writef(format string, values ...any) {
 	for i, value := range values {
 		if own, ok := value.(raw); ok {
 			values[i] = string(own)
@@ -34,7 +34,7 @@ func (m markup) add(format string, values ...any) {
 // head writes the beginning of a page. Its policy allows the page's style, inline pictures, and the sources in allowed.
 func (m markup) head(h report.Head, title, allowed string) {
 	policy := fmt.Sprintf("default-src 'none'; style-src %s; %simg-src data:; base-uri 'none'; form-action 'none'", sourceHash(pageStyle), allowed)
-	m.add(`<!DOCTYPE html>
+	m.writef(`<!DOCTYPE html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
@@ -53,22 +53,22 @@ func (m markup) head(h report.Head, title, allowed string) {
 // brand is the name of the program.
 const brand = raw(`<p class="brand"><span aria-hidden="true">◩</span> Faultline</p>`)
 
-// signs are the signs before the verdict, by outcome.
-var signs = map[string]raw{
+// outcomeSigns are the signs before the verdict, by outcome.
+var outcomeSigns = map[string]raw{
 	"met":    `<span class="sign" aria-hidden="true">✓</span> `,
 	"failed": `<span class="sign" aria-hidden="true">✕</span> `,
 }
 
 // about writes the title, the verdict, and the facts about cluster and scheduler.
 func (m markup) about(h report.Head, title, verdict, outcome string) {
-	m.add("<h1>%v</h1>\n", title)
+	m.writef("<h1>%v</h1>\n", title)
 	if h.Description != "" {
-		m.add("<p class=\"lead\">%v</p>\n", h.Description)
+		m.writef("<p class=\"lead\">%v</p>\n", h.Description)
 	}
 	if h.Partial != "" {
-		m.add("<p class=\"lead\">Partial: %v</p>\n", h.Partial)
+		m.writef("<p class=\"lead\">Partial: %v</p>\n", h.Partial)
 	}
-	m.add("<p class=\"verdict %v\" id=\"verdict\">%v<span>%v</span></p>\n<dl class=\"facts\">\n", outcome, signs[outcome], verdict)
+	m.writef("<p class=\"verdict %v\" id=\"verdict\">%v<span>%v</span></p>\n<dl class=\"facts\">\n", outcome, outcomeSigns[outcome], verdict)
 	m.fact("Cluster", words.Count(h.Cluster.Nodes, "node"))
 	for _, level := range h.Cluster.Levels {
 		if level.TopologyKey == v1.LabelHostname {
@@ -91,7 +91,9 @@ func (m markup) about(h report.Head, title, verdict, outcome string) {
 	}
 	m.fact("Equal nodes", fmt.Sprintf("%s, seed %d", h.Ties, h.Seed))
 	m.fact("Faultline", h.Version)
-	m.add("</dl>\n")
+	m.writef("</dl>\n")
 }
 
-func (m markup) fact(name, value string) { m.add("<div><dt>%v</dt><dd>%v</dd></div>\n", name, value) }
+func (m markup) fact(name, value string) {
+	m.writef("<div><dt>%v</dt><dd>%v</dd></div>\n", name, value)
+}

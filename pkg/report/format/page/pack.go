@@ -36,15 +36,15 @@ func pack(w io.Writer, model any) error {
 	}()
 	p := packer{w: w, decoder: json.NewDecoder(from), ids: map[string]int{}, shapeIDs: map[string]int{}}
 	p.decoder.UseNumber()
-	root, err := p.read()
+	root, err := p.readValue()
 	if err != nil {
 		return err
 	}
 	p.ids, p.shapeIDs = nil, nil
 	p.print("{\"shapes\":[\n" + strings.Join(p.shapes, ",\n") + "\n],\"shared\":[\n")
-	p.share(root)
+	p.writeShared(root)
 	p.print("\n],\"root\":\n")
-	p.write(root)
+	p.writeValue(root)
 	p.print("\n}")
 	return p.err
 }
@@ -54,15 +54,15 @@ type packer struct {
 	w        io.Writer
 	err      error // the first error of w
 	decoder  *json.Decoder
-	values   []packed
+	values   []packedValue
 	ids      map[string]int // the number of a value by its content
 	shapes   []string
 	shapeIDs map[string]int
 	places   int // number of values in shared so far
 }
 
-// packed is a distinct value: its text or, for an array or an object, the beginning of it and the numbers of the values in it.
-type packed struct {
+// packedValue is a distinct value: its text or, for an array or an object, the beginning of it and the numbers of the values in it.
+type packedValue struct {
 	text     string
 	within   []int
 	compound bool
@@ -72,7 +72,7 @@ type packed struct {
 	place int
 }
 
-func (p *packer) read() (int, error) {
+func (p *packer) readValue() (int, error) {
 	token, err := p.decoder.Token()
 	if err != nil {
 		return 0, err
@@ -80,7 +80,7 @@ func (p *packer) read() (int, error) {
 	delimiter, compound := token.(json.Delim)
 	if !compound {
 		text, err := json.Marshal(token)
-		return p.number(packed{text: string(text)}), err
+		return p.internValue(packedValue{text: string(text)}), err
 	}
 	var keys []string
 	var within []int
@@ -96,7 +96,7 @@ func (p *packer) read() (int, error) {
 			}
 			keys = append(keys, string(text))
 		}
-		value, err := p.read()
+		value, err := p.readValue()
 		if err != nil {
 			return 0, err
 		}
@@ -107,12 +107,12 @@ func (p *packer) read() (int, error) {
 	}
 	first := "-1"
 	if delimiter == '{' {
-		first = p.shape(keys)
+		first = p.internShape(keys)
 	}
-	return p.number(packed{text: first, within: within, compound: true}), nil
+	return p.internValue(packedValue{text: first, within: within, compound: true}), nil
 }
 
-func (p *packer) shape(keys []string) string {
+func (p *packer) internShape(keys []string) string {
 	if len(keys) == 0 {
 		return "-2"
 	}
@@ -126,7 +126,7 @@ func (p *packer) shape(keys []string) string {
 	return strconv.Itoa(id)
 }
 
-func (p *packer) number(value packed) int {
+func (p *packer) internValue(value packedValue) int {
 	content := value.text
 	if value.compound {
 		var b strings.Builder
@@ -148,42 +148,42 @@ func (p *packer) number(value packed) int {
 	return id
 }
 
-// share writes the shared values: first those inside the value, then the value itself if it is shared.
-func (p *packer) share(id int) {
+// writeShared writes the shared values: first those inside the value, then the value itself if it is shared.
+func (p *packer) writeShared(id int) {
 	value := &p.values[id]
 	if value.place > 0 {
 		return
 	}
 	for _, within := range value.within {
-		p.share(within)
+		p.writeShared(within)
 	}
-	if !value.shared() {
+	if !value.isShared() {
 		return
 	}
 	if p.places > 0 {
 		p.print(",\n")
 	}
-	p.whole(value)
+	p.writeWhole(value)
 	p.places++
 	value.place = p.places
 }
 
-// shared reports whether a reference takes the value's place. A reference is about as long as the shortest texts.
-func (v *packed) shared() bool {
+// isShared reports whether a reference takes the value's place. A reference is about as long as the shortest texts.
+func (v *packedValue) isShared() bool {
 	const shortest = 6
 	return v.uses > 1 && (len(v.within) > 0 || len(v.text) > shortest) && (v.compound || v.text[0] == '"')
 }
 
-// write writes the value, or a reference to it if it is shared.
-func (p *packer) write(id int) {
+// writeValue writes the value, or a reference to it if it is shared.
+func (p *packer) writeValue(id int) {
 	if value := &p.values[id]; value.place > 0 {
 		p.print("[" + strconv.Itoa(value.place-1) + "]")
 	} else {
-		p.whole(value)
+		p.writeWhole(value)
 	}
 }
 
-func (p *packer) whole(value *packed) {
+func (p *packer) writeWhole(value *packedValue) {
 	if !value.compound {
 		p.print(value.text)
 		return
@@ -191,7 +191,7 @@ func (p *packer) whole(value *packed) {
 	p.print("[" + value.text)
 	for _, id := range value.within {
 		p.print(",")
-		p.write(id)
+		p.writeValue(id)
 	}
 	p.print("]")
 }

@@ -60,9 +60,9 @@ type Pod struct{ Namespace, Name, Step, Node, Message string }
 func (p *Page) WriteHTML(w io.Writer) error {
 	title := cmp.Or(p.Head.Title(), p.Title, "Faultline report")
 	out := bufio.NewWriter(w)
-	m := markup{manifest.Escaper(out)}
+	m := markup{manifest.NewEscaper(out)}
 	m.head(p.Head, title, "script-src "+sourceHash(pageScript)+"; ")
-	m.add(`<a class="skip" href="#report">Skip to the report</a>
+	m.writef(`<a class="skip" href="#report">Skip to the report</a>
 <header class="head">
 <div class="bar">
 %v
@@ -72,14 +72,14 @@ func (p *Page) WriteHTML(w io.Writer) error {
 	m.about(p.Head, title, p.Verdict, p.Outcome)
 	m.notes(p.Head.Notes)
 	m.ignored(p.Head.Ignored)
-	m.add("</header>\n")
+	m.writef("</header>\n")
 	m.course(p.Course)
-	m.add(`<noscript>
+	m.writef(`<noscript>
 <p class="aside">The map, the failures and the score tables need JavaScript, which is part of this file; it loads nothing. These are the essentials.</p>
 `)
 	m.steps(p.Steps)
 	m.pods(p.Pods)
-	m.add(`</noscript>
+	m.writef(`</noscript>
 <main id="report" tabindex="-1"></main>
 <footer><p>Placed by the plugins of kube-scheduler %v, in memory, by Faultline %v. This page holds its data and loads nothing.</p></footer>
 <p id="live" class="hidden" aria-live="polite"></p>
@@ -88,7 +88,7 @@ func (p *Page) WriteHTML(w io.Writer) error {
 	if err := pack(m, p.Data); err != nil {
 		return err
 	}
-	m.add(`</script>
+	m.writef(`</script>
 <script>%v</script>
 </body>
 </html>
@@ -100,56 +100,56 @@ func (m markup) notes(notes []string) {
 	if len(notes) == 0 {
 		return
 	}
-	m.add(`<details class="aside"><summary>Notes (%v)</summary><ul>`, len(notes))
+	m.writef(`<details class="aside"><summary>Notes (%v)</summary><ul>`, len(notes))
 	for _, note := range notes {
-		m.add("<li>%v</li>", note)
+		m.writef("<li>%v</li>", note)
 	}
-	m.add("</ul></details>\n")
+	m.writef("</ul></details>\n")
 }
 
 func (m markup) ignored(ignored []report.Ignored) {
 	if len(ignored) == 0 {
 		return
 	}
-	m.add(`<details class="aside"><summary>Objects that take no part in scheduling (%v)</summary>
+	m.writef(`<details class="aside"><summary>Objects that take no part in scheduling (%v)</summary>
 <table><thead><tr><th scope="col">Kind</th><th scope="col">API version</th><th scope="col" class="number">Objects</th><th scope="col">Names</th></tr></thead>
 <tbody>`, len(ignored))
 	for _, kind := range ignoredKinds(ignored) {
-		m.add(`<tr><td>%v</td><td>%v</td><td class="number">%v</td><td>%v</td></tr>`, kind.Kind, kind.APIVersion, kind.Count, kind.Names)
+		m.writef(`<tr><td>%v</td><td>%v</td><td class="number">%v</td><td>%v</td></tr>`, kind.Kind, kind.APIVersion, kind.Count, kind.Names)
 	}
-	m.add("</tbody></table></details>\n")
+	m.writef("</tbody></table></details>\n")
 }
 
 func (m markup) steps(steps []Step) {
 	if len(steps) == 0 {
 		return
 	}
-	m.add(`<table><thead><tr><th scope="col">Step</th><th scope="col">Action</th><th scope="col" class="number">Running</th><th scope="col" class="number">Pending</th><th scope="col">Expectations</th></tr></thead>
+	m.writef(`<table><thead><tr><th scope="col">Step</th><th scope="col">Action</th><th scope="col" class="number">Running</th><th scope="col" class="number">Pending</th><th scope="col">Expectations</th></tr></thead>
 <tbody>`)
 	for _, step := range steps {
-		m.add(`<tr><td>%v</td><td>%v</td><td class="number">%v</td><td class="number">%v</td><td>`, step.Name, step.Action, step.Running, step.Pending)
+		m.writef(`<tr><td>%v</td><td>%v</td><td class="number">%v</td><td class="number">%v</td><td>`, step.Name, step.Action, step.Running, step.Pending)
 		for _, e := range step.Expectations {
 			if e.Met {
-				m.add("<div>✓ %v</div>", e.Want)
+				m.writef("<div>✓ %v</div>", e.Want)
 			} else {
-				m.add("<div>✕ %v; got %v</div>", e.Want, e.Got)
+				m.writef("<div>✕ %v; got %v</div>", e.Want, e.Got)
 			}
 		}
-		m.add("</td></tr>")
+		m.writef("</td></tr>")
 	}
-	m.add("</tbody></table>\n")
+	m.writef("</tbody></table>\n")
 }
 
 func (m markup) pods(pods []Pod) {
 	if len(pods) == 0 {
 		return
 	}
-	m.add(`<table><thead><tr><th scope="col">Pod</th><th scope="col">Step</th><th scope="col">Node</th><th scope="col">Message</th></tr></thead>
+	m.writef(`<table><thead><tr><th scope="col">Pod</th><th scope="col">Step</th><th scope="col">Node</th><th scope="col">Message</th></tr></thead>
 <tbody>`)
 	for _, pod := range pods {
-		m.add("<tr><td>%v/%v</td><td>%v</td><td>%v</td><td>%v</td></tr>", pod.Namespace, pod.Name, pod.Step, pod.Node, pod.Message)
+		m.writef("<tr><td>%v/%v</td><td>%v</td><td>%v</td><td>%v</td></tr>", pod.Namespace, pod.Name, pod.Step, pod.Node, pod.Message)
 	}
-	m.add("</tbody></table>\n")
+	m.writef("</tbody></table>\n")
 }
 
 // pageStyle and pageScript are parts of every page. pkg/web/build.mjs bundles them from pkg/web/report and pkg/web/shared.

@@ -27,21 +27,21 @@ const (
 func (p *page) table(t doc.Table) {
 	indent, rows := t.Indent, slices.Clone(t.Rows)
 	widths := columnWidths(rows)
-	if p.tooWide(indent, widths) > 0 {
-		rows = narrower(t)
+	if p.excessWidth(indent, widths) > 0 {
+		rows = narrowerRows(t)
 		widths = columnWidths(rows)
 	}
 	var left []string
-	for p.tooWide(indent, widths) > 0 {
-		next := dropNext(rows[0])
+	for p.excessWidth(indent, widths) > 0 {
+		next := nextDropped(rows[0])
 		if next < 0 {
 			break
 		}
 		left = append(left, rows[0][next].Text)
-		rows = without(rows, next)
+		rows = removeColumn(rows, next)
 		widths = columnWidths(rows)
 	}
-	p.narrow(indent, rows, widths)
+	p.shrinkColumns(indent, rows, widths)
 	for _, cells := range rows {
 		p.row(indent, cells, widths)
 	}
@@ -54,14 +54,14 @@ func (p *page) table(t doc.Table) {
 	}
 }
 
-// narrower returns the rows of a table that is too wide: with spaces in its titles if Apart is set, and with the first Least columns if
+// narrowerRows returns the rows of a table that is too wide: with spaces in its titles if Apart is set, and with the first Least columns if
 // that is set.
-func narrower(t doc.Table) [][]doc.Cell {
+func narrowerRows(t doc.Table) [][]doc.Cell {
 	rows := slices.Clone(t.Rows)
 	if t.Apart {
 		rows[0] = slices.Clone(rows[0])
 		for i := range rows[0] {
-			rows[0][i].Text = spaced(rows[0][i].Text)
+			rows[0][i].Text = spaceWords(rows[0][i].Text)
 		}
 	}
 	if t.Least > 0 {
@@ -72,8 +72,8 @@ func narrower(t doc.Table) [][]doc.Cell {
 	return rows
 }
 
-// spaced puts spaces between the words of a plugin's name, so that it can be wrapped: "Node Resources Fit".
-func spaced(name string) string {
+// spaceWords puts spaces between the words of a plugin's name, so that it can be wrapped: "Node Resources Fit".
+func spaceWords(name string) string {
 	var text strings.Builder
 	for i, r := range name {
 		if i > 0 && unicode.IsUpper(r) && unicode.IsLower(rune(name[i-1])) {
@@ -91,16 +91,16 @@ func columnWidths(rows [][]doc.Cell) []int {
 			if i == len(widths) {
 				widths = append(widths, minColumn)
 			}
-			widths[i] = max(widths[i], length(c))
+			widths[i] = max(widths[i], cellLength(c))
 		}
 	}
 	return widths
 }
 
-func length(c doc.Cell) int { return utf8.RuneCountInString(doc.Clean(c.Text)) }
+func cellLength(c doc.Cell) int { return utf8.RuneCountInString(doc.Clean(c.Text)) }
 
-// tooWide returns by how many characters the table is too wide, or 0.
-func (p *page) tooWide(indent string, widths []int) int {
+// excessWidth returns by how many characters the table is too wide, or 0.
+func (p *page) excessWidth(indent string, widths []int) int {
 	if p.width == 0 {
 		return 0
 	}
@@ -111,8 +111,8 @@ func (p *page) tooWide(indent string, widths []int) int {
 	return max(0, sum-p.width)
 }
 
-// dropNext returns the index of the column that is left out next, or -1 if every column must stay.
-func dropNext(titles []doc.Cell) int {
+// nextDropped returns the index of the column that is left out next, or -1 if every column must stay.
+func nextDropped(titles []doc.Cell) int {
 	next := -1
 	for i, title := range titles {
 		if title.Drop > 0 && (next < 0 || title.Drop < titles[next].Drop) {
@@ -122,7 +122,7 @@ func dropNext(titles []doc.Cell) int {
 	return next
 }
 
-func without(rows [][]doc.Cell, column int) [][]doc.Cell {
+func removeColumn(rows [][]doc.Cell, column int) [][]doc.Cell {
 	kept := make([][]doc.Cell, len(rows))
 	for i, cells := range rows {
 		kept[i] = slices.Clone(cells)
@@ -133,8 +133,8 @@ func without(rows [][]doc.Cell, column int) [][]doc.Cell {
 	return kept
 }
 
-// narrow reduces the widest columns until the table fits, but no column below its longest word.
-func (p *page) narrow(indent string, rows [][]doc.Cell, widths []int) {
+// shrinkColumns reduces the widest columns until the table fits, but no column below its longest word.
+func (p *page) shrinkColumns(indent string, rows [][]doc.Cell, widths []int) {
 	least := make([]int, len(widths))
 	for _, cells := range rows {
 		for i, c := range cells {
@@ -143,7 +143,7 @@ func (p *page) narrow(indent string, rows [][]doc.Cell, widths []int) {
 			}
 		}
 	}
-	for p.tooWide(indent, widths) > 0 {
+	for p.excessWidth(indent, widths) > 0 {
 		widest := -1
 		for i := range widths {
 			if widths[i] > least[i] && (widest < 0 || widths[i] > widths[widest]) {
@@ -163,7 +163,7 @@ func (p *page) row(indent string, cells []doc.Cell, widths []int) {
 	height := 1
 	for i, c := range cells {
 		parts[i] = []string{doc.Clean(c.Text)}
-		if length(c) > widths[i] {
+		if cellLength(c) > widths[i] {
 			parts[i] = wrap(parts[i][0], widths[i])
 		}
 		height = max(height, len(parts[i]))

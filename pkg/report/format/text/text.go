@@ -89,17 +89,17 @@ func (p *page) line(cells doc.Line) {
 	}
 	text := strings.TrimLeft(whole, " ")
 	margin, before := len(whole)-len(text), ""
-	for _, line := range wrap(text, max(minWidth, p.width-margin-len(hanging))) {
-		_, cells = cut(cells, spaces(cells))
+	for _, line := range wrap(text, max(minWidth, p.width-margin-len(hangingIndent))) {
+		_, cells = splitCells(cells, countLeadingSpaces(cells))
 		var now doc.Line
-		now, cells = cut(cells, len(line))
+		now, cells = splitCells(cells, len(line))
 		p.write(append(doc.Line{{Text: strings.Repeat(" ", margin) + before}}, now...))
-		before = hanging
+		before = hangingIndent
 	}
 }
 
-// hanging is the indentation of the further lines of a text.
-const hanging = "  "
+// hangingIndent is the indentation of the further lines of a text.
+const hangingIndent = "  "
 
 // wrap breaks a text at spaces. A word that is longer than the width stays whole.
 func wrap(text string, width int) []string {
@@ -109,8 +109,8 @@ func wrap(text string, width int) []string {
 // minWidth is the least width at which text is wrapped, even on a narrower terminal.
 const minWidth = 20
 
-// cut splits the cells after n bytes of their text.
-func cut(cells doc.Line, n int) (before, after doc.Line) {
+// splitCells splits the cells after n bytes of their text.
+func splitCells(cells doc.Line, n int) (before, after doc.Line) {
 	for i, c := range cells {
 		c.Text = doc.Clean(c.Text)
 		if n < len(c.Text) {
@@ -122,8 +122,8 @@ func cut(cells doc.Line, n int) (before, after doc.Line) {
 	return before, nil
 }
 
-// spaces counts the spaces at the beginning of the cells' text.
-func spaces(cells doc.Line) int {
+// countLeadingSpaces counts the spaces at the beginning of the cells' text.
+func countLeadingSpaces(cells doc.Line) int {
 	n := 0
 	for _, c := range cells {
 		text := doc.Clean(c.Text)

@@ -50,7 +50,7 @@ func TestVerbatimStaysWhole(t *testing.T) {
 // A table that is too wide loses columns in the given order, then wraps its widest cells. The cells that stay are complete.
 func TestTableFits(t *testing.T) {
 	rows := [][]doc.Cell{
-		doc.Dropped(doc.Bold.Row("NAME", "NODES", "WORST", "WHY"), "NODES", "WORST"),
+		doc.SetDropOrder(doc.Bold.Row("NAME", "NODES", "WORST", "WHY"), "NODES", "WORST"),
 		doc.Plain.Row("zone-a", "12", "web 3/3", "the budget of web is broken, and two pods stay Pending"),
 		doc.Plain.Row("zone-b", "9", "<none>", "nothing"),
 	}

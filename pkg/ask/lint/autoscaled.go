@@ -1,0 +1,93 @@
+package lint
+
+import (
+	"encoding/json"
+	"fmt"
+
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/input/operator"
+	"github.com/faultline/faultline/pkg/simulation"
+)
+
+// replicasSetTwice finds workloads whose replicas both a HorizontalPodAutoscaler and a manifest set: an apply resets the autoscaler's number.
+func replicasSetTwice(l *inspection, s *subject) []Finding {
+	hpa := s.scaler()
+	if hpa == nil || l.member != "" || s.object.GetAnnotations()[operator.OwnerAnnotation] != "" {
+		return nil
+	}
+	least := int32(1) // the API server's default
+	if hpa.Spec.MinReplicas != nil {
+		least = *hpa.Spec.MinReplicas
+	}
+	says, before := l.manifestReplicas(s)
+	between := fmt.Sprintf("between %d and %d", least, hpa.Spec.MaxReplicas)
+	edit := "kubectl apply edit-last-applied " + s.target().Target
+	if s.owner.Namespace != v1.NamespaceDefault {
+		edit += " -n " + s.owner.Namespace
+	}
+	f := Finding{Field: "spec.replicas", Fix: "remove spec.replicas from the manifest, and before the next apply from what was applied last: " + edit}
+	switch {
+	case says != nil && least == hpa.Spec.MaxReplicas && *says == least:
+		return nil
+	case says != nil:
+		f.Message = fmt.Sprintf("the manifest has replicas: %d, and the HorizontalPodAutoscaler %s sets it %s: each apply resets it to %d", *says, hpa.Name, between, *says)
+	case before != nil:
+		f.Message = fmt.Sprintf("the manifest has one replica or no spec.replicas, and the one before has %d: the apply resets the count to 1, until the HorizontalPodAutoscaler %s sets it %s",
+			*before, hpa.Name, between)
+		f.Fix = "before the apply, remove spec.replicas from what was applied last: " + edit
+	default:
+		return nil
+	}
+	return []Finding{f}
+}
+
+// scaler returns the autoscaler that sets the subject's replicas; nil if there is none.
+func (s *subject) scaler() *autoscalingv2.HorizontalPodAutoscaler {
+	for _, hpa := range s.step.State.HorizontalPodAutoscalers {
+		ref := hpa.Spec.ScaleTargetRef
+		if hpa.Namespace == s.owner.Namespace && ref.Kind == s.owner.Kind && ref.Name == s.owner.Name {
+			return hpa
+		}
+	}
+	return nil
+}
+
+// manifestReplicas returns the replicas in the manifest that was last applied to the subject by the step, and in the manifest before that;
+// nil for none, or one. For an object of a dump, kubectl's annotation has the last applied manifest.
+func (l *inspection) manifestReplicas(s *subject) (says, before *int32) {
+	apply := func(objects []cluster.Object) {
+		obj := cluster.Find(objects, s.owner)
+		if obj == nil {
+			return
+		}
+		before, says = says, nil
+		if cluster.FromDump(obj) {
+			says = lastApplied(obj)
+		} else if replicas, _ := cluster.Replicas(obj); replicas != 1 { // 1 is also the default
+			says = &replicas
+		}
+	}
+	apply(l.result.Scenario.Cluster)
+	for _, step := range simulation.StepsOf(l.result.Scenario) {
+		apply(step.Objects)
+		if step.Name == s.step.Name {
+			break
+		}
+	}
+	return says, before
+}
+
+func lastApplied(obj cluster.Object) *int32 {
+	var manifest struct {
+		Spec struct {
+			Replicas *int32 `json:"replicas"`
+		} `json:"spec"`
+	}
+	if err := json.Unmarshal([]byte(obj.GetAnnotations()[v1.LastAppliedConfigAnnotation]), &manifest); err != nil {
+		return nil // there is no annotation, or kubectl did not write it
+	}
+	return manifest.Spec.Replicas
+}
