@@ -14,9 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// openCostRates is the custom pricing of OpenCost: the prices of a core, a GiB of memory and a GPU per hour, as text. Its other fields, such as
+// rates is the custom pricing of OpenCost: the prices of a core, a GiB of memory and a GPU per hour, as text. Its other fields, such as
 // storage and network, are not prices of nodes. See https://github.com/opencost/opencost/blob/develop/configs/default.json
-type openCostRates struct {
+type rates struct {
 	CPU, SpotCPU, RAM, SpotRAM, GPU string
 	SpotLabel, SpotLabelValue       string
 }
@@ -32,7 +32,7 @@ func parseRates(name string, document []byte) (*Table, bool, error) {
 	if json.Unmarshal(document, &head) != nil || head["CPU"] == nil && head["RAM"] == nil {
 		return nil, false, nil
 	}
-	var given openCostRates
+	var given rates
 	if err := json.Unmarshal(document, &given); err != nil {
 		return nil, true, fmt.Errorf("%s: %w; OpenCost's custom pricing has numbers in quotes, as \"CPU\": \"0.031611\"", name, err)
 	}
@@ -63,7 +63,7 @@ func parseRates(name string, document []byte) (*Table, bool, error) {
 	return &Table{rules: []rule{price}}, true, errors.Join(problems...)
 }
 
-func (r *openCostRates) isSpot(node *v1.Node) bool {
+func (r *rates) isSpot(node *v1.Node) bool {
 	if r.SpotLabel != "" {
 		return node.Labels[r.SpotLabel] == r.SpotLabelValue
 	}
