@@ -115,7 +115,7 @@ func Evict(s *cluster.State, pod *v1.Pod) (*cluster.State, error) {
 			ErrBudget, pdb.Name, condition.Message)
 	}
 	if pdb.Status.ObservedGeneration < pdb.Generation {
-		return nil, fmt.Errorf("%s: %w The disruption budget %s is still being processed by the server.", cluster.RefTo(pod).Describe(), ErrBudget, pdb.Name) //nolint:staticcheck,revive // the API server's words
+		return nil, fmt.Errorf("%s: %w The disruption budget %s is still being processed by the server.", cluster.RefTo(pod).Describe(), ErrBudget, pdb.Name) //nolint:staticcheck // the API server's words
 	}
 	if pdb.Status.DisruptionsAllowed <= 0 {
 		return nil, fmt.Errorf("%s: %w The disruption budget %s needs %d healthy pods and has %d currently", cluster.RefTo(pod).Describe(), ErrBudget,

@@ -58,7 +58,7 @@ func (i *Flags) ScenarioFile(cmd *cobra.Command, s *scenario.Scenario, args []st
 // scenarioFileProblems returns an error for each part of the command line that a scenario file cannot express.
 func (i *Flags) scenarioFileProblems(cmd *cobra.Command, s *scenario.Scenario, args []string) []error {
 	var cannot []error
-	wrong := func(format string, args ...any) { cannot = append(cannot, fmt.Errorf(format, args...)) }
+	wrong := func(text string) { cannot = append(cannot, errors.New(text)) }
 	switch {
 	case s.Federated():
 		wrong("a federation of clusters cannot be put into it yet; leave it out")

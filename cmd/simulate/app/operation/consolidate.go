@@ -70,7 +70,7 @@ the drains and removals, in order, as the steps of a scenario, which gives the s
 				opts.Survive, opts.Mode = failing.Survive, failing.Mode
 				counts := c.Bar.Counts("nodes")
 				opts.Progress = func(done, total int) { counts("consolidate", done, total) }
-				answer, stopped := rehearse(c, &op, s, func(w *world.Cluster) (*askconsolidate.Answer, []scenario.Step, error) {
+				answer, stopped := rehearse(&op, s, func(w *world.Cluster) (*askconsolidate.Answer, []scenario.Step, error) {
 					answer, err := askconsolidate.Run(c.Context(), w, result, opts)
 					if answer == nil {
 						return nil, nil, err

@@ -55,7 +55,7 @@ func (o *operation) load(c *command.Call) (*scenario.Scenario, error) {
 
 // rehearse runs an operation in a world of the scenario, and writes its steps if there is a file for them. If the operation is interrupted
 // and has an answer, rehearse returns the answer and the interruption. With any other error there is no answer.
-func rehearse[A any](c *command.Call, o *operation, s *scenario.Scenario, run func(*world.Cluster) (*A, []scenario.Step, error)) (*A, error) {
+func rehearse[A any](o *operation, s *scenario.Scenario, run func(*world.Cluster) (*A, []scenario.Step, error)) (*A, error) {
 	w, err := simulation.NewCluster(s)
 	if err != nil {
 		return nil, err

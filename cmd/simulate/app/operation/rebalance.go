@@ -78,7 +78,7 @@ The goal is what is counted, for each workload of two or more pods:
 				}
 				counts := c.Bar.Counts("moves")
 				opts.Progress = func(done, total int) { counts("rebalance", done, total) }
-				answer, stopped := rehearse(c, &op, s, func(w *world.Cluster) (*askrebalance.Answer, []scenario.Step, error) {
+				answer, stopped := rehearse(&op, s, func(w *world.Cluster) (*askrebalance.Answer, []scenario.Step, error) {
 					answer, err := askrebalance.Run(c.Context(), w, result, opts)
 					if answer == nil {
 						return nil, nil, err

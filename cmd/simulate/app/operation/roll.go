@@ -215,7 +215,7 @@ func (f *rollFlags) ask(c *command.Call) (*roll.Report, error) {
 	if f.plan {
 		run = askroll.RunPlanned
 	}
-	answer, err := rehearse(c, &f.operation, s, func(w *world.Cluster) (*askroll.Answer, []scenario.Step, error) {
+	answer, err := rehearse(&f.operation, s, func(w *world.Cluster) (*askroll.Answer, []scenario.Step, error) {
 		answer, err := run(c.Context(), w, result, ways[0])
 		if err != nil {
 			return nil, nil, err
