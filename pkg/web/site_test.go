@@ -18,5 +18,5 @@ func TestSite(t *testing.T) {
 	}
 	server := httptest.NewServer(http.FileServer(http.Dir(folder)))
 	defer server.Close()
-	look(t, server.URL)
+	runPlaygroundChecks(t, server.URL)
 }
