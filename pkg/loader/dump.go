@@ -100,7 +100,7 @@ func (l *loader) reportNodesSetAside(s *scenario.Scenario) {
 	}
 }
 
-// noteSkipped counts the files that hold no object of Kubernetes, and those that are packed, and names a few.
+// noteSkipped counts the files that hold no object of Kubernetes, the packed ones and the misnamed ones, and names a few.
 func noteSkipped(set *manifest.Set) (notes []string) {
 	count := func(skipped []manifest.Skipped, format string) {
 		if len(skipped) > 0 {
@@ -109,7 +109,9 @@ func noteSkipped(set *manifest.Set) (notes []string) {
 		}
 	}
 	isPacked := func(s manifest.Skipped) bool { return s.Packed }
-	count(list.Without(set.Skipped, isPacked), "left out, without any Kubernetes object: %s (%s).")
+	isMisnamed := func(s manifest.Skipped) bool { return s.Misnamed }
+	count(list.Without(list.Without(set.Skipped, isPacked), isMisnamed), "left out, without any Kubernetes object: %s (%s).")
+	count(list.Where(set.Skipped, isMisnamed), "not read, since the name does not end in .yaml, .yml or .json, though the content begins like a Kubernetes object: %s (%s); rename what has objects, or name it by itself.")
 	count(list.Where(set.Skipped, isPacked), "not looked into, since packed inside of a folder or an archive: %s (%s); unpack what has objects, or name it by itself.")
 	return notes
 }

@@ -114,6 +114,10 @@ func (c *collection) decodeEntries(file string, archive *tar.Reader) (entries []
 		case isPacked(name):
 			entries = append(entries, packedEntry(name, label))
 		case !hasReadableExtension(name):
+			if header.Typeflag == tar.TypeReg && beginsLikeObject(archive) {
+				skip := misnamed(label)
+				entries = append(entries, entry{name, decoded{file: label, foreign: true, misnamed: true, errs: []error{errors.New(skip.Problem)}}})
+			}
 		case header.Typeflag == tar.TypeSymlink || header.Typeflag == tar.TypeLink:
 			entries = append(entries, entry{name, decoded{file: label, foreign: true, errs: []error{Source{File: label}.errorf("is a link, which is not followed")}}})
 		case header.Typeflag == tar.TypeReg:

@@ -4,7 +4,9 @@ import (
 	"archive/tar"
 	"bytes"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -122,6 +124,43 @@ func TestPacked(t *testing.T) {
 		if _, err := Read(nil, path); fmt.Sprint(err) != want {
 			t.Errorf("%s: %v, want %s", path, err, want)
 		}
+	}
+}
+
+// A file that begins like an object, but whose name is not read, is not forgotten.
+func TestMisnamed(t *testing.T) {
+	const list = "{\n \"kind\": \"List\", \"apiVersion\": \"v1\", \"items\": []}"
+	files := map[string]string{
+		"a.yaml": namespace("a"), "pods": "# of prod\n---\n" + namespace("b"), "nodes.txt": list, "sub/c.yaml.bak": "\ufeff" + namespace("c"),
+		"d.log": "time=1 apiVersion: v1", "e.log": `{"level": "info"}`, "README.md": "Kinds:\n\n  kind: Pod", ".f": namespace("f"), "empty": "", "only/nodes.txt": list,
+	}
+	var members [][2]string
+	in := map[string]string{}
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		in["dir/"+name] = files[name]
+		members = append(members, [2]string{name, files[name]})
+	}
+	in["dir.tar"] = tarArchive(t, members...)
+	writeFiles(t, in)
+	for _, path := range []string{"dir", "dir.tar"} {
+		set, err := Read(nil, path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := []string{path + "/nodes.txt", path + "/only/nodes.txt", path + "/pods", path + "/sub/c.yaml.bak"}
+		var got []string
+		for _, skipped := range set.Skipped {
+			if skipped.Misnamed && strings.Contains(fmt.Sprint(set.Strict()), skipped.File+": begins like a Kubernetes object, but its name does not end in .yaml, .yml or .json") {
+				got = append(got, skipped.File)
+			}
+		}
+		if diff := cmp.Diff(want, got); diff != "" || len(set.Objects) != 1 {
+			t.Errorf("%s: %d objects; misnamed (-want +got):\n%s", path, len(set.Objects), diff)
+		}
+	}
+	const want = "dir/only: no .yaml, .yml, .json file in this folder that can be read; dir/only/nodes.txt: begins like a Kubernetes object, but its name does not end in .yaml, .yml or .json, so it is not read; rename it, or name it by itself"
+	if _, err := Read(nil, "dir/only"); fmt.Sprint(err) != want {
+		t.Errorf("error %v, want %s", err, want)
 	}
 }
 

@@ -2,19 +2,23 @@ package manifest
 
 import (
 	"context"
+	"errors"
+	"io"
 	"regexp"
 	"slices"
 	"strings"
 )
 
 // Skipped is a file of a folder or an archive that holds no Kubernetes object. For example, a support bundle has a list of permissions
-// beside the objects. It may also be packed, so that nobody has looked into it.
+// beside the objects. It may also be packed, so that nobody has looked into it, or have a name that is not read.
 type Skipped struct {
 	File string
 	// Problem is the error that the file would be if somebody named it.
 	Problem string
 	// Packed means that nobody has looked into the file, because it is an archive, or compressed.
 	Packed bool
+	// Misnamed means that the file begins like an object, but its name has another extension than those that are read.
+	Misnamed bool
 }
 
 // objectFields matches a field that every object has. It also works on text that cannot be parsed.
@@ -28,8 +32,8 @@ type decoded struct {
 	errs      []error
 	// foreign means that the file cannot be parsed, and has no field that every Kubernetes object has.
 	foreign bool
-	// packed means that the file is not looked into.
-	packed bool
+	// packed means that the file is not looked into, and misnamed that only its beginning is.
+	packed, misnamed bool
 }
 
 // isForeign reports whether the file holds nothing that can be a Kubernetes object.
@@ -56,16 +60,39 @@ func (d *decoded) asSkipped() Skipped {
 	for _, o := range d.outcomes {
 		errs = append(errs, o.errs...)
 	}
-	return Skipped{File: d.file, Problem: errs[0].Error(), Packed: d.packed}
+	return Skipped{File: d.file, Problem: errs[0].Error(), Packed: d.packed, Misnamed: d.misnamed}
 }
 
 // noObjects returns the error for a path that holds no object, although it may in what is packed there.
 func (c *collection) noObjects(path string) error {
-	i := slices.IndexFunc(c.set.Skipped, func(s Skipped) bool { return s.Packed && strings.HasPrefix(s.File, path) })
-	if i < 0 {
+	i := slices.IndexFunc(c.set.Skipped, func(s Skipped) bool { return (s.Packed || s.Misnamed) && strings.HasPrefix(s.File, path) })
+	switch {
+	case i < 0:
 		return noObjects(path)
+	case c.set.Skipped[i].Misnamed:
+		return Source{File: path}.errorf("no Kubernetes object in it, but %s, whose name does not end in .yaml, .yml or .json; rename it, or name it by itself", c.set.Skipped[i].File)
 	}
 	return Source{File: path}.errorf("no Kubernetes object in it, but %s, which is packed; unpack it, or name it by itself", c.set.Skipped[i].File)
+}
+
+// objectStart matches the beginning of a file that holds an object, as JSON or as YAML after comments.
+var objectStart = regexp.MustCompile(`\A(?:\x{FEFF})?\s*(?:(?:#|---)[^\n]*\n\s*)*(?:(?:apiVersion|kind)[ \t]*:|\{(?s:.*?)"apiVersion"\s*:)`)
+
+// maxStart is how many bytes of a file are compared with [objectStart].
+const maxStart = 4096
+
+// beginsLikeObject reports whether the text begins like a Kubernetes object. It reads at most maxStart bytes. A text that cannot be read
+// does not.
+func beginsLikeObject(text io.Reader) bool {
+	start := make([]byte, maxStart)
+	n, err := io.ReadFull(text, start)
+	return (err == nil || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)) && objectStart.Match(start[:n])
+}
+
+// misnamed returns the file of a folder or an archive that begins like an object, but is not read because of its name.
+func misnamed(file string) Skipped {
+	problem := Source{File: file}.errorf("begins like a Kubernetes object, but its name does not end in .yaml, .yml or .json, so it is not read; rename it, or name it by itself")
+	return Skipped{File: file, Misnamed: true, Problem: problem.Error()}
 }
 
 // isNameless reports whether the item has no name. An object whose kind somebody forgot has a name; an item without a name and a kind is no

@@ -241,6 +241,8 @@ func (t fileTree) listFolder(folder string) (files []string, skipped []Skipped, 
 			files = append(files, path)
 		case !entry.IsDir() && !strings.HasPrefix(entry.Name(), ".") && isPacked(path):
 			skipped = append(skipped, leftPacked(path))
+		case entry.Type().IsRegular() && !strings.HasPrefix(entry.Name(), ".") && t.beginsLikeObject(path):
+			skipped = append(skipped, misnamed(path))
 		}
 		return nil
 	})
@@ -262,6 +264,16 @@ func CheckRegular(path string, info fs.FileInfo) error {
 		return nil
 	}
 	return Source{File: path}.errorf("is a pipe or a device; name it by itself if it is to be read, or move it out of the folder")
+}
+
+// beginsLikeObject reports whether the file begins like a Kubernetes object. A file that cannot be opened does not.
+func (t fileTree) beginsLikeObject(file string) bool {
+	f, err := t.open(file)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	return beginsLikeObject(f)
 }
 
 // readFile returns the content of a file.
