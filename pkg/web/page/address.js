@@ -8,19 +8,23 @@ import {isChanged, state} from "./state.js";
 const PAUSE = 400; // after the last change, in milliseconds
 
 let timer,
-  last = "";
+  last = "",
+  newest = 0; // counts the links: one that took longer to encode does not replace a newer one
 
 // linkNow is the link to what is on the page, with its address set to it; it throws where that is too long.
 export async function linkNow() {
   clearTimeout(timer);
+  const mine = ++newest;
   const fragment = await encode({
     version: state.version,
     ...(state.example && !isChanged() ? {} : state.input),
     view: {step: steps[view.step]?.name, failed: view.failed ?? undefined, example: state.example || undefined},
   });
-  last = fragment;
-  history.replaceState(null, "", fragment);
-  return location.href;
+  if (mine === newest) {
+    last = fragment;
+    history.replaceState(null, "", fragment);
+  }
+  return new URL(fragment, location.href).href;
 }
 
 // remember sets the address once nothing changes for a moment. A scenario that is too large for a link has none.
