@@ -6,17 +6,16 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/go-logr/logr"
 	v1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/dynamic-resource-allocation/deviceclass/extendedresourcecache"
 	"k8s.io/dynamic-resource-allocation/resourceclaim"
 	v1helper "k8s.io/kubernetes/pkg/apis/core/v1/helper"
 	"k8s.io/utils/ptr"
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/devices"
+	"github.com/faultline/faultline/pkg/input/admission"
 	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/words"
 )
@@ -158,11 +157,7 @@ func ClassOf(state *cluster.State, name v1.ResourceName) *resourcev1.DeviceClass
 	if len(state.DeviceClasses) == 0 || !v1helper.IsExtendedResourceName(name) {
 		return nil
 	}
-	known := extendedresourcecache.NewExtendedResourceCache(logr.Discard())
-	for _, class := range state.DeviceClasses {
-		known.OnAdd(class, true)
-	}
-	return known.GetDeviceClass(name)
+	return admission.ExtendedResources(state).GetDeviceClass(name)
 }
 
 // allocatedElsewhere returns the cause for a claim with allocated devices that the refused nodes do not reach.

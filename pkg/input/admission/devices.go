@@ -15,8 +15,8 @@ import (
 // Upstream's evaluator of ResourceClaims counts a pod's request for an extended resource only once: for the pod, and not again for the
 // claim that the scheduler creates for the pod. So it needs the classes of extended resources, and these pods and claims.
 
-// extendedResources returns the cache of device classes that serve extended resources.
-func extendedResources(s *cluster.State) *extendedresourcecache.ExtendedResourceCache {
+// ExtendedResources returns the cache of device classes that serve extended resources.
+func ExtendedResources(s *cluster.State) *extendedresourcecache.ExtendedResourceCache {
 	classes := extendedresourcecache.NewExtendedResourceCache(logr.Discard())
 	for _, class := range s.DeviceClasses {
 		classes.OnAdd(class, true)

@@ -59,7 +59,7 @@ func evaluatorOf(kind *Kind, s *cluster.State) quota.Evaluator {
 	case "Service":
 		return core.NewServiceEvaluator(nil)
 	case "ResourceClaim":
-		return core.NewResourceClaimEvaluator(nil, extendedResources(s), podsWithExtendedClaims(s), extendedResourceClaims(s))
+		return core.NewResourceClaimEvaluator(nil, ExtendedResources(s), podsWithExtendedClaims(s), extendedResourceClaims(s))
 	case "ControllerRevision":
 		return nil
 	case "ResourceQuota", "ReplicationController": // their resource names are older than count/

@@ -63,9 +63,9 @@ type entry struct {
 	decoded
 }
 
-// packedEntry is a file of an archive that is packed once more.
-func packedEntry(name, file string) entry {
-	return entry{name, decoded{file: file, foreign: true, packed: true, errs: []error{errors.New(leftPacked(file).Problem)}}}
+// unreadEntry is a file of an archive that is not read.
+func unreadEntry(name string, why Skipped) entry {
+	return entry{name, decoded{file: why.File, unread: &why}}
 }
 
 // decodeArchive decodes those files of a tar archive that [Read] would read from a folder, sorted by name. It follows no links.
@@ -112,14 +112,13 @@ func (c *collection) decodeEntries(file string, archive *tar.Reader) (entries []
 			return entries, source.errorf("more than %d folders inside each other; unpack the archive, and give the folders with objects", maxFolders)
 		case isHidden(name):
 		case isPacked(name):
-			entries = append(entries, packedEntry(name, label))
+			entries = append(entries, unreadEntry(name, leftPacked(label)))
 		case !hasReadableExtension(name):
 			if header.Typeflag == tar.TypeReg && beginsLikeObject(archive) {
-				skip := misnamed(label)
-				entries = append(entries, entry{name, decoded{file: label, foreign: true, misnamed: true, errs: []error{errors.New(skip.Problem)}}})
+				entries = append(entries, unreadEntry(name, misnamed(label)))
 			}
 		case header.Typeflag == tar.TypeSymlink || header.Typeflag == tar.TypeLink:
-			entries = append(entries, entry{name, decoded{file: label, foreign: true, errs: []error{Source{File: label}.errorf("is a link, which is not followed")}}})
+			entries = append(entries, unreadEntry(name, Skipped{File: label, Problem: Source{File: label}.errorf("is a link, which is not followed").Error()}))
 		case header.Typeflag == tar.TypeReg:
 			read, err := c.decodeEntry(label, archive)
 			if err != nil {
@@ -135,7 +134,7 @@ func (c *collection) decodeEntry(file string, archive io.Reader) (decoded, error
 	whole := &fileReader{in: archive} // keeps the first error of the archive
 	in, err := openReader(io.NopCloser(whole))
 	if err == nil && in.archive {
-		return packedEntry(file, file).decoded, nil
+		return unreadEntry(file, leftPacked(file)).decoded, nil
 	}
 	var read decoded
 	if err == nil {

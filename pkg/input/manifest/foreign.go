@@ -32,8 +32,8 @@ type decoded struct {
 	errs      []error
 	// foreign means that the file cannot be parsed, and has no field that every Kubernetes object has.
 	foreign bool
-	// packed means that the file is not looked into, and misnamed that only its beginning is.
-	packed, misnamed bool
+	// unread says why nobody has read the file, a member of an archive; nil if the file was read.
+	unread *Skipped
 }
 
 // isForeign reports whether the file holds nothing that can be a Kubernetes object.
@@ -41,7 +41,7 @@ func (d *decoded) isForeign() bool {
 	if len(d.errs) > 0 {
 		return d.foreign
 	}
-	return len(d.outcomes) > 0 && !slices.ContainsFunc(d.outcomes, func(o outcome) bool { return !o.foreign })
+	return d.unread != nil || len(d.outcomes) > 0 && !slices.ContainsFunc(d.outcomes, func(o outcome) bool { return !o.foreign })
 }
 
 // IsForeign reports whether the content of a file cannot be a Kubernetes object. [Read] skips such a file of a folder.
@@ -56,11 +56,14 @@ func IsForeign(file string, data []byte) bool {
 
 // asSkipped returns the file as [Skipped], with its first problem.
 func (d *decoded) asSkipped() Skipped {
+	if d.unread != nil {
+		return *d.unread
+	}
 	errs := d.errs
 	for _, o := range d.outcomes {
 		errs = append(errs, o.errs...)
 	}
-	return Skipped{File: d.file, Problem: errs[0].Error(), Packed: d.packed, Misnamed: d.misnamed}
+	return Skipped{File: d.file, Problem: errs[0].Error()}
 }
 
 // noObjects returns the error for a path that holds no object, although it may in what is packed there.

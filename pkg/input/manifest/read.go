@@ -85,14 +85,14 @@ func ReadLimited(ctx context.Context, most map[string]int, fsys fs.FS, stdin io.
 		return c.decodeFile(tree, stdin, file, inFolder) + len(c.errs) - problems
 	}
 	for _, path := range paths {
-		files, skipped, err := tree.listFiles(path)
+		found, err := tree.listFiles(path)
 		if err != nil {
 			c.errs = append(c.errs, err)
 			continue
 		}
-		c.set.Skipped = append(c.set.Skipped, skipped...)
+		c.set.Skipped = slices.Concat(c.set.Skipped, found.skipped, tree.listMisnamed(found.others))
 		documents, inFolder := 0, tree.isFolder(path)
-		for _, file := range files {
+		for _, file := range found.files {
 			if c.ended() {
 				return c.result()
 			}
@@ -179,14 +179,22 @@ func IsRecording(fsys fs.FS, file string) bool {
 
 // ListFiles returns the files that [Read] would read for a file, a folder or a pattern, in order, regardless of their content.
 func ListFiles(fsys fs.FS, path string) ([]string, error) {
-	files, _, err := fileTree{fsys}.listFiles(path)
-	return files, err
+	found, err := fileTree{fsys}.listFiles(path)
+	return found.files, err
+}
+
+// listing is what a path names.
+type listing struct {
+	files []string // those that are read
+	// skipped are files of a folder that may have objects and cannot be read; others are regular files with a name that is not read.
+	skipped []Skipped
+	others  []string
 }
 
 // listFiles returns the files of a path, and those of a folder that may have objects and cannot be read.
-func (t fileTree) listFiles(path string) (files []string, skipped []Skipped, err error) {
+func (t fileTree) listFiles(path string) (listing, error) {
 	if path == Stdin {
-		return []string{path}, nil, nil
+		return listing{files: []string{path}}, nil
 	}
 	source := Source{File: path}
 	info, err := t.stat(path)
@@ -194,32 +202,34 @@ func (t fileTree) listFiles(path string) (files []string, skipped []Skipped, err
 	case err == nil && info.IsDir():
 		return t.listFolder(path)
 	case err == nil:
-		return []string{path}, nil, nil
+		return listing{files: []string{path}}, nil
 	case !strings.ContainsAny(path, "*?["):
-		return nil, nil, source.errorf("%v; give a file, a folder, a pattern, or - for the standard input", trimPathError(err))
+		return listing{}, source.errorf("%v; give a file, a folder, a pattern, or - for the standard input", trimPathError(err))
 	}
 	matches, err := t.glob(path)
 	if err != nil {
-		return nil, nil, source.errorf("not a valid pattern: %v", err)
+		return listing{}, source.errorf("not a valid pattern: %v", err)
 	}
+	var files []string
 	for _, match := range matches {
 		info, err := t.stat(match)
 		if err != nil || info.IsDir() {
 			continue
 		}
 		if err := CheckRegular(match, info); err != nil {
-			return nil, nil, err
+			return listing{}, err
 		}
 		files = append(files, match)
 	}
 	if len(files) == 0 {
-		return nil, nil, source.errorf("no file matches this pattern")
+		return listing{}, source.errorf("no file matches this pattern")
 	}
-	return files, nil, nil
+	return listing{files: files}, nil
 }
 
-func (t fileTree) listFolder(folder string) (files []string, skipped []Skipped, err error) {
-	err = t.walk(folder, func(path string, entry fs.DirEntry, err error) error {
+func (t fileTree) listFolder(folder string) (listing, error) {
+	var found listing
+	err := t.walk(folder, func(path string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return Source{File: path}.errorf("%v", trimPathError(err))
@@ -230,7 +240,7 @@ func (t fileTree) listFolder(folder string) (files []string, skipped []Skipped, 
 			info, err := t.stat(path) // which follows a link
 			if errors.Is(err, fs.ErrNotExist) && entry.Type()&fs.ModeSymlink != 0 {
 				problem := Source{File: path}.errorf("is a link to a file that is not there; copy the file, or remove the link")
-				skipped = append(skipped, Skipped{File: path, Problem: problem.Error()})
+				found.skipped = append(found.skipped, Skipped{File: path, Problem: problem.Error()})
 				return nil
 			}
 			if err == nil && !info.IsDir() {
@@ -238,23 +248,24 @@ func (t fileTree) listFolder(folder string) (files []string, skipped []Skipped, 
 					return err
 				}
 			}
-			files = append(files, path)
+			found.files = append(found.files, path)
 		case !entry.IsDir() && !strings.HasPrefix(entry.Name(), ".") && isPacked(path):
-			skipped = append(skipped, leftPacked(path))
-		case entry.Type().IsRegular() && !strings.HasPrefix(entry.Name(), ".") && t.beginsLikeObject(path):
-			skipped = append(skipped, misnamed(path))
+			found.skipped = append(found.skipped, leftPacked(path))
+		case entry.Type().IsRegular() && !strings.HasPrefix(entry.Name(), "."):
+			found.others = append(found.others, path)
 		}
 		return nil
 	})
 	switch {
 	case err != nil:
-		return nil, nil, err
-	case len(files) == 0 && len(skipped) > 0:
-		return nil, nil, fmt.Errorf("%s: no %s file in this folder that can be read; %s", folder, strings.Join(extensions, ", "), skipped[0].Problem)
-	case len(files) == 0:
-		return nil, nil, Source{File: folder}.errorf("no %s file in this folder", strings.Join(extensions, ", "))
+		return listing{}, err
+	case len(found.files) > 0:
+		return found, nil
 	}
-	return files, skipped, nil
+	if skipped := append(found.skipped, t.listMisnamed(found.others)...); len(skipped) > 0 {
+		return listing{}, fmt.Errorf("%s: no %s file in this folder that can be read; %s", folder, strings.Join(extensions, ", "), skipped[0].Problem)
+	}
+	return listing{}, Source{File: folder}.errorf("no %s file in this folder", strings.Join(extensions, ", "))
 }
 
 // CheckRegular returns an error for a file of a folder or a pattern that is not a regular file: reading a pipe without a writer would block, and
@@ -266,14 +277,19 @@ func CheckRegular(path string, info fs.FileInfo) error {
 	return Source{File: path}.errorf("is a pipe or a device; name it by itself if it is to be read, or move it out of the folder")
 }
 
-// beginsLikeObject reports whether the file begins like a Kubernetes object. A file that cannot be opened does not.
-func (t fileTree) beginsLikeObject(file string) bool {
-	f, err := t.open(file)
-	if err != nil {
-		return false
+// listMisnamed returns the files that begin like a Kubernetes object. It leaves out a file that cannot be opened.
+func (t fileTree) listMisnamed(files []string) (all []Skipped) {
+	for _, file := range files {
+		f, err := t.open(file)
+		if err != nil {
+			continue
+		}
+		if beginsLikeObject(f) {
+			all = append(all, misnamed(file))
+		}
+		f.Close()
 	}
-	defer f.Close()
-	return beginsLikeObject(f)
+	return all
 }
 
 // readFile returns the content of a file.
