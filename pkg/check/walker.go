@@ -121,6 +121,13 @@ func (w *walker) reportNoNodes() {
 	w.Add(nil, "%s, so nothing can be placed; give Node objects, a kind configuration, a kubectl dump%s", where, besides)
 }
 
+// NoWorkloadError is the problem of a scenario that has nothing to place, such as the render of a chart of ConfigMaps.
+type NoWorkloadError struct{ File string }
+
+func (e *NoWorkloadError) Error() string {
+	return e.File + ": there is no workload, so there is nothing to place; give a Pod, a Deployment or another controller of pods"
+}
+
 // reportNoWorkload reports that the scenario has no workload, and the custom resources that may stand for one.
 func (w *walker) reportNoWorkload() {
 	var custom []string
@@ -131,7 +138,7 @@ func (w *walker) reportNoWorkload() {
 		}
 	}
 	if len(custom) == 0 {
-		w.Add(nil, "there is no workload, so there is nothing to place; give a Pod, a Deployment or another controller of pods")
+		w.AddErrors(&NoWorkloadError{File: w.File})
 		return
 	}
 	const most = 3

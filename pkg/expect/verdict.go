@@ -84,11 +84,12 @@ type RadiusChange struct {
 	Old, New                float64
 }
 
-// ExcessChange is a workload that is further from an even spread over a topology key's domains, by the share By of its replicas. Text is a
-// sentence about it.
+// ExcessChange is a workload that is further from an even spread over a topology key's domains, by the share By of its replicas. A New workload
+// was not there before. Text is a sentence about it.
 type ExcessChange struct {
 	Step, TopologyKey, Workload, Text string
 	By                                float64
+	New                               bool
 }
 
 // Names are the names that only the new result has, and the names that only the old one has, failure by failure.
@@ -248,7 +249,8 @@ func (v *verdictBuilder) compareCounts(kind, words string, changes []Change) {
 	}
 }
 
-// compareExcess names, for each level, the workload and the step that are furthest from an even spread, and counts the other workloads.
+// compareExcess names, for each level, the workload and the step that are furthest from an even spread, and counts the other workloads. New
+// workloads are no reason to fail, since the change makes nothing worse that was there.
 func (v *verdictBuilder) compareExcess() {
 	var keys []string
 	worst, workloads := map[string]ExcessChange{}, map[string][]string{}
@@ -266,7 +268,11 @@ func (v *verdictBuilder) compareExcess() {
 		if n := countDistinct(workloads[key]) - 1; n > 0 {
 			part += " and " + words.Count(n, "other workload")
 		}
-		v.appendWorse(FailOnRadius, part)
+		kind := ""
+		if slices.ContainsFunc(v.Excess, func(e ExcessChange) bool { return e.TopologyKey == key && !e.New }) {
+			kind = FailOnRadius
+		}
+		v.appendWorse(kind, part)
 	}
 }
 

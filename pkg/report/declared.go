@@ -1,6 +1,7 @@
 package report
 
 import (
+	"fmt"
 	"reflect"
 
 	v1 "k8s.io/api/core/v1"
@@ -30,6 +31,18 @@ type Declared struct {
 	Rules []rule.Rule `json:"rules,omitempty"`
 	// Budgets are the PodDisruptionBudgets that guard its pods.
 	Budgets []Budget `json:"budgets,omitempty"`
+	// Autoscaler is the HorizontalPodAutoscaler that sets its replicas; missing if there is none.
+	Autoscaler *Autoscaler `json:"autoscaler,omitempty"`
+	// Hard are the limits of a ResourceQuota, by resource. Only a ResourceQuota has them, and nothing else of this.
+	Hard map[v1.ResourceName]string `json:"hard,omitempty"`
+}
+
+// Autoscaler is a HorizontalPodAutoscaler as it is declared.
+type Autoscaler struct {
+	Name string `json:"name"`
+	// Min and Max bound the replicas.
+	Min int32 `json:"min"`
+	Max int32 `json:"max"`
 }
 
 // Budget is a PodDisruptionBudget as it is declared. It has one of the two limits.
@@ -39,18 +52,22 @@ type Budget struct {
 	MaxUnavailable string `json:"maxUnavailable,omitempty"`
 }
 
-// NewDeclared returns the declarations of the workloads after a step, in the order of the state. If only is not nil, it leaves out all
-// other workloads.
+// NewDeclared returns the declarations of the workloads and the ResourceQuotas after a step, in the order of the state. If only is not nil, it
+// leaves out all other workloads, and the ResourceQuotas.
 func NewDeclared(step *simulation.Step, from *scenario.Scenario, only map[cluster.Ref]bool) []Declared {
 	all := []Declared{}
-	budgets := step.State.Budgets()
+	budgets, autoscalers := step.State.Budgets(), map[cluster.Ref]*Autoscaler{}
+	for _, hpa := range step.State.HorizontalPodAutoscalers {
+		target := cluster.Ref{Kind: hpa.Spec.ScaleTargetRef.Kind, Namespace: hpa.Namespace, Name: hpa.Spec.ScaleTargetRef.Name}
+		autoscalers[target] = &Autoscaler{Name: hpa.Name, Min: ptr.Deref(hpa.Spec.MinReplicas, 1), Max: hpa.Spec.MaxReplicas}
+	}
 	for _, obj := range step.State.Objects() {
 		ref := cluster.RefTo(obj)
 		pod := step.State.PodOf(obj)
 		if len(pod.Spec.Containers) == 0 || metav1.GetControllerOfNoCopy(obj) != nil || cluster.IsTerminal(pod) || only != nil && !only[ref] {
 			continue
 		}
-		d := Declared{Ref: ref, Source: FindSource(from, step.Name, ref), Priority: podPriority(step.State, pod), Rules: rule.List(&pod.Spec)}
+		d := Declared{Ref: ref, Source: FindSource(from, step.Name, ref), Priority: podPriority(step.State, pod), Rules: rule.List(&pod.Spec), Autoscaler: autoscalers[ref]}
 		if n, scaled := cluster.Replicas(obj); scaled {
 			d.Replicas = ptr.To(int(n))
 		}
@@ -69,6 +86,17 @@ func NewDeclared(step *simulation.Step, from *scenario.Scenario, only map[cluste
 				b.MaxUnavailable = limit.String()
 			}
 			d.Budgets = append(d.Budgets, b)
+		}
+		all = append(all, d)
+	}
+	if only != nil {
+		return all
+	}
+	for _, quota := range step.State.ResourceQuotas {
+		d := Declared{Ref: cluster.RefTo(quota), Hard: map[v1.ResourceName]string{}}
+		d.Source = FindSource(from, step.Name, d.Ref)
+		for name, quantity := range quota.Spec.Hard {
+			d.Hard[name] = quantity.String()
 		}
 		all = append(all, d)
 	}
@@ -99,4 +127,9 @@ func OmitUnchanged[S any](steps []S, of func(*S) *[]Declared) {
 			*d = nil
 		}
 	}
+}
+
+// Text returns "autoscaler web with 2 to 6 replicas".
+func (a *Autoscaler) Text() string {
+	return fmt.Sprintf("autoscaler %s with %d to %d replicas", a.Name, a.Min, a.Max)
 }

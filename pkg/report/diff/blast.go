@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	askblast "github.com/faultline/faultline/pkg/ask/blast"
+	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/blast"
@@ -22,9 +23,10 @@ func NewBlast(old, new *blast.Report, version string) *Report {
 	d.addCondition("losses of an even spread", evensText(old), evensText(new))
 	name := func(s blast.Step) string { return s.Name }
 	for _, at := range d.pairSteps(list.Map(old.Steps, name), list.Map(new.Steps, name)) {
-		step := newBlastDiff(&old.Steps[at.old], &new.Steps[at.new], old.Simultaneous, new.Simultaneous)
 		of := func(s *blast.Step) []report.Declared { return s.Declared }
-		otherwise := d.addDeclared(step.Name, declaredAfter(old.Steps[:at.old+1], of), declaredAfter(new.Steps[:at.new+1], of))
+		before, after := declaredAfter(old.Steps[:at.old+1], of), declaredAfter(new.Steps[:at.new+1], of)
+		step := newBlastDiff(&old.Steps[at.old], &new.Steps[at.new], newWorkloads(before, after), old.Simultaneous, new.Simultaneous)
+		otherwise := d.addDeclared(step.Name, before, after)
 		if same := step.Pending == nil && len(step.Added)+len(step.Removed)+len(step.OneReplica)+len(step.Levels) == 0; same && !otherwise {
 			d.Unchanged = append(d.Unchanged, step.Name)
 		} else if !same {
@@ -59,8 +61,9 @@ func evensText(r *blast.Report) string {
 	return "as reported"
 }
 
-// newBlastDiff compares a step. oldTogether and newTogether are the numbers of domains that fail together in each report.
-func newBlastDiff(old, new *blast.Step, oldTogether, newTogether int) BlastDiff {
+// newBlastDiff compares a step. added are the workloads that only the new step has. oldTogether and newTogether are the numbers of domains that
+// fail together in each report.
+func newBlastDiff(old, new *blast.Step, added map[cluster.WorkloadRef]bool, oldTogether, newTogether int) BlastDiff {
 	d := BlastDiff{Name: new.Name, Pending: newChange(old.Pending, new.Pending), OneReplica: newlyOneReplica(old, new)}
 	for _, l := range pairBy(old.Levels, new.Levels, func(l askblast.Level) string { return l.TopologyKey }) {
 		switch {
@@ -69,9 +72,9 @@ func newBlastDiff(old, new *blast.Step, oldTogether, newTogether int) BlastDiff 
 		case l.new == nil:
 			d.Removed = append(d.Removed, l.old.TopologyKey)
 		default:
-			level := newBlastLevelDiff(l.old, l.new)
+			level := newBlastLevelDiff(l.old, l.new, added)
 			level.Excess = newExcess(worstSpreads(l.old, oldTogether), worstSpreads(l.new, newTogether), oldTogether, newTogether)
-			level.NewlyStranded = newlyStranded(l.old, l.new, level.Excess)
+			level.NewlyStranded = newlyStranded(l.old, l.new, level.Excess, added)
 			if !level.empty() {
 				d.Levels = append(d.Levels, level)
 			}
@@ -85,7 +88,23 @@ func (d *BlastLevelDiff) empty() bool {
 		d.BrokenBudgets == nil && len(d.Excess)+len(d.NewlyStranded)+len(d.Failures) == 0
 }
 
-func newBlastLevelDiff(old, new *askblast.Level) BlastLevelDiff {
+// newWorkloads returns the workloads that only the new report declares. What a failure takes of them is not worse than before: that a new
+// StatefulSet is gone with the only region says nothing about the change. It returns none if a report has no declarations.
+func newWorkloads(old, new []report.Declared) map[cluster.WorkloadRef]bool {
+	only := map[cluster.WorkloadRef]bool{}
+	if old == nil {
+		return only
+	}
+	for _, w := range new {
+		only[w.Workload()] = true
+	}
+	for _, w := range old {
+		delete(only, w.Workload())
+	}
+	return only
+}
+
+func newBlastLevelDiff(old, new *askblast.Level, added map[cluster.WorkloadRef]bool) BlastLevelDiff {
 	d := BlastLevelDiff{TopologyKey: new.TopologyKey, Domains: newChange(old.Domains, new.Domains)}
 	if old.Radius.Share != new.Radius.Share {
 		d.Radius = &RadiusDiff{Old: old.Radius, New: new.Radius}
@@ -93,7 +112,7 @@ func newBlastLevelDiff(old, new *askblast.Level) BlastLevelDiff {
 	d.NotBack = changeIfKnown(maxOverRecoveries(old, notBack), maxOverRecoveries(new, notBack))
 	d.Stranded = changeIfKnown(maxOverRecoveries(old, stranded), maxOverRecoveries(new, stranded))
 	d.NotReplaced = changeIfKnown(maxOverRecoveries(old, notReplaced), maxOverRecoveries(new, notReplaced))
-	d.QuorumLost, d.Gone = diffSeveralReplicas(old, new, quorumLost), diffSeveralReplicas(old, new, gone)
+	d.QuorumLost, d.Gone = diffSeveralReplicas(old, new, added, quorumLost), diffSeveralReplicas(old, new, added, gone)
 	d.BrokenBudgets = newNameDiff(brokenBudgets(old), brokenBudgets(new))
 	none := &askblast.Failure{}
 	for _, f := range pairBy(old.Failures, new.Failures, domainsKey) {
@@ -109,12 +128,12 @@ func quorumLost(l askblast.Loss) bool { return l.QuorumLost }
 func gone(l askblast.Loss) bool       { return l.Gone }
 
 // diffSeveralReplicas compares for which workloads holds is true in any failure of the level. A name is new or no longer there only if the workload
-// has several replicas in the report that has the name.
-func diffSeveralReplicas(old, new *askblast.Level, holds func(askblast.Loss) bool) *NameDiff {
+// has several replicas in the report that has the name, and new only if the workload is not among added.
+func diffSeveralReplicas(old, new *askblast.Level, added map[cluster.WorkloadRef]bool, holds func(askblast.Loss) bool) *NameDiff {
 	names := func(l *askblast.Level, least int) []string {
 		var all []string
 		for i := range l.Failures {
-			all = append(all, workloadsWhere(&l.Failures[i], func(l askblast.Loss) bool { return l.Replicas >= least && holds(l) })...)
+			all = append(all, workloadsWhere(&l.Failures[i], func(l askblast.Loss) bool { return l.Replicas >= least && !added[l.Ref.Workload()] && holds(l) })...)
 		}
 		return sortUnique(all)
 	}

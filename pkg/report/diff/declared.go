@@ -32,9 +32,9 @@ func firmnessChange(by int) string {
 	return map[int]string{-1: "weakened", 0: "changed", 1: "strengthened"}[by]
 }
 
-// isRemoval reports whether the new declaration protects or places the workload less. Fewer replicas do not count, since the failures show
+// IsRemoval reports whether the new declaration protects or places the workload less. Fewer replicas do not count, since the failures show
 // their effect. A smaller request does not count either, since it often is the intended change.
-func (d DeclaredDiff) isRemoval() bool {
+func (d DeclaredDiff) IsRemoval() bool {
 	switch d.What {
 	case "rule", "budget":
 		return d.Change == changeDropped || d.Change == firmnessChange(-1)
@@ -53,6 +53,9 @@ func (d DeclaredDiff) text() string {
 	}
 	return fmt.Sprintf("%s has %s instead of %s", d.Qualified(), d.New, d.Old)
 }
+
+// Brief returns "drops required anti-affinity over zone", or "has priority 0 instead of priority 10".
+func (d DeclaredDiff) Brief() string { return strings.TrimPrefix(d.text(), d.Qualified()+" ") }
 
 // declaredAfter returns the declarations after the last of the steps. A step without declarations has those of the step before it. It
 // returns nil if no step has any.
@@ -138,22 +141,38 @@ func declaredDiffs(old, new *report.Declared) []DeclaredDiff {
 	if old.Priority != new.Priority {
 		add("priority", numberChange(cmp.Compare(new.Priority, old.Priority)), fmt.Sprint("priority ", old.Priority), fmt.Sprint("priority ", new.Priority))
 	}
-	requests := maps.Clone(old.Requests)
-	if requests == nil {
-		requests = map[v1.ResourceName]string{}
+	switch before, after := old.Autoscaler, new.Autoscaler; {
+	case before == nil && after == nil:
+	case before == nil:
+		add("autoscaler", changeAdded, "", after.Text())
+	case after == nil:
+		add("autoscaler", changeDropped, before.Text(), "")
+	case *before != *after:
+		add("autoscaler", numberChange(cmp.Or(cmp.Compare(after.Max, before.Max), cmp.Compare(after.Min, before.Min))), before.Text(), after.Text())
 	}
-	maps.Copy(requests, new.Requests)
-	for _, name := range slices.Sorted(maps.Keys(requests)) {
-		before, after := old.Requests[name], new.Requests[name]
+	all = append(all, quantityDiffs("request", old.Requests, new.Requests)...)
+	return append(all, quantityDiffs("quota", old.Hard, new.Hard)...)
+}
+
+// quantityDiffs compares amounts by resource. what says what they are.
+func quantityDiffs(what string, old, new map[v1.ResourceName]string) []DeclaredDiff {
+	var all []DeclaredDiff
+	names := maps.Clone(old)
+	if names == nil {
+		names = map[v1.ResourceName]string{}
+	}
+	maps.Copy(names, new)
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		before, after := old[name], new[name]
 		text := func(quantity string) string { return string(name) + " " + quantity }
 		switch {
 		case before == "":
-			add("request", changeAdded, "", text(after))
+			all = append(all, DeclaredDiff{What: what, Change: changeAdded, New: text(after)})
 		case after == "":
-			add("request", changeDropped, text(before), "")
+			all = append(all, DeclaredDiff{What: what, Change: changeDropped, Old: text(before)})
 		default:
 			if by := compareQuantities(after, before); by != 0 {
-				add("request", numberChange(by), text(before), text(after))
+				all = append(all, DeclaredDiff{What: what, Change: numberChange(by), Old: text(before), New: text(after)})
 			}
 		}
 	}

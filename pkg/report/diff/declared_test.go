@@ -60,7 +60,7 @@ func TestDeclaredRules(t *testing.T) {
 		old, new := declaring(t, c.old), declaring(t, c.new)
 		got, removed := "", false
 		for _, d := range declaredDiffs(&old, &new) {
-			got, removed = got+d.Change, removed || d.isRemoval()
+			got, removed = got+d.Change, removed || d.IsRemoval()
 			if d.Old == d.New {
 				t.Errorf("%s: both versions read %q", name, d.Old)
 			}
@@ -82,7 +82,7 @@ func TestDeclaredNumbers(t *testing.T) {
 	}
 	var got []change
 	for _, d := range declaredDiffs(&old, &new) {
-		got = append(got, change{d.What, d.Change, d.Old, d.New, d.isRemoval()})
+		got = append(got, change{d.What, d.Change, d.Old, d.New, d.IsRemoval()})
 	}
 	want := []change{
 		{"budget", "changed", "budget b with maxUnavailable 1", "budget b with minAvailable 75%", false}, // 3 of 4 both times

@@ -109,10 +109,10 @@ func newlyOneReplica(old, new *blast.Step) []OneReplica {
 	return all
 }
 
-// newlyStranded returns the workloads of which a failure leaves more pods that do not come back than any failure did before. It leaves out
-// a workload of which no pod came back before, unless it is further from an even spread: then only its loss is larger, as it would be with
-// an even spread.
-func newlyStranded(old, new *askblast.Level, excess []ExcessDiff) []StrandedDiff {
+// newlyStranded returns the workloads, without added ones, of which a failure leaves more pods that do not come back than any failure did before. It leaves
+// out a workload of which no pod came back before, unless it is further from an even spread: then only its loss is larger, as it would be
+// with an even spread.
+func newlyStranded(old, new *askblast.Level, excess []ExcessDiff, added map[cluster.WorkloadRef]bool) []StrandedDiff {
 	before, whole := map[cluster.WorkloadRef]int{}, true
 	nothingBack := map[cluster.WorkloadRef]bool{}
 	lookedAt := map[string]bool{}
@@ -139,7 +139,7 @@ func newlyStranded(old, new *askblast.Level, excess []ExcessDiff) []StrandedDiff
 		}
 		for of, n := range r.NotBackByWorkload() {
 			further := slices.ContainsFunc(excess, func(d ExcessDiff) bool { return d.WorkloadRef == of })
-			if n > before[of] && (further || !nothingBack[of]) && (worst[of] == nil || n > worst[of].New) {
+			if n > before[of] && !added[of] && (further || !nothingBack[of]) && (worst[of] == nil || n > worst[of].New) {
 				worst[of] = &StrandedDiff{WorkloadRef: of, Old: before[of], New: n, Domains: f.Domains}
 			}
 		}

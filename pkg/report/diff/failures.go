@@ -63,6 +63,19 @@ func (t *writer) excessText(d ExcessDiff) string {
 	return fmt.Sprintf("%s: %s → %d of %d in %s (%d if spread evenly)", t.qualify(d.Namespace, d.Workload), was, d.New.Lost, d.New.Replicas, doc.DomainsText(d.New.Domains), d.New.Even)
 }
 
+// Brief returns "a zone takes 4 of 6 (2 if spread evenly)".
+func (d *ExcessDiff) Brief(topologyKey string) string {
+	return fmt.Sprintf("a %s takes %d of %d (%d if spread evenly)", LevelNoun(topologyKey), d.New.Lost, d.New.Replicas, d.New.Even)
+}
+
+// Brief returns "2 pods do not come back when zone a fails (0 before)".
+func (d *StrandedDiff) Brief(topologyKey string) string {
+	return fmt.Sprintf("%s not come back when %s %s fails (%d before)", words.Count(d.New, "pod")+words.Pick(d.New, " does", " do"), LevelNoun(topologyKey), doc.DomainsText(d.Domains), d.Old)
+}
+
+// LevelNoun returns the noun for a domain of the level: zone.
+func LevelNoun(topologyKey string) string { return doc.DomainOrKey(doc.LevelName(topologyKey)) }
+
 // pods returns "1 → 2 pods".
 func (d StrandedDiff) pods() string {
 	return fmt.Sprintf("%d → %s", d.Old, words.Count(d.New, "pod"))

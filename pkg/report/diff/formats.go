@@ -15,7 +15,7 @@ func (d *Report) Found() findings.Findings {
 	const rule = "rule-removed"
 	all := findings.Findings{Version: d.Version, Rules: []findings.Rule{{ID: rule, Level: "warning", Short: "A rule, a budget, a priority or a request is dropped or weaker"}}}
 	for _, is := range d.Declared {
-		if is.isRemoval() {
+		if is.IsRemoval() {
 			all.Results = append(all.Results, findings.Result{Rule: rule, Level: "warning", Message: "step " + is.Step + ": " + is.text() + ".",
 				Place: is.Step + "/" + is.Namespace + "/" + is.WorkloadRef.Workload, Source: is.Source})
 		}
@@ -27,5 +27,12 @@ func document(r *Report, opts report.Options) *doc.Doc {
 	t := newWriter(r, opts)
 	t.Judged = true
 	t.fullText()
+	return &t.Doc
+}
+
+// Changes returns the document without the verdict, for a page that has a verdict of its own.
+func (r *Report) Changes() *doc.Doc {
+	t := newWriter(r, report.Options{Page: true})
+	t.changes()
 	return &t.Doc
 }

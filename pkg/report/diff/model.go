@@ -91,8 +91,9 @@ type DeclaredDiff struct {
 	cluster.WorkloadRef
 	// Source is the place of the workload's object in the new report's files; missing if no file has it.
 	Source *manifest.Place `json:"source,omitempty"`
-	// What says what differs: a workload that only one of the reports has, or a part of a declaration.
-	What string `json:"what" jsonschema:"enum=workload,enum=rule,enum=budget,enum=priority,enum=request,enum=replicas"`
+	// What says what differs: a workload that only one of the reports has, or a part of a declaration. A quota is a limit of the ResourceQuota
+	// that takes the workload's place.
+	What string `json:"what" jsonschema:"enum=workload,enum=rule,enum=budget,enum=priority,enum=request,enum=replicas,enum=autoscaler,enum=quota"`
 	// Change says how it differs. Numbers are lowered or raised; rules and budgets are weakened or strengthened, or only changed.
 	Change string `json:"change" jsonschema:"enum=added,enum=dropped,enum=lowered,enum=raised,enum=weakened,enum=strengthened,enum=changed"`
 	// Old and New are both versions in words; missing if a report has none.

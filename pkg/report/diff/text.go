@@ -54,6 +54,11 @@ func (t *writer) fullText() {
 	t.Line(t.verdict())
 	t.Space()
 	t.Add(doc.Fields{{Title: "Old:", Lines: []string{t.report.Old.text()}}, {Title: "New:", Lines: []string{t.report.New.text()}}})
+	t.changes()
+}
+
+// changes writes all that differs, without the verdict.
+func (t *writer) changes() {
 	if len(t.report.Conditions) > 0 {
 		t.Space()
 		t.Linef(doc.Bold, "%s", conditionsTitle)
@@ -130,7 +135,7 @@ func (t *writer) declared() {
 	table := [][]doc.Cell{doc.Bold.Row("STEP", "WORKLOAD", "WHAT", "CHANGE", "OLD", "NEW")}
 	for _, d := range t.report.Declared {
 		row := doc.Plain.Row(d.Step, t.qualify(d.Namespace, d.WorkloadRef.Workload), d.What, d.Change, doc.OrNone(d.Old), doc.OrNone(d.New))
-		row[3] = worseStyle(d.isRemoval()).Cell(d.Change)
+		row[3] = worseStyle(d.IsRemoval()).Cell(d.Change)
 		table = append(table, row)
 	}
 	t.Linef(doc.Bold, "Declared otherwise %d:", len(t.report.Declared))

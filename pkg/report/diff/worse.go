@@ -38,7 +38,7 @@ func (t *writer) worseTable() [][]doc.Cell {
 		}
 	}
 	for _, d := range t.report.Declared {
-		if d.isRemoval() {
+		if d.IsRemoval() {
 			table = append(table, doc.Plain.Row(d.Step, d.What+" "+d.Change, doc.None, d.text()))
 		}
 	}

@@ -96,6 +96,16 @@ func (r *Report) SetKnown(old *Report) {
 	r.countFindings()
 }
 
+// Keep removes the findings that keep refuses. It gets each finding with its check.
+func (r *Report) Keep(keep func(*lint.Finding, *lint.Check) bool) {
+	checks := list.IndexBy(r.Checks, func(c lint.Check) string { return c.ID })
+	r.Findings = list.Where(r.Findings, func(f lint.Finding) bool {
+		check := checks[f.Check]
+		return keep(&f, &check)
+	})
+	r.countFindings()
+}
+
 // indexPattern matches a position in a list.
 var indexPattern = regexp.MustCompile(`\[\d+\]`)
 

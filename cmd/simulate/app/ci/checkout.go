@@ -1,6 +1,8 @@
 package ci
 
 import (
+	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -8,10 +10,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/faultline/faultline/cmd/simulate/app/command"
 	"github.com/faultline/faultline/cmd/simulate/app/exit"
+	"github.com/faultline/faultline/pkg/input/manifest"
 )
 
 // checkout is the working tree of a commit, in a folder of its own. As a file system it takes paths of the working directory, also absolute
@@ -19,6 +23,8 @@ import (
 type checkout struct {
 	*repository
 	root string // the top of the tree
+	// notes say which commit it is if that is not obvious.
+	notes []string
 	// remover is a process that removes the tree when alive is closed, which also happens if this process is killed.
 	remover *exec.Cmd
 	alive   io.Closer
@@ -45,6 +51,10 @@ func newCheckout(c *command.Call, commit string) (*checkout, error) {
 			return nil, exit.InvalidInput(fmt.Errorf("--base: %s is outside of the git repository %s, so no commit has it; name folders and files in the repository", path, found.top))
 		}
 	}
+	id, notes, err := found.mergeBase(c.Context(), commit, id)
+	if err != nil {
+		return nil, err
+	}
 	root, err := os.MkdirTemp("", "simulate-gate-")
 	if err == nil {
 		root, err = filepath.EvalSymlinks(root)
@@ -52,7 +62,7 @@ func newCheckout(c *command.Call, commit string) (*checkout, error) {
 	if err != nil {
 		return nil, err
 	}
-	made := &checkout{repository: found, root: root}
+	made := &checkout{repository: found, root: root, notes: notes}
 	made.removeAtEnd()
 	if _, err := found.git(c.Context(), "worktree", "add", "--quiet", "--detach", "--force", root, id); err != nil {
 		made.remove()
@@ -62,6 +72,21 @@ func newCheckout(c *command.Call, commit string) (*checkout, error) {
 		return nil, fmt.Errorf("--base %s: %w", commit, err)
 	}
 	return made, nil
+}
+
+// mergeBase returns the commit at which the working tree's branch has left the history of the commit id, and a note if it is not id. What others have
+// added to main since then is no part of the change. If git finds no such commit, as in a shallow clone, mergeBase returns id.
+func (r *repository) mergeBase(ctx context.Context, commit, id string) (base string, notes []string, err error) {
+	base, err = r.git(ctx, "merge-base", "HEAD", id)
+	switch {
+	case exit.Interrupted(err):
+		return "", nil, err
+	case err != nil:
+		return id, []string{fmt.Sprintf("Compared with %s itself: git finds no commit that this branch has in common with it. Fetch the history to compare with the commit where the branch began.", commit)}, nil
+	case base == id:
+		return id, nil, nil
+	}
+	return base, []string{fmt.Sprintf("Compared with %s, where this branch left %s.", base[:min(len(base), 10)], commit)}, nil
 }
 
 // removeScript is a shell script that waits for the end of its standard input, then removes a working tree and git's record of this one tree.
@@ -123,6 +148,33 @@ func (o *checkout) pathInTree(path string) string {
 		return filepath.Join(o.root, inside)
 	}
 	return place
+}
+
+// hasAll reports whether the commit has the files and folders. A pattern counts as there.
+func (o *checkout) hasAll(paths []string) bool {
+	return !slices.ContainsFunc(paths, func(path string) bool {
+		_, err := os.Stat(o.pathInTree(path))
+		return errors.Is(err, fs.ErrNotExist) && !strings.ContainsAny(path, "*?[")
+	})
+}
+
+// hasSame reports whether the files of the paths have the same content in the commit and in the working tree.
+func (o *checkout) hasSame(paths []string) bool {
+	for _, path := range paths {
+		here, err := manifest.ListFiles(nil, path)
+		there, thereErr := manifest.ListFiles(o, path)
+		if err != nil || thereErr != nil || !slices.Equal(here, there) {
+			return false
+		}
+		for _, file := range here {
+			now, err := os.ReadFile(file)
+			was, wasErr := fs.ReadFile(o, file)
+			if err != nil || wasErr != nil || !bytes.Equal(now, was) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // hasFolder reports whether the commit has the working directory.

@@ -3,6 +3,7 @@ package ci
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -21,18 +22,20 @@ import (
 	"github.com/faultline/faultline/cmd/simulate/app/input"
 	"github.com/faultline/faultline/cmd/simulate/app/output"
 	asklint "github.com/faultline/faultline/pkg/ask/lint"
+	"github.com/faultline/faultline/pkg/check"
 	"github.com/faultline/faultline/pkg/engine/sched"
 	"github.com/faultline/faultline/pkg/expect"
+	"github.com/faultline/faultline/pkg/gate"
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/loader"
-	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/parallel"
 	"github.com/faultline/faultline/pkg/report/blast"
 	"github.com/faultline/faultline/pkg/report/diff"
 	"github.com/faultline/faultline/pkg/report/format/findings"
-	"github.com/faultline/faultline/pkg/report/format/markdown"
 	"github.com/faultline/faultline/pkg/report/lint"
-	"github.com/faultline/faultline/pkg/report/run"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
+	"github.com/faultline/faultline/pkg/words"
 )
 
 // gateRun is a run of simulate gate.
@@ -43,12 +46,10 @@ type gateRun struct {
 	renders, cluster   []string
 	plugins            command.Streams
 
-	found findings.Findings
-	// Each reason to fail has an exit code; that of the first reason is the command's. Warnings do not fail.
-	status            int
-	reasons, warnings []string
-	uncompared        []string        // subjects that the base has but that are not compared, and why
-	compared          strings.Builder // the differences, as Markdown
+	found   findings.Findings
+	comment gate.Comment
+	// errors are the problems that keep a subject from being judged.
+	errors []error
 }
 
 func newGate(s command.Streams) *cobra.Command {
@@ -107,15 +108,8 @@ type subject struct {
 	head, base func() (*scenario.Scenario, error)
 	outcome    *testedScenario // nil for the output of a command
 	text       []byte          // the output of a command
+	unchanged  bool            // the command prints the same on both sides
 	nested     string          // the folder of a git repository within this one that has the subject, if any
-}
-
-// subjectSide is one side of a subject after it was run.
-type subjectSide struct {
-	result *simulation.Result
-	blast  *blast.Report
-	lint   *lint.Report
-	run    *run.Report
 }
 
 func (g *gateRun) run(c *command.Call) error {
@@ -127,64 +121,64 @@ func (g *gateRun) run(c *command.Call) error {
 			return err
 		}
 		defer base.remove()
+		g.comment.Against = "the base"
+		g.comment.Notes = base.notes
 	}
 	subjects, err := g.renderSubjects(c, base)
 	if err != nil {
 		return err
 	}
-	all, err := g.testScenarios(c, len(subjects) > 0)
+	all, err := g.testScenarios(c, len(g.renders) > 0)
 	if err != nil {
 		return err
 	}
 	subjects = append(g.pairScenarios(c, all, base), subjects...)
 	for _, one := range subjects {
-		if err := g.judgeSubject(c, one); err != nil {
+		section, err := g.judgeSubject(c, one)
+		if err != nil {
 			return err
 		}
+		g.comment.Sections = append(g.comment.Sections, *section)
 	}
 	c.Bar.Done()
-	report := g.comment(all)
-	if err := g.writeFiles(report, all); err != nil {
+	text := g.comment.Markdown()
+	if err := g.writeFiles(text, all); err != nil {
 		return err
 	}
-	if _, err := io.WriteString(c.Streams.Out, report); err != nil {
+	if _, err := io.WriteString(c.Streams.Out, text); err != nil {
 		return err
 	}
-	switch g.status {
-	case 0:
-		return nil
-	case exit.Unmet:
+	switch worst := worstError(all); {
+	case worst != nil && !errors.Is(worst, exit.ErrUnmet):
+		return worst
+	case len(g.errors) > 0:
+		return exit.InvalidInput(errors.Join(g.errors...))
+	case slices.ContainsFunc(g.comment.Statements(), func(s gate.Statement) bool { return s.Fails }):
 		return exit.ErrUnmet
-	case exit.Invalid:
-		return exit.InvalidInput(errors.New(g.reasons[0]))
 	}
-	return errors.New(g.reasons[0])
-}
-
-// fail adds a reason to fail. The first status is the exit code.
-func (g *gateRun) fail(status int, reason string, args ...any) {
-	g.status = cmp.Or(g.status, status)
-	g.reasons = append(g.reasons, fmt.Sprintf(reason, args...))
+	return nil
 }
 
 // testScenarios tests the scenarios below the folders. It accepts that there is none if others says that there is something else to compare.
 func (g *gateRun) testScenarios(c *command.Call, others bool) ([]*testedScenario, error) {
 	all, err := exit.CallInterruptibly(c.Context(), func() ([]*testedScenario, error) { return g.load(c.Args, regexp.MustCompile("")) })
-	if err != nil && others && len(c.Args) == 0 {
+	switch {
+	case exit.Interrupted(err):
+		return nil, err
+	case err != nil && others && len(c.Args) == 0:
 		return nil, nil
-	}
-	if err != nil {
+	case err != nil:
 		return nil, exit.InvalidInput(err)
 	}
 	if err := g.test(c.Command, c.Streams, all); err != nil {
 		return nil, err
 	}
-	switch err := worstError(all); {
-	case err == nil:
-	case errors.Is(err, exit.ErrUnmet):
-		g.fail(exit.Unmet, "an expectation is not met")
-	default:
-		g.fail(exit.Invalid, "a scenario could not be tested")
+	for _, one := range all {
+		n, _ := one.Counts()
+		g.comment.Expectations += n
+	}
+	if worstError(all) != nil {
+		g.comment.Tests = strings.Split(strings.TrimSuffix(g.text(all), "\n"), "\n")
 	}
 	return all, nil
 }
@@ -220,131 +214,181 @@ func (g *gateRun) pairScenarios(c *command.Call, all []*testedScenario, base *ch
 	return slices.SortedFunc(maps.Values(subjects), func(a, b *subject) int { return cmp.Compare(a.name, b.name) })
 }
 
-// renderSubjects runs the commands on both sides. It runs all of them before anything is read, since they may write files.
+// renderSubjects runs the commands on both sides, the sides at the same time. It runs all of them before anything is read, since they may
+// write files. A command that prints nothing on this side is no subject.
 func (g *gateRun) renderSubjects(c *command.Call, base *checkout) ([]*subject, error) {
+	heads, bases := make([]rendered, len(g.renders)), make([]rendered, len(g.renders))
+	sides := []func(){func() {
+		for i, command := range g.renders {
+			heads[i] = newRendered(renderHead(c, base, command))
+		}
+	}}
+	if base != nil && base.hasFolder() {
+		sides = append(sides, func() {
+			for i, command := range g.renders {
+				bases[i] = newRendered(renderBase(c, base, command))
+			}
+		})
+	}
+	err := parallel.Each(c.Context(), len(sides), parallel.Options{}, func(_ context.Context, _, i int) error {
+		sides[i]()
+		return nil
+	})
+	if err == nil && c.Context().Err() != nil {
+		err = context.Cause(c.Context())
+	}
+	if err != nil {
+		return nil, err
+	}
+	var clusterChanged bool
+	if base != nil && len(g.renders) > 0 {
+		clusterChanged = !base.hasSame(g.cluster)
+	}
 	var subjects []*subject
-	for _, command := range g.renders {
-		one := &subject{name: command}
-		head, err := renderHead(c, base, command)
+	for i, command := range g.renders {
+		head, before := heads[i], bases[i]
+		for _, side := range []rendered{head, before} {
+			if exit.Interrupted(side.err) {
+				return nil, side.err
+			}
+		}
+		one := &subject{name: command, text: head.text, unchanged: base != nil && !clusterChanged && head.err == nil && before.err == nil && bytes.Equal(head.text, before.text)}
 		switch {
-		case exit.Interrupted(err):
-			return nil, err
-		case err != nil:
-			return nil, exit.InvalidInput(fmt.Errorf("--render %s: %w", command, err))
+		case head.err != nil:
+			one.head = func() (*scenario.Scenario, error) { return nil, head.err }
+		case head.isEmpty():
+			continue
+		default:
+			one.head = func() (*scenario.Scenario, error) { return g.loadRendered(c, head.text, nil) }
 		}
-		load := func(manifests []byte) (*scenario.Scenario, error) {
-			in := input.Flags{Federated: true, Cluster: g.cluster, Files: []string{"-"}, Options: g.opts}
-			in.AssumeNodes()
-			return in.Load(c.Command, bytes.NewReader(manifests), g.plugins.Plugins, c.Bar, nil)
-		}
-		if one.text = head; len(bytes.TrimSpace(head)) > 0 {
-			one.head = func() (*scenario.Scenario, error) { return load(head) }
-		}
-		if base != nil && base.hasFolder() {
-			manifests, err := renderBase(c, base, command)
-			if exit.Interrupted(err) {
-				return nil, err
-			}
-			if err != nil || len(bytes.TrimSpace(manifests)) > 0 {
-				one.base = func() (*scenario.Scenario, error) {
-					if err != nil {
-						return nil, err
-					}
-					return load(manifests)
+		if before.err != nil || !before.isEmpty() {
+			one.base = func() (*scenario.Scenario, error) {
+				if before.err != nil {
+					return nil, before.err
 				}
+				return g.loadRendered(c, before.text, base)
 			}
 		}
-		if one.head != nil {
-			subjects = append(subjects, one)
-		}
+		subjects = append(subjects, one)
 	}
 	return subjects, nil
 }
 
-// judgeSubject runs both sides of a subject, and adds the differences to the comment.
-func (g *gateRun) judgeSubject(c *command.Call, one *subject) error {
-	section := func(format string, args ...any) { fmt.Fprintf(&g.compared, format+"\n", args...) }
-	if g.base != "" {
-		section("\n### %s\n", markdown.CodeSpan(one.name))
+// loadRendered places what a command has printed on the nodes of --cluster, as base has them; a nil base is the working tree. A file that only the
+// working tree has is read there.
+func (g *gateRun) loadRendered(c *command.Call, manifests []byte, base *checkout) (*scenario.Scenario, error) {
+	in := input.Flags{Federated: true, Cluster: g.cluster, Files: []string{"-"}, Options: g.opts}
+	if base != nil && base.hasAll(g.cluster) {
+		in.Options.FS = base
 	}
-	if one.head == nil {
-		section("Removed: the base has this scenario.")
-		return nil
+	in.AssumeNodes()
+	return in.Load(c.Command, bytes.NewReader(manifests), g.plugins.Plugins, c.Bar, nil)
+}
+
+// judgeSubject runs both sides of a subject and judges the change.
+func (g *gateRun) judgeSubject(c *command.Call, one *subject) (*gate.Section, error) {
+	section := &gate.Section{Name: one.name, Unchanged: one.unchanged}
+	switch {
+	case one.unchanged:
+		return section, nil
+	case one.head == nil:
+		section.Note = "Removed: the base has this scenario."
+		return section, nil
 	}
 	head, err := g.runSide(c, one.head, one.outcome)
 	switch {
 	case exit.Interrupted(err):
-		return err
+		return nil, err
+	case hasNoWorkload(err):
+		section.Note = "It has no workload, so there is nothing to judge."
+		if one.base != nil {
+			if _, err := one.base(); err == nil {
+				section.Judgement = &gate.Judgement{Statements: []gate.Statement{{About: one.name, Text: "has no workload any more"}}}
+			}
+		}
+		return section, nil
 	case err != nil:
-		if one.outcome == nil || one.outcome.Err == nil { // otherwise the test reports the error
-			g.fail(exit.Invalid, "%s cannot be run", markdown.CodeSpan(one.name))
+		var reason string
+		reason, section.Lines = explainUnusable(err)
+		section.Judgement = &gate.Judgement{Statements: []gate.Statement{{About: one.name, Text: reason, Fails: true}}}
+		if one.outcome == nil { // of a scenario the test reports the error
+			g.errors = append(g.errors, fmt.Errorf("--render %s: %w", one.name, err))
 		}
-		if g.base != "" {
-			section("It cannot be run:\n\n%s", markdown.CodeBlock(strings.Split(err.Error(), "\n")))
+		return section, nil
+	}
+	opts := gate.Options{FailOn: g.FailOn, LintFail: g.lint, Version: c.ToolVersion}
+	defer func() {
+		if one.outcome != nil {
+			g.found.Add(findings.New(one.outcome.report.Head, one.outcome.report.Findings()))
 		}
-		return nil
-	}
-	if head.run != nil {
-		g.found.Add(findings.New(head.run.Head, head.run.Findings()))
-	}
-	add := func(found findings.Findings) {
-		locateTemplates(&found, one.text)
+		found := section.Lint.Found()
+		if section.Compared != nil {
+			found.Add(section.Compared.Found())
+		}
+		locateTemplates(&found, one.name, one.text)
 		g.found.Add(found)
-	}
-	defer func() { add(head.lint.Found()) }()
+	}()
 	if g.base == "" {
-		return nil
+		section.Judgement = gate.JudgeAlone(head, opts)
+		return section, nil
 	}
-	if one.base == nil && one.nested != "" {
-		g.judgeUncompared(one, head, fmt.Sprintf("%s is in %s, a git repository of its own, of which the base has no files; run the gate there", markdown.CodeSpan(one.name), markdown.CodeSpan(one.nested)), "")
-		return nil
-	}
-	if one.base == nil {
-		g.judgeNew(one, head)
-		return nil
-	}
-	base, err := g.runSide(c, one.base, nil)
-	if exit.Interrupted(err) {
-		return err
-	}
-	if err != nil {
-		reason, details := explainUnusable(one, err)
-		g.judgeUncompared(one, head, reason, details)
-		return nil
-	}
-	compared := diff.NewBlast(base.blast, head.blast, c.ToolVersion)
-	compared.FailOn = g.FailOn
-	add(compared.Found())
+	var base *gate.Side
+	var uncompared string
 	switch {
-	case len(compared.Failed()) > 0:
-		g.fail(exit.Unmet, "%s is worse than in the base", markdown.CodeSpan(one.name))
-	case compared.Worse:
-		g.warnings = append(g.warnings, markdown.CodeSpan(one.name)+" got worse in something that does not fail the check")
+	case one.base == nil && one.nested != "":
+		uncompared = fmt.Sprintf("it is in %s, a git repository of its own, of which the base has no files; run the gate there", one.nested)
+	case one.base == nil:
+		section.Note = "New: the base does not have it, so it is compared with nothing."
+	default:
+		base, err = g.runSide(c, one.base, nil)
+		if exit.Interrupted(err) {
+			return nil, err
+		}
+		if hasNoWorkload(err) {
+			section.Note, err = "New: the base has no workload here, so it is compared with nothing.", nil
+		}
+		if err != nil {
+			uncompared, section.Lines = explainUnusable(err)
+			uncompared = "the base " + uncompared
+		}
 	}
-	head.lint.SetKnown(base.lint)
-	if err := diff.Formats.Write(&g.compared, compared, "markdown", report.Options{}); err != nil {
-		return err
+	if uncompared != "" {
+		section.Note = "Not compared. So it is judged as if it were new."
+		opts.FailOn = list.Without(opts.FailOn, func(kind string) bool { return kind == expect.FailOnPending || kind == expect.FailOnAny })
 	}
-	g.addLint(one.name, head.lint)
-	return nil
+	if section.Judgement, err = gate.JudgeChange(c.Context(), base, head, opts); err != nil {
+		return nil, err
+	}
+	if uncompared != "" {
+		section.Statements = slices.Insert(section.Statements, 0, gate.Statement{About: one.name, Text: "not compared, " + uncompared})
+	}
+	return section, nil
 }
 
-// addLint adds the findings of lint to the comment.
-func (g *gateRun) addLint(name string, found *lint.Report) {
-	if len(found.Findings) == 0 {
-		return
+// hasNoWorkload reports whether the only problem of a subject is that it has no workload.
+func hasNoWorkload(err error) bool {
+	return errors.As(err, new(*check.NoWorkloadError)) && !strings.Contains(strings.TrimSpace(err.Error()), "\n")
+}
+
+// maxReason is how many characters of a reason the verdict has. The section about the subject has the whole reason.
+const maxReason = 300
+
+// explainUnusable returns in one line why a side of a subject cannot be used, and the lines of the whole error if there are more.
+func explainUnusable(err error) (reason string, lines []string) {
+	what := "run"
+	if errors.As(err, new(*programError)) {
+		what = "rendered"
 	}
-	if found.Fails(g.lint) {
-		g.fail(exit.Unmet, "lint finds something new in %s", markdown.CodeSpan(name))
-	} else if found.Summary.Errors+found.Summary.Warnings > 0 {
-		g.warnings = append(g.warnings, "lint finds something new in "+markdown.CodeSpan(name))
+	lines = strings.Split(strings.TrimSpace(err.Error()), "\n")
+	reason = fmt.Sprintf("cannot be %s: %s", what, words.Shorten(lines[0], maxReason))
+	if len(lines) == 1 {
+		return reason, nil
 	}
-	g.compared.WriteString("\n")
-	_ = lint.Formats.Write(&g.compared, found, "markdown", report.Options{}) // a write to memory cannot fail
+	return fmt.Sprintf("%s and %d more", reason, len(lines)-1), lines
 }
 
 // runSide runs one side of a subject. It takes the result from the test if the test has run it.
-func (g *gateRun) runSide(c *command.Call, load func() (*scenario.Scenario, error), ran *testedScenario) (*subjectSide, error) {
+func (g *gateRun) runSide(c *command.Call, load func() (*scenario.Scenario, error), ran *testedScenario) (*gate.Side, error) {
 	s, err := load()
 	if err != nil {
 		return nil, err
@@ -352,43 +396,22 @@ func (g *gateRun) runSide(c *command.Call, load func() (*scenario.Scenario, erro
 	if err := sched.SetRelease(s.Config.Release()); err != nil {
 		return nil, err
 	}
-	side := &subjectSide{}
-	var result *simulation.Result
+	side := &gate.Side{}
 	if ran != nil {
-		result, side.run = ran.Result, ran.report
-	} else if result, err = simulation.Run(c.Context(), s, simulation.Options{Progress: c.Bar.Counts("pods")}); err != nil {
+		side.Name, side.Result, side.Judged = ran.path, ran.Result, ran.Judged
+	} else if side.Result, err = simulation.Run(c.Context(), s, simulation.Options{Progress: c.Bar.Counts("pods")}); err != nil {
 		return nil, err
 	}
-	if side.blast, err = (&basic.FailureFlags{}).Analyze(c, result, true); err != nil {
+	if side.Blast, err = (&basic.FailureFlags{}).Analyze(c, side.Result, true); err != nil {
 		return nil, err
 	}
-	linted, err := asklint.Run(c.Context(), result, asklint.Options{Progress: c.Bar.Counts("workloads")})
+	linted, err := asklint.Run(c.Context(), side.Result, asklint.Options{Progress: c.Bar.Counts("workloads")})
 	if err != nil {
 		return nil, err
 	}
-	side.result, side.lint = result, lint.New(linted, c.ToolVersion)
-	side.lint.Locate(os.ReadFile)
+	side.Lint = lint.New(linted, c.ToolVersion)
+	side.Lint.Locate(os.ReadFile)
 	return side, nil
-}
-
-// comment returns the comment: the verdict, the tests if one fails, and the differences.
-func (g *gateRun) comment(all []*testedScenario) string {
-	var out strings.Builder
-	switch {
-	case g.status != 0:
-		fmt.Fprintf(&out, "❌ **Fails**: %s.\n", strings.Join(slices.Concat(g.reasons, g.uncompared), "; "))
-	case len(g.uncompared)+len(g.warnings) > 0:
-		fmt.Fprintf(&out, "⚠️ **Passes**, but %s.\n", strings.Join(slices.Concat(g.uncompared, g.warnings), "; "))
-	case g.base == "":
-		fmt.Fprintf(&out, "✅ **Passes**: every expectation is met.\n")
-	default:
-		fmt.Fprintf(&out, "✅ **Passes**: every expectation is met, and nothing is worse than in the base.\n")
-	}
-	if worstError(all) != nil {
-		fmt.Fprintf(&out, "\n%s\n", markdown.CodeBlock(strings.Split(strings.TrimSuffix(g.text(all), "\n"), "\n")))
-	}
-	out.WriteString(g.compared.String())
-	return out.String()
 }
 
 // writeFiles writes the files of --reports.

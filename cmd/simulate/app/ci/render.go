@@ -1,12 +1,23 @@
 package ci
 
 import (
+	"bytes"
 	"errors"
 	"os/exec"
 	"strings"
 
 	"github.com/faultline/faultline/cmd/simulate/app/command"
 )
+
+// rendered is what a command has printed, or its error.
+type rendered struct {
+	text []byte
+	err  error
+}
+
+func newRendered(text []byte, err error) rendered { return rendered{text, err} }
+
+func (r *rendered) isEmpty() bool { return len(bytes.TrimSpace(r.text)) == 0 }
 
 // renderHead runs a shell command in the working directory and returns its output. In a git hook the command does not see the variables by
 // which git names its repository and index: helm and kustomize call git in folders of their own.

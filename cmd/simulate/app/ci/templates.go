@@ -3,10 +3,12 @@ package ci
 import (
 	"bytes"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"sigs.k8s.io/yaml"
@@ -15,29 +17,94 @@ import (
 	"github.com/faultline/faultline/pkg/report/format/findings"
 )
 
-// locateTemplates replaces places in rendered manifests, which are in no file, by the file of the template. helm template names it in a
-// comment before each document, kustomize in an annotation if buildMetadata has originAnnotations.
-func locateTemplates(found *findings.Findings, rendered []byte) {
+// locateTemplates replaces places in rendered manifests, which are in no file, by the file of the template and the line of the object in the file.
+// helm template names the file in a comment before each document, kustomize in an annotation if buildMetadata has originAnnotations. Where
+// neither names a file that is there, the chart's or the kustomization's own file stands for it: a finding without a file is on no page of a
+// change.
+func locateTemplates(found *findings.Findings, command string, rendered []byte) {
 	if len(rendered) == 0 {
 		return
 	}
 	of := templatesByLine(rendered)
-	charts := chartsBelow(".")
+	charts, roots := chartsBelow("."), foldersIn(command)
+	if len(roots) == 0 && len(charts) == 1 {
+		roots = slices.Collect(maps.Values(charts))
+	}
 	for i := range found.Results {
 		result := &found.Results[i]
 		if result.Source == nil || result.Source.File != manifest.Stdin || result.Source.Line >= len(of) {
 			continue
 		}
-		name := of[result.Source.Line]
-		if chart, file, is := strings.Cut(name, "/"); is && charts[chart] != "" {
-			if inChart := path.Join(charts[chart], file); isFile(inChart) {
-				name = inChart
-			}
-		}
-		if isFile(name) {
-			result.Source = &manifest.Place{File: name, Line: 1}
+		if file := templateFile(of[result.Source.Line], charts, roots); file != "" {
+			result.Source = &manifest.Place{File: file, Line: lineOfObject(file, result.Place)}
 		}
 	}
+}
+
+// templateFile returns the file that a renderer means by the name: in a chart, or relative to a folder of the command, as kustomize names files
+// relative to the overlay. If there is no such file, it returns the first file of a chart or a kustomization in these folders, or "".
+func templateFile(name string, charts map[string]string, roots []string) string {
+	candidates := []string{name}
+	if chart, file, is := strings.Cut(name, "/"); is && charts[chart] != "" {
+		candidates = []string{path.Join(charts[chart], file), name}
+	}
+	for _, root := range roots {
+		if name != "" {
+			candidates = append(candidates, path.Join(root, name))
+		}
+	}
+	for _, root := range roots {
+		for _, own := range []string{"Chart.yaml", "kustomization.yaml", "kustomization.yml", "Kustomization"} {
+			candidates = append(candidates, path.Join(root, own))
+		}
+	}
+	for _, file := range candidates {
+		if isFile(file) && filepath.IsLocal(file) {
+			return file
+		}
+	}
+	return ""
+}
+
+// foldersIn returns the words of a command that are folders. A word may follow an equals sign, as in --load-path=overlays/eu.
+func foldersIn(command string) []string {
+	var folders []string
+	for _, word := range strings.FieldsFunc(command, func(r rune) bool { return strings.ContainsRune(" \t\n'\"=;|&()", r) }) {
+		if info, err := os.Stat(word); err == nil && info.IsDir() {
+			folders = append(folders, path.Clean(filepath.ToSlash(word)))
+		}
+	}
+	return folders
+}
+
+// lineOfObject returns the line of the file that has the kind of the object: in the document that also has the object's name, or else in the
+// first one of that kind, since renderers add to names. It returns 1 if the file has no such kind, as a chart's file. place is
+// step/namespace/kind/name, and the kind is in lower case.
+func lineOfObject(file, place string) int {
+	parts := strings.SplitN(place, "/", 5)
+	data, err := os.ReadFile(file)
+	if err != nil || len(parts) < 4 {
+		return 1
+	}
+	kind, name := parts[2], parts[3]
+	first, current, line := 0, 0, 0
+	for text := range strings.Lines(string(data)) {
+		line++
+		field, value, _ := strings.Cut(strings.TrimSpace(text), ":")
+		value = strings.Trim(strings.TrimSpace(value), `"'`)
+		switch {
+		case strings.HasPrefix(text, "---"):
+			current = 0
+		case strings.HasPrefix(text, "kind:") && strings.EqualFold(value, kind):
+			current = line
+			if first == 0 {
+				first = line
+			}
+		case current > 0 && (field == "name" && value == name || field == "metadata" && strings.Contains(value, "name: "+name)):
+			return current
+		}
+	}
+	return max(first, 1)
 }
 
 var (

@@ -226,7 +226,10 @@ func (i *Flags) Live(cmd *cobra.Command, args []string) bool {
 func (i *Flags) read(cmd *cobra.Command, stdin io.Reader, plugins sched.Registry, bar *output.Progress, args []string) (*scenario.Scenario, error) {
 	defer bar.Clear()
 	opts := i.Options
-	opts.Plugins, opts.FS = plugins, output.ProgressFS{Bar: bar}
+	opts.Plugins = plugins
+	if opts.FS == nil {
+		opts.FS = output.ProgressFS{Bar: bar}
+	}
 	var err error
 	if opts.Flags, err = i.overlays(cmd); err != nil {
 		return nil, err

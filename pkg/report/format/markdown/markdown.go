@@ -202,6 +202,9 @@ var markupEscapes = strings.NewReplacer(
 // escapeProse returns a text on one line, so that a reader sees its characters as they are.
 func escapeProse(text string) string { return markupEscapes.Replace(shortenText(text)) }
 
+// Line returns a text as one line of prose.
+func Line(text string) string { return escapeProse(text) }
+
 // entityEscapes escapes the same characters in an HTML element, where only entities can hold them.
 var entityEscapes = strings.NewReplacer(
 	"&", "&amp;", "<", "&lt;", ">", "&gt;", `\`, "&#92;", "`", "&#96;", "*", "&#42;", "_", "&#95;", "[", "&#91;", "]", "&#93;", "~", "&#126;",

@@ -1,0 +1,65 @@
+package cause
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/faultline/faultline/pkg/list"
+	"github.com/faultline/faultline/pkg/words"
+)
+
+// maxBrief is how many characters of a whole sentence stand in a brief cause.
+const maxBrief = 120
+
+// Brief returns the causes in a few words, for a line about many pods, such as "no node has pool=db" or "1 cpu asked and at most 500m free on 6 nodes,
+// untolerated taint dedicated=gpu:NoSchedule on 3". A label that no node has says all, since no other change helps. Otherwise Brief returns
+// the two causes that refuse the most nodes. It returns "" for no causes.
+func Brief(causes []Cause) string {
+	unmet := slices.IndexFunc(causes, func(c Cause) bool { return c.NodeAffinity != nil && len(c.NodeAffinity.Unmet) > 0 })
+	if unmet >= 0 {
+		return "no node has " + words.And(list.Map(causes[unmet].NodeAffinity.Unmet, func(u Unmet) string { return u.Requirement }))
+	}
+	refusing := list.Where(causes, func(c Cause) bool { return c.Preemption == nil && c.Rollout == nil })
+	slices.SortStableFunc(refusing, func(a, b Cause) int { return b.Nodes - a.Nodes })
+	return strings.Join(list.Map(refusing[:min(2, len(refusing))], Cause.brief), ", ")
+}
+
+// brief returns the cause in a few words, with the number of nodes.
+func (c Cause) brief() string {
+	on := words.Count(c.Nodes, "node")
+	switch {
+	case c.Resource != nil && c.Resource.Resource == v1.ResourcePods:
+		return fmt.Sprintf("%s full (%s takes %s pods)", isAre(c.Nodes), c.Resource.Node, c.Resource.Allocatable)
+	case c.Resource != nil && c.Resource.allocatable.IsZero():
+		return fmt.Sprintf("%s asked and none on %s", c.Resource.Resource, on)
+	case c.Resource != nil:
+		return fmt.Sprintf("%s %s asked and at most %s free on %s", c.Resource.Asked, c.Resource.Resource, c.Resource.Free, on)
+	case len(c.Taints) > 0:
+		return fmt.Sprintf("untolerated %s on %s", words.Pick(len(c.Taints), "taint "+c.Taints[0].Taint, "taints "+words.Few(list.Map(c.Taints, func(t Taint) string { return t.Taint }))), on)
+	case c.NodeAffinity != nil:
+		return fmt.Sprintf("%s %s", on, words.Pick(c.Nodes, "lacks ", "lack ")+words.And(c.NodeAffinity.Lacks))
+	case len(c.Cordoned) > 0:
+		return isAre(c.Nodes) + " cordoned"
+	case c.Spread != nil && len(c.Spread.Unlabelled) == c.Nodes:
+		return fmt.Sprintf("%s %s the label %s", on, words.Pick(c.Nodes, "lacks", "lack"), c.Spread.TopologyKey)
+	case c.Spread != nil:
+		return fmt.Sprintf("the spread over %s allows none of %s", c.Spread.TopologyKey, on)
+	case c.PodAffinity != nil && !c.PodAffinity.Anti:
+		return fmt.Sprintf("%s %s no pod with %s", on, words.Pick(c.Nodes, "has", "have"), c.PodAffinity.Selector)
+	case c.PodAffinity != nil && c.PodAffinity.Owner != "":
+		return fmt.Sprintf("the anti-affinity of %s keeps it off %s", c.PodAffinity.Owner, on)
+	case c.PodAffinity != nil:
+		return fmt.Sprintf("anti-affinity over %s keeps it off %s", c.PodAffinity.TopologyKey, on)
+	case c.HostPort != nil:
+		return fmt.Sprintf("host port %d is taken on %s", c.HostPort.Port, on)
+	}
+	return words.Shorten(c.Sentence, maxBrief)
+}
+
+// isAre returns "1 node is" or "3 nodes are".
+func isAre(nodes int) string {
+	return words.Count(nodes, "node") + words.Pick(nodes, " is", " are")
+}
