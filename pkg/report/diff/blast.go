@@ -75,12 +75,57 @@ func newBlastDiff(old, new *blast.Step, added map[cluster.WorkloadRef]bool, oldT
 			level := newBlastLevelDiff(l.old, l.new, added)
 			level.Excess = newExcess(worstSpreads(l.old, oldTogether), worstSpreads(l.new, newTogether), oldTogether, newTogether)
 			level.NewlyStranded = newlyStranded(l.old, l.new, level.Excess, added)
+			if d.Pending.growth() > 0 {
+				level.dropImprovements()
+			}
 			if !level.empty() {
 				d.Levels = append(d.Levels, level)
 			}
 		}
 	}
 	return d
+}
+
+// dropImprovements drops the smaller losses of a step with more Pending pods than before: a pod without a node cannot be lost.
+func (d *BlastLevelDiff) dropImprovements() {
+	if d.Radius != nil && d.Radius.New.Share < d.Radius.Old.Share {
+		d.Radius = nil
+	}
+	for _, c := range []**Change{&d.NotBack, &d.Stranded, &d.NotReplaced} {
+		*c = (*c).ifGrown()
+	}
+	for _, n := range []**NameDiff{&d.QuorumLost, &d.Gone, &d.BrokenBudgets} {
+		*n = (*n).onlyNew()
+	}
+	for i := range d.Failures {
+		f := &d.Failures[i]
+		if f.Share.growth() <= 0 {
+			f.Share = nil
+		}
+		f.NotBack, f.Stranded, f.NotReplaced = f.NotBack.ifGrown(), f.Stranded.ifGrown(), f.NotReplaced.ifGrown()
+		f.QuorumLost, f.Gone, f.BrokenBudgets = f.QuorumLost.onlyNew(), f.Gone.onlyNew(), f.BrokenBudgets.onlyNew()
+	}
+	d.Failures = list.Without(d.Failures, FailureDiff.empty)
+}
+
+// ifGrown returns the change if the number has grown, and nil otherwise.
+func (c *Change) ifGrown() *Change {
+	if c.growth() > 0 {
+		return c
+	}
+	return nil
+}
+
+// onlyNew returns the names that only the new report has, or nil if there are none.
+func (d *NameDiff) onlyNew() *NameDiff {
+	if d == nil || len(d.Newly) == 0 {
+		return nil
+	}
+	return &NameDiff{Newly: d.Newly}
+}
+
+func (f FailureDiff) empty() bool {
+	return f.Share == nil && f.Stranded == nil && f.NotReplaced == nil && f.QuorumLost == nil && f.Gone == nil && f.BrokenBudgets == nil
 }
 
 func (d *BlastLevelDiff) empty() bool {
@@ -204,7 +249,7 @@ func (d *BlastLevelDiff) addFailure(oldLevel, newLevel *askblast.Level, old, new
 	f.QuorumLost = newNameDiff(workloadsWhere(old, quorumLost), workloadsWhere(new, quorumLost))
 	f.Gone = newNameDiff(workloadsWhere(old, gone), workloadsWhere(new, gone))
 	f.BrokenBudgets = newNameDiff(old.BrokenBudgets, new.BrokenBudgets)
-	if f.Share != nil || f.Stranded != nil || f.NotReplaced != nil || f.QuorumLost != nil || f.Gone != nil || f.BrokenBudgets != nil {
+	if !f.empty() {
 		d.Failures = append(d.Failures, f)
 	}
 }

@@ -68,17 +68,15 @@ func (s *StepDiff) pending() expect.Change {
 	return c
 }
 
-// addTo adds the differences. Pods that have no node cannot be lost, so while more pods are Pending than before, a smaller loss is no improvement.
 func (s *BlastDiff) addTo(c *expect.Comparison) {
 	c.Pending = s.Pending.addTo(c.Pending, s.Name)
-	fewerRun := s.Pending.growth() > 0
 	for _, w := range s.OneReplica {
 		c.OneReplica = append(c.OneReplica, fmt.Sprintf("%s has 1 replica left of %d", w.Qualified(), w.Replicas))
 	}
 	for i := range s.Levels {
 		l := &s.Levels[i]
 		level := doc.LevelName(l.TopologyKey)
-		if l.Radius != nil && !(fewerRun && l.Radius.New.Share < l.Radius.Old.Share) {
+		if l.Radius != nil {
 			before, after := l.Radius.Old.Share, l.Radius.New.Share
 			c.Radii = append(c.Radii, expect.RadiusChange{Step: s.Name, TopologyKey: l.TopologyKey, Old: before, New: after,
 				Text: fmt.Sprintf("radius of %s %s → %s", level, doc.Percent(before), doc.Percent(after))})
@@ -87,14 +85,10 @@ func (s *BlastDiff) addTo(c *expect.Comparison) {
 			c.Excess = append(c.Excess, expect.ExcessChange{Step: s.Name, TopologyKey: l.TopologyKey, By: e.New.share(),
 				Workload: e.Qualified(), New: e.Old == nil, Text: e.text(level)})
 		}
-		notBack := l.notBack(s.Name)
-		if fewerRun {
-			notBack.Old = min(notBack.Old, notBack.New)
-		}
-		c.NotBack = append(c.NotBack, notBack)
-		for names, d := range map[*expect.Names]*NameDiff{&c.QuorumLost: l.QuorumLost, &c.Gone: l.Gone, &c.BrokenBudgets: l.BrokenBudgets} {
-			d.addTo(names, fewerRun)
-		}
+		c.NotBack = append(c.NotBack, l.notBack(s.Name))
+		l.QuorumLost.addTo(&c.QuorumLost)
+		l.Gone.addTo(&c.Gone)
+		l.BrokenBudgets.addTo(&c.BrokenBudgets)
 	}
 }
 
@@ -132,13 +126,8 @@ func (c *Change) addTo(changes []expect.Change, step string) []expect.Change {
 	return append(changes, expect.Change{Step: step, Old: c.Old, New: c.New, Newly: max(0, c.New-c.Old)})
 }
 
-// addTo appends the names; those that are no longer there only if no more pods are Pending.
-func (d *NameDiff) addTo(names *expect.Names, fewerRun bool) {
-	switch {
-	case d == nil:
-	case fewerRun:
-		names.Newly = append(names.Newly, d.Newly...)
-	default:
+func (d *NameDiff) addTo(names *expect.Names) {
+	if d != nil {
 		names.Newly, names.NoLonger = append(names.Newly, d.Newly...), append(names.NoLonger, d.NoLonger...)
 	}
 }

@@ -23,6 +23,7 @@ import (
 type checkout struct {
 	*repository
 	root string // the top of the tree
+	id   string // the commit
 	// notes say which commit it is if that is not obvious.
 	notes []string
 	// remover is a process that removes the tree when alive is closed, which also happens if this process is killed.
@@ -62,7 +63,7 @@ func newCheckout(c *command.Call, commit string) (*checkout, error) {
 	if err != nil {
 		return nil, err
 	}
-	made := &checkout{repository: found, root: root, notes: notes}
+	made := &checkout{repository: found, root: root, id: id, notes: notes}
 	made.removeAtEnd()
 	if _, err := found.git(c.Context(), "worktree", "add", "--quiet", "--detach", "--force", root, id); err != nil {
 		made.remove()
@@ -193,6 +194,27 @@ func (o *checkout) scenarios(path string) []string {
 		}
 	}
 	return files
+}
+
+// oldPath returns where the commit has the file that the working tree has at a path, both as paths of the working directory, or "" if git knows of
+// no move.
+func (o *checkout) oldPath(ctx context.Context, file string) (string, error) {
+	inside, is := o.relativePath(file)
+	if !is {
+		return "", nil
+	}
+	moves, err := o.git(ctx, "-C", o.top, "diff", "--name-status", "--find-renames", "--diff-filter=R", "-z", o.id)
+	if err != nil {
+		return "", err
+	}
+	fields := strings.Split(moves, "\x00") // R087, the old path, the new path, and so on
+	for i := 2; i < len(fields); i += 3 {
+		if filepath.FromSlash(fields[i]) == inside {
+			old, err := filepath.Rel(o.folder, filepath.Join(o.top, filepath.FromSlash(fields[i-1])))
+			return old, err
+		}
+	}
+	return "", nil
 }
 
 // withoutTreeName removes the name of the tree's folder from a text, since the name changes from call to call.

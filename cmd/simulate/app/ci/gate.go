@@ -32,6 +32,7 @@ import (
 	"github.com/faultline/faultline/pkg/report/blast"
 	"github.com/faultline/faultline/pkg/report/diff"
 	"github.com/faultline/faultline/pkg/report/format/findings"
+	"github.com/faultline/faultline/pkg/report/format/markdown"
 	"github.com/faultline/faultline/pkg/report/lint"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
@@ -58,15 +59,17 @@ func newGate(s command.Streams) *cobra.Command {
 		Use:   "gate [DIR|FILE...]",
 		Short: "Test scenarios and manifests, compare them with a commit, and write a comment on the change",
 		Long: `Run every scenario below the folders as "simulate test" does. With --base, also run what the commit has, and compare: what failures
-take, what workloads declare, and what lint finds. The report is Markdown, for a comment on the change: it begins with the verdict.
+take, what workloads declare, and what lint finds. Of a branch, the commit where it began is compared. The change is also applied to the
+cluster that runs the base: the API server may refuse it, and a rollout may never end. The report is Markdown, for a comment on the
+change: its first line has the verdict, the workloads and the reasons.
 
 With --render, a shell command runs in the folder of this and of the other commit, such as helm template or kubectl kustomize. The
 manifests that it prints are placed on the nodes of --cluster, and compared alike. A command that prints nothing has written files that
 scenarios name.
 
-It fails, with exit code 3, if an expectation is not met, if something that --fail-on names got worse, or if lint finds something new
-of the severity --lint. What else got worse is a warning, and so is a base that cannot be run or rendered: then what there is now is
-judged as if it were new. Without --base there is nothing to compare, and lint does not fail.`,
+It fails, with exit code 3, if an expectation is not met, if something that --fail-on names got worse, if the API server refuses the
+change, or if lint finds something new of the severity --lint. What else got worse is a warning, and so is a base that cannot be run or
+rendered: then what there is now is judged as if it were new. Without --base there is nothing to compare, and lint does not fail.`,
 		Example: `  simulate gate scenarios --base main
   simulate gate --base HEAD
   simulate gate scenarios --base origin/main --reports out
@@ -110,6 +113,7 @@ type subject struct {
 	text       []byte          // the output of a command
 	unchanged  bool            // the command prints the same on both sides
 	nested     string          // the folder of a git repository within this one that has the subject, if any
+	moved      string          // the path of the scenario in the base, if it is another one
 }
 
 func (g *gateRun) run(c *command.Call) error {
@@ -132,7 +136,11 @@ func (g *gateRun) run(c *command.Call) error {
 	if err != nil {
 		return err
 	}
-	subjects = append(g.pairScenarios(c, all, base), subjects...)
+	scenarios, err := g.pairScenarios(c, all, base)
+	if err != nil {
+		return err
+	}
+	subjects = append(scenarios, subjects...)
 	for _, one := range subjects {
 		section, err := g.judgeSubject(c, one)
 		if err != nil {
@@ -183,34 +191,50 @@ func (g *gateRun) testScenarios(c *command.Call, others bool) ([]*testedScenario
 	return all, nil
 }
 
-// pairScenarios returns the scenarios of both sides, sorted by path. A nil base has none.
-func (g *gateRun) pairScenarios(c *command.Call, all []*testedScenario, base *checkout) []*subject {
+// pairScenarios returns the scenarios of both sides, sorted by path. A nil base has none. A scenario that git knows to be moved is compared with
+// the one where it was.
+func (g *gateRun) pairScenarios(c *command.Call, all []*testedScenario, base *checkout) ([]*subject, error) {
 	subjects := map[string]*subject{}
 	for _, one := range all {
 		subjects[one.path] = &subject{name: one.path, outcome: one, head: func() (*scenario.Scenario, error) { return one.Scenario, one.Err }}
-		if base != nil {
-			subjects[one.path].nested = base.nestedRepository(one.path)
-		}
+	}
+	if base == nil {
+		return sortSubjects(subjects), nil
+	}
+	load := func(file string) func() (*scenario.Scenario, error) {
+		return func() (*scenario.Scenario, error) { return loader.LoadContext(c.Context(), base, file, g.opts) }
 	}
 	folders := c.Args
 	if len(folders) == 0 {
 		folders = []string{"."}
 	}
 	for _, folder := range folders {
-		if base == nil {
-			break
-		}
 		for _, file := range base.scenarios(folder) {
-			path := file
-			if filepath.Base(file) == loader.FileName {
-				path = filepath.Dir(file)
-			}
+			path := pathOfScenario(file)
 			if subjects[path] == nil {
 				subjects[path] = &subject{name: path}
 			}
-			subjects[path].base = func() (*scenario.Scenario, error) { return loader.LoadContext(c.Context(), base, file, g.opts) }
+			subjects[path].base = load(file)
 		}
 	}
+	for _, one := range all {
+		added := subjects[one.path]
+		if added.nested = base.nestedRepository(one.path); added.base != nil {
+			continue
+		}
+		old, err := base.oldPath(c.Context(), one.file)
+		if err != nil {
+			return nil, err
+		}
+		if from := subjects[pathOfScenario(old)]; old != "" && (from == nil || from.head == nil) {
+			added.base, added.moved = load(old), pathOfScenario(old)
+			delete(subjects, added.moved)
+		}
+	}
+	return sortSubjects(subjects), nil
+}
+
+func sortSubjects(subjects map[string]*subject) []*subject {
 	return slices.SortedFunc(maps.Values(subjects), func(a, b *subject) int { return cmp.Compare(a.name, b.name) })
 }
 
@@ -340,6 +364,9 @@ func (g *gateRun) judgeSubject(c *command.Call, one *subject) (*gate.Section, er
 	case one.base == nil:
 		section.Note = "New: the base does not have it, so it is compared with nothing."
 	default:
+		if one.moved != "" {
+			section.Note = "Moved: the base has it as " + markdown.CodeSpan(one.moved) + "."
+		}
 		base, err = g.runSide(c, one.base, nil)
 		if exit.Interrupted(err) {
 			return nil, err

@@ -120,6 +120,14 @@ type testedScenario struct {
 	status int // the exit code if this were the only scenario
 }
 
+// pathOfScenario returns the name of a scenario on reports: its folder, if the file is named scenario.yaml.
+func pathOfScenario(file string) string {
+	if filepath.Base(file) == loader.FileName {
+		return filepath.Dir(file)
+	}
+	return file
+}
+
 // scenarioFiles returns the named files and the scenario files below the folders, sorted and without duplicates.
 func scenarioFiles(args []string) ([]string, error) {
 	if len(args) == 0 {
@@ -184,10 +192,7 @@ func (t *tests) load(args []string, pattern *regexp.Regexp) ([]*testedScenario, 
 	}
 	var all []*testedScenario
 	for _, file := range files {
-		one := &testedScenario{file: file, path: file}
-		if filepath.Base(file) == loader.FileName {
-			one.path = filepath.Dir(file)
-		}
+		one := &testedScenario{file: file, path: pathOfScenario(file)}
 		one.GoldenFile = expect.GoldenFile(file)
 		one.Scenario, one.Err = loader.Load(file, t.opts)
 		if !pattern.MatchString(one.path) && (one.Scenario == nil || !pattern.MatchString(one.Scenario.Name)) {
