@@ -15,8 +15,8 @@ import (
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
-// world is one node and one pod.
-const world = `apiVersion: faultline/v1alpha1
+// oneNode is one node and one pod.
+const oneNode = `apiVersion: faultline/v1alpha1
 kind: Scenario
 cluster:
 - synthetic: {zones: [{name: a}], nodeGroups: [{name: w, count: 1}]}
@@ -38,7 +38,7 @@ func load(t *testing.T, text string) *scenario.Scenario {
 func TestTest(t *testing.T) {
 	const gate = "scheduler: {featureGates: {InterPodAffinityHostnameFastPath: true}}\n"
 	var cases []Case
-	for _, text := range []string{world, world + gate, world + "expect: {pending: 0}\n", world + gate + "expect: {pending: 1}\n", world} {
+	for _, text := range []string{oneNode, oneNode + gate, oneNode + "expect: {pending: 0}\n", oneNode + gate + "expect: {pending: 1}\n", oneNode} {
 		cases = append(cases, Case{Scenario: load(t, text)})
 	}
 	if diff := cmp.Diff([][]int{{0, 2, 4}, {1, 3}}, groupByRelease(cases)); diff != "" {

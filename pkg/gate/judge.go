@@ -216,7 +216,7 @@ func boundsPending(expected *scenario.Expect) bool {
 func (j *judge) stateExpectations() {
 	for i, step := range j.head.Judged {
 		for _, e := range expect.Unmet(step) {
-			j.state(j.head.Name+", step "+j.head.Result.Steps[i].Name, true, "%s", e)
+			j.state(j.head.Name, true, "after %s %s", j.head.Result.Steps[i].Name, e)
 		}
 	}
 }
