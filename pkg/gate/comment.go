@@ -37,7 +37,7 @@ type Comment struct {
 }
 
 // maxLines is how many lines the sections of a comment have. Nobody reads more, and GitHub folds no comment.
-const maxLines = 190
+const maxLines = 160
 
 // Statements returns the statements of all sections.
 func (c *Comment) Statements() []Statement {

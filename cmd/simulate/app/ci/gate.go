@@ -276,6 +276,11 @@ func (g *gateRun) renderSubjects(c *command.Call, base *checkout) ([]*subject, e
 				return nil, side.err
 			}
 		}
+		if head.err == nil && before.err == nil && base != nil && !bytes.Equal(head.text, before.text) {
+			if head.text, err = g.withoutRandomNames(c, base, command, head.text, before.text); err != nil {
+				return nil, err
+			}
+		}
 		one := &subject{name: command, text: head.text, unchanged: base != nil && !clusterChanged && head.err == nil && before.err == nil && bytes.Equal(head.text, before.text)}
 		switch {
 		case head.err != nil:
