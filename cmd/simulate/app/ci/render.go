@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"os/exec"
+	"slices"
 	"strings"
 
 	"github.com/faultline/faultline/cmd/simulate/app/command"
@@ -41,12 +42,16 @@ func renderBase(c *command.Call, base *checkout, shell string) ([]byte, error) {
 	return printed, err
 }
 
-// render returns the program's output. Its error has only the last line that the program wrote to standard error.
+// render returns the program's output. Its error has only the line of standard error that says what is wrong: the first that begins with Error,
+// as those of helm and kustomize do before their hints, or else the last one.
 func render(c *command.Call, program *exec.Cmd) ([]byte, error) {
 	printed, err := capture(c.Context(), program)
 	if failed := (*programError)(nil); errors.As(err, &failed) {
-		last := strings.TrimSpace(failed.problems)
-		failed.problems = last[strings.LastIndex(last, "\n")+1:]
+		lines := strings.Split(strings.TrimSpace(failed.problems), "\n")
+		failed.problems = lines[len(lines)-1]
+		if i := slices.IndexFunc(lines, func(line string) bool { return strings.HasPrefix(line, "Error") }); i >= 0 {
+			failed.problems = lines[i]
+		}
 	}
 	return printed, err
 }

@@ -1,0 +1,143 @@
+//go:build live
+
+package live
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// renders are the commands whose output the gate compares in testdata/monorepo.
+var renders = []string{"helm template shop charts/shop", "kustomize build apps/search/overlays/eu", "kustomize build apps/search/overlays/us"}
+
+// buildTools builds simulate, helm and kustomize, and puts their folder first in the PATH.
+func buildTools(t *testing.T) {
+	t.Helper()
+	folder := t.TempDir()
+	for _, build := range [][]string{
+		{"build", "-o", folder + "/", "helm.sh/helm/v3/cmd/helm", "sigs.k8s.io/kustomize/kustomize/v5"},
+		{"build", "-C", "../..", "-o", folder + "/", "./cmd/simulate"},
+	} {
+		if out, err := exec.Command("go", build...).CombinedOutput(); err != nil {
+			t.Fatalf("go %s: %v\n%s", strings.Join(build, " "), err, out)
+		}
+	}
+	t.Setenv("PATH", folder+string(filepath.ListSeparator)+os.Getenv("PATH"))
+	t.Setenv("HOME", folder)
+}
+
+// change is an edit of a file of testdata/monorepo: the text old becomes new. With an empty old, new is the file. want is the first line of the
+// gate on it, and exit its status.
+type change struct {
+	name           string
+	file, old, new string
+	exit           int
+	want           string
+}
+
+// Pull requests in a repository with a chart and an application with overlays, as the real helm and kustomize render them.
+func TestPullRequests(t *testing.T) {
+	buildTools(t)
+	for _, c := range changes {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			repo := t.TempDir()
+			if err := os.CopyFS(repo, os.DirFS("testdata/monorepo")); err != nil {
+				t.Fatal(err)
+			}
+			git(t, repo, "init", "-q", "-b", "main")
+			git(t, repo, "add", "-A")
+			git(t, repo, "commit", "-qm", "base")
+			c.apply(t, repo)
+			args := []string{"gate", "--base", "HEAD", "--cluster", "nodes.yaml"}
+			for _, render := range renders {
+				args = append(args, "--render", render)
+			}
+			gate := exec.Command("simulate", args...)
+			gate.Dir = repo
+			var problems strings.Builder
+			gate.Stderr = &problems
+			out, _ := gate.Output()
+			first, _, _ := strings.Cut(string(out), "\n")
+			if first != c.want || gate.ProcessState.ExitCode() != c.exit {
+				t.Errorf("got  %d %s\nwant %d %s\n%s", gate.ProcessState.ExitCode(), first, c.exit, c.want, problems.String())
+			}
+			if lines := strings.Count(string(out), "\n"); lines > 200 {
+				t.Errorf("the comment has %d lines", lines)
+			}
+		})
+	}
+}
+
+func (c change) apply(t *testing.T, repo string) {
+	t.Helper()
+	file := filepath.Join(repo, c.file)
+	text := c.new
+	if c.old != "" {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(string(data), c.old) {
+			t.Fatalf("%s has no %q", c.file, c.old)
+		}
+		text = strings.Replace(string(data), c.old, c.new, 1)
+	}
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func git(t *testing.T, folder string, args ...string) {
+	t.Helper()
+	program := exec.Command("git", append([]string{"-c", "user.name=a", "-c", "user.email=a@example.com"}, args...)...)
+	program.Dir = folder
+	if out, err := program.CombinedOutput(); err != nil {
+		t.Fatalf("git %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+}
+
+var changes = []change{
+	{name: "documentation", file: "README.md", old: "The chart", new: "The only chart",
+		want: "✅ nothing is worse than in the base"},
+	{name: "image", file: "charts/shop/values.yaml", old: `tag: "1.0"`, new: `tag: "1.1"`,
+		want: "✅ nothing is worse than in the base"},
+	{name: "one more replica", file: "charts/shop/values.yaml", old: "replicas: 3\n  cpu: 500m", new: "replicas: 4\n  cpu: 500m",
+		want: "✅ nothing is worse than in the base; declared: shop-web: 3 replicas → 4 replicas"},
+	{name: "selector with a typo", file: "apps/search/base/search.yaml", old: "{pool: general}", new: "{pool: compute}", exit: 3,
+		want: "❌ eu/search: 3 of 3 pods Pending, no node has pool=compute; us/search: 3 of 3 pods Pending, no node has pool=compute"},
+	{name: "request larger than any node", file: "charts/shop/values.yaml", old: "cpu: 500m", new: "cpu: \"20\"", exit: 3,
+		want: "❌ shop-web: 3 of 3 pods Pending, 20 cpu asked and at most 8 free on 6 nodes, untolerated taint pool=db:NoSchedule on 3 nodes"},
+	{name: "budget that allows no eviction", file: "charts/shop/values.yaml", old: "minAvailable: 2", new: "minAvailable: 3", exit: 3,
+		want: "❌ shop-web: drains never end, its budget allows 0 evictions"},
+	{name: "immutable selector", file: "charts/shop/templates/web.yaml", old: "    matchLabels: {app: web}\n  template:\n    metadata:\n      labels: {app: web}", new: "    matchLabels: {app: web, part: front}\n  template:\n    metadata:\n      labels: {app: web, part: front}", exit: 3,
+		want: "❌ shop-web: spec.selector: field is immutable; delete it first, or give it another name"},
+	{name: "immutable claim", file: "charts/shop/values.yaml", old: "storageClass: fast", new: "storageClass: slow", exit: 3,
+		want: "❌ shop-db: spec.volumeClaimTemplates: field is immutable; delete it first, or give it another name"},
+	{name: "rule dropped", file: "apps/search/base/search.yaml", old: "      topologySpreadConstraints:\n      - maxSkew: 1\n        topologyKey: topology.kubernetes.io/zone\n        whenUnsatisfiable: DoNotSchedule\n        labelSelector: {matchLabels: {app: search}}\n", new: "      priorityClassName: \"\"\n",
+		want: "⚠️ eu/search: drops spread over topology.kubernetes.io/zone, maxSkew 1, DoNotSchedule; us/search: drops spread over topology.kubernetes.io/zone, maxSkew 1, DoNotSchedule"},
+	{name: "autoscaler's maximum", file: "charts/shop/values.yaml", old: "maxReplicas: 6", new: "maxReplicas: 400",
+		want: "⚠️ shop-api: at its autoscaler's maximum of 400, 6 before, 352 pods are Pending, 1 cpu asked and at most 0 free on 6 nodes, untolerated taint pool=db:NoSchedule on 3 nodes"},
+	{name: "one replica left", file: "apps/search/base/search.yaml", old: "replicas: 3", new: "replicas: 1", exit: 3,
+		want: "❌ eu/search: 1 replica is left of 3; us/search: 1 replica is left of 3"},
+	{name: "only one zone", file: "apps/search/base/search.yaml", old: "{pool: general}", new: "{pool: general, topology.kubernetes.io/zone: eu-a}", exit: 3,
+		want: "❌ eu/search: a zone takes 3 of 3 (1 if spread evenly); us/search: a zone takes 3 of 3 (1 if spread evenly)"},
+	{name: "anti-affinity with more replicas than zones", file: "charts/shop/values.yaml", old: "db:\n  replicas: 3", new: "db:\n  replicas: 4", exit: 3,
+		want: "❌ shop-db: 1 of 4 pods Pending, 6 nodes lack pool=db, anti-affinity over topology.kubernetes.io/zone keeps it off 3 nodes"},
+	{name: "fewer nodes", file: "nodes.yaml", old: "pool: db}}\nspec: {taints: [{key: pool, value: db, effect: NoSchedule}]}", new: "pool: old}}\nspec: {taints: [{key: pool, value: db, effect: NoSchedule}]}", exit: 3,
+		want: "❌ shop-db: 1 of 3 pods Pending, 7 nodes lack pool=db, anti-affinity over topology.kubernetes.io/zone keeps it off 2 nodes"},
+	{name: "new application without a node", file: "charts/shop/templates/batch.yaml", new: "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: batch}\nspec:\n  replicas: 2\n  selector: {matchLabels: {app: batch}}\n  template:\n    metadata: {labels: {app: batch}}\n    spec:\n      nodeSelector: {pool: batch}\n      containers: [{name: c, image: i, resources: {requests: {cpu: 100m, memory: 64Mi}}}]\n", exit: 3,
+		want: "❌ batch: 2 of 2 pods Pending, no node has pool=batch"},
+	{name: "renamed", file: "charts/shop/templates/web.yaml", old: "name: {{ .Release.Name }}-web\n  labels", new: "name: {{ .Release.Name }}-front\n  labels",
+		want: ""},
+	{name: "template that does not render", file: "charts/shop/templates/web.yaml", old: "{{ .Values.web.replicas }}", new: "{{ .Values.web.replicas", exit: 2,
+		want: ""},
+	{name: "service without pods", file: "charts/shop/templates/web.yaml", old: "  selector: {app: web}\n", new: "  selector: {app: wbe}\n",
+		want: ""},
+}
