@@ -286,6 +286,8 @@ type loader struct {
 	prices           *price.Table              // nil without a file of prices
 	pricesFile       string                    // the path of the file of prices
 	ownersGone       bool                      // pods with unknown controllers are not replaced
+	runsHooks        bool                      // hooks are objects like the others
+	hooks            []hook                    // the hooks that were left out
 
 	federation       *scenario.Federation // nil for a single cluster
 	members          map[string]string    // the path of each cluster in the file, by name
@@ -397,7 +399,7 @@ func (l *loader) finishScenario(s *scenario.Scenario) {
 	l.assumeClaims(s)
 	l.annotatePrices(s.Objects())
 	s.File, s.Named, s.Dump, s.Strict = l.problems.File, slices.Sorted(maps.Keys(l.namedFiles)), l.opts.Dump, l.opts.Strict
-	s.Ignored, s.Notes, s.LevelKeys, s.Sources = l.ignored, slices.Concat(list.Distinct(l.notes), noteIgnoredPodGroups(list.Distinct(l.ignoredPodGroups)), noteDumpPodGroups(s, l.opts.dumpPodGroups)), l.levelKeys, l.sources
+	s.Ignored, s.Notes, s.LevelKeys, s.Sources = l.ignored, slices.Concat(list.Distinct(l.notes), noteHooks(l.hooks), noteIgnoredPodGroups(list.Distinct(l.ignoredPodGroups)), noteDumpPodGroups(s, l.opts.dumpPodGroups)), l.levelKeys, l.sources
 	s.Notes = append(s.Notes, noteUnevaluated(s)...)
 	s.Notes = append(s.Notes, l.noteRelease()...)
 	s.Notes = append(s.Notes, noteOlderKeys(s.Nodes())...)
@@ -493,7 +495,7 @@ func (l *loader) overlay(s *scenario.Scenario, file *scenario.File) {
 	s.AsTemplate, s.PlaceAnew = file.AsTemplate, file.Fresh
 	s.APIServer = cluster.APIServer{Plugins: file.APIServer.EnableAdmissionPlugins, User: file.APIServer.As}
 	s.Unread = l.opts.Unread
-	l.ownersGone, l.storageMode = file.UnknownOwners == "gone", file.Storage
+	l.ownersGone, l.storageMode, l.runsHooks = file.UnknownOwners == "gone", file.Storage, file.Hooks
 	scenario.ValidateFile(l.problems, file)
 }
 
