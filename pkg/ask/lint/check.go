@@ -55,6 +55,8 @@ func Checks() []Check {
 		{ID: "namespace-missing", Severity: Warning, Title: "A rule names a namespace that does not exist", neededKinds: namespaceKinds, find: static(namespaceMissing)},
 		{ID: "pod-group-incomplete", Severity: Error, Title: "Pods wait forever for their pod group", Simulated: true, neededKinds: []string{"PodGroup"}, find: static(podGroupIncomplete)},
 		{ID: "job-pods-match-selector", Severity: Warning, Title: "A selector matches the pods of a Job as well", find: static(jobPodsMatchSelector)},
+		{ID: "no-node-takes-pods", Severity: Error, Title: "The rules of a pod exclude every node", find: noNodeTakesPods},
+		{ID: "request-above-nodes", Severity: Error, Title: "A pod requests more than any node has", find: requestAboveNodes},
 		{ID: "topology-label-missing", Severity: Error, Title: "Nodes lack the topology key of a rule", find: static(topologyLabelMissing)},
 		{ID: "more-replicas-than-domains", Severity: Error, Title: "Required anti-affinity with more replicas than domains", find: static(moreReplicasThanDomains)},
 		{ID: "rollout-needs-more-domains", Severity: Note, Title: "A rollout surges by more pods than there are domains left", find: static(rolloutNeedsMoreDomains)},

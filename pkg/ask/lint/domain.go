@@ -78,7 +78,7 @@ func replicasAboveDomains(l *inspection, s *subject) []Finding {
 		if !t.Hard || !t.keepsOwnPodsApart() {
 			continue
 		}
-		if domains, limited := l.roomFor(&t); limited && s.replicas > domains {
+		if domains, limited := l.roomFor(&t); limited && domains > 0 && s.replicas > domains { // noNodeTakesPods reports none
 			found = append(found, Finding{Field: t.field(),
 				Message: fmt.Sprintf("the %s allows one pod in each domain, and %s take such pods: %s Pending",
 					t.Rule, words.Count(domains, "domain"), phraseStay(s.replicas-domains, s.replicas)),
@@ -156,6 +156,9 @@ func unusableDomains(l *inspection, s *subject) []Finding {
 		for _, domain := range dead {
 			running += pods[domain]
 		}
+		if len(dead) == len(domains) && running == 0 {
+			continue // noNodeTakesPods or requestAboveNodes reports it
+		}
 		most := (len(domains)-len(dead))*(int(t.MaxSkew)+least) + running
 		if len(dead) > 0 && s.replicas > most {
 			found = append(found, Finding{Field: t.field(), Fix: s.unusableDomainsFix(unusable),
@@ -221,7 +224,7 @@ func minDomainsAboveDomains(l *inspection, s *subject) []Finding {
 			continue
 		}
 		asked, domains := int(*t.spread.MinDomains), countDomains(l.countedNodes(&t), t.TopologyKey)
-		if asked <= domains {
+		if asked <= domains || domains == 0 {
 			continue
 		}
 		f := Finding{Field: t.field() + ".minDomains", Fix: fmt.Sprintf("set minDomains to at most %d, or add domains of %s", domains, t.TopologyKey),

@@ -45,6 +45,8 @@ type inspection struct {
 	restartCount  int                                  // the number of restarts that the checks ask for
 	finder        *cause.Finder                        // finds why pods are refused; nil before the first use
 	losses        map[*simulation.Step]*blast.Analysis // the losses of each zone after a step
+	emptied       map[*simulation.Step]*cluster.State  // the state after a step, without pods and with all nodes
+	unplaceable   map[*subject][]cause.Cause           // why no node takes a pod of the subject; see findUnplaceable
 
 	member  string          // the examined member of a federation; "" without a federation
 	control *karmadaControl // what Karmada's control plane has; nil without a federation
@@ -78,7 +80,8 @@ func newInspections(ctx context.Context, result *simulation.Result, of *karmadaC
 	}
 	var all []*inspection
 	for _, cl := range of.clusters {
-		l := &inspection{ctx: ctx, result: result, devices: map[string]bool{}, losses: map[*simulation.Step]*blast.Analysis{}, member: cl.Name, control: of}
+		l := newEmptyInspection(ctx, result)
+		l.member, l.control = cl.Name, of
 		for i := range result.Steps {
 			if m := result.Steps[i].State.Federation.Member(cl.Name); m != nil && !m.Lost {
 				l.mergeNodes(m.State.Nodes)
@@ -90,8 +93,13 @@ func newInspections(ctx context.Context, result *simulation.Result, of *karmadaC
 	return all
 }
 
+func newEmptyInspection(ctx context.Context, result *simulation.Result) *inspection {
+	return &inspection{ctx: ctx, result: result, lastSteps: map[string]*simulation.Step{}, restartTrials: map[string][]*simulation.Step{}, devices: map[string]bool{},
+		losses: map[*simulation.Step]*blast.Analysis{}, emptied: map[*simulation.Step]*cluster.State{}, unplaceable: map[*subject][]cause.Cause{}}
+}
+
 func newInspection(ctx context.Context, result *simulation.Result) *inspection {
-	l := &inspection{ctx: ctx, result: result, lastSteps: map[string]*simulation.Step{}, restartTrials: map[string][]*simulation.Step{}, devices: map[string]bool{}, losses: map[*simulation.Step]*blast.Analysis{}}
+	l := newEmptyInspection(ctx, result)
 	l.mergeNodes(result.Scenario.Nodes())
 	calm := true
 	for i, spec := range simulation.StepsOf(result.Scenario) {
@@ -361,6 +369,14 @@ func (l *inspection) zoneLosses(step *simulation.Step) (*blast.Analysis, error) 
 		l.losses[step] = analysis
 	}
 	return l.losses[step], nil
+}
+
+// causeFinder returns the finder of the reasons why pods are refused.
+func (l *inspection) causeFinder() (finder *cause.Finder, err error) {
+	if l.finder == nil {
+		l.finder, err = cause.NewFinder(l.result.Scenario.Config)
+	}
+	return l.finder, err
 }
 
 // close releases the schedulers of the runs.
