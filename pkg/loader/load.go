@@ -442,12 +442,12 @@ func (l *loader) fileLines() *manifest.Lines {
 	return l.lines
 }
 
-// recordSource keeps the place of an object in its file if the object is a pod, a workload, a disruption budget, a device claim or a policy.
+// recordSource keeps the place of an object in its file if the object is a pod, a workload, a disruption budget, an autoscaler, a Service, a device claim or a policy.
 // Objects with a controller are left out: a dump has thousands of these.
 func (l *loader) recordSource(obj cluster.Object, source manifest.Source) {
 	spec, _ := cluster.PodSpec(obj)
 	kind := cluster.KindOf(obj)
-	named := spec != nil || kind == "PodDisruptionBudget" || kind == "ResourceClaim" || kind == "ResourceClaimTemplate" || strings.HasSuffix(kind, "AdmissionPolicy")
+	named := spec != nil || slices.Contains([]string{"HorizontalPodAutoscaler", "PodDisruptionBudget", "ResourceClaim", "ResourceClaimTemplate", "Service"}, kind) || strings.HasSuffix(kind, "AdmissionPolicy")
 	if !named || metav1.GetControllerOfNoCopy(obj) != nil {
 		return
 	}
