@@ -222,10 +222,31 @@ func (s *subject) allowEvictionFix(b *policyv1.PodDisruptionBudget) string {
 	} else if field == "minAvailable" {
 		fix += " in its place"
 	}
-	if b.Status.CurrentHealthy == 1 {
-		fix = "run a second replica, or " + fix
+	if replicas := replicasAllowingEviction(b); b.Status.CurrentHealthy == 1 && replicas > 0 {
+		fix = fmt.Sprintf("run %d replicas, or %s", replicas, fix)
 	}
 	return fix
+}
+
+// replicasAllowingEviction returns the smallest number of replicas, at least 2, of which the budget lets one be evicted; 0 if there is none.
+// It computes as the disruption controller does:
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/disruption/disruption.go, getExpectedPodCount.
+func replicasAllowingEviction(b *policyv1.PodDisruptionBudget) int {
+	const most = 100 // 99% needs that many
+	for replicas := 2; replicas <= most+1; replicas++ {
+		var allowed int
+		switch {
+		case b.Spec.MaxUnavailable != nil:
+			allowed, _ = intstr.GetScaledValueFromIntOrPercent(b.Spec.MaxUnavailable, replicas, true)
+		case b.Spec.MinAvailable != nil:
+			least, _ := intstr.GetScaledValueFromIntOrPercent(b.Spec.MinAvailable, replicas, true)
+			allowed = replicas - least
+		}
+		if allowed > 0 {
+			return replicas
+		}
+	}
+	return 0
 }
 
 // budgetBrokenByZone finds budgets that the loss of a zone breaks.

@@ -26,8 +26,15 @@ func singleReplica(l *inspection, s *subject) []Finding {
 	if slices.ContainsFunc(s.budgets(), func(b *policyv1.PodDisruptionBudget) bool { return len(l.coveredSubjects(s.step, b)) > 1 }) {
 		return nil
 	}
+	replicas, with := 2, "a rule that keeps them apart"
+	for _, b := range s.budgets() {
+		replicas = max(replicas, replicasAllowingEviction(b))
+	}
+	if len(s.budgets()) == 0 {
+		with += " and a PodDisruptionBudget"
+	}
 	return []Finding{{Field: "spec.replicas", Message: "there is one replica: the failure or the drain of its node takes all of it",
-		Fix: "run at least 2 replicas, with a rule that keeps them apart"}}
+		Fix: fmt.Sprintf("run %d replicas or more, with %s, if several may run at the same time; if not, say so: %s: \"one-replica: REASON\"", replicas, with, IgnoreAnnotation)}}
 }
 
 // budgetMissing finds workloads of several replicas without a budget that keeps drains from evicting all replicas together.
