@@ -144,7 +144,29 @@ func (l *loader) loadFile(fsys fs.FS, path string) (*scenario.Scenario, error) {
 	if err != nil {
 		return nil, err
 	}
-	l.fsys, l.dir, l.data = fsys, filepath.Dir(path), data
+	l.fsys, l.dir = fsys, filepath.Dir(path)
+	return l.decodeFile(path, data)
+}
+
+// LoadStdin is [Load] for the scenario on the standard input. Its paths are relative to the working directory.
+func LoadStdin(stdin io.Reader, opts Options) (*scenario.Scenario, error) {
+	const name = "standard input"
+	data, err := manifest.ReadFile(nil, stdin, manifest.Stdin)
+	if err != nil {
+		return nil, err
+	}
+	l := newLoader(name, opts)
+	s, err := l.decodeFile(name, data)
+	if again, found := l.optionsToReread(); found {
+		return newLoader(name, again).decodeFile(name, data)
+	}
+	return s, err
+}
+
+// decodeFile builds the scenario of a file with this content.
+func (l *loader) decodeFile(path string, data []byte) (*scenario.Scenario, error) {
+	l.data = data
+	file := &scenario.File{}
 	// For a Deployment in place of a scenario, its kind is the one error worth printing, not that each of its fields is unknown.
 	document, unread := manifest.Document(path, data)
 	if unread != nil {

@@ -264,7 +264,7 @@ func (l *loader) collectSet(set *manifest.Set) sourceContent {
 		l.foundConfig = &set.SchedulerConfigs[i]
 	}
 	l.flaws = append(l.flaws, slices.Concat(set.Flaws, set.Older)...)
-	l.notes = append(l.notes, noteSkipped(set)...)
+	l.notes = append(l.notes, slices.Concat(noteSkipped(set), noteUnrendered(set))...)
 	objects := make([]cluster.Object, 0, len(set.Objects))
 	for i := range set.Objects {
 		markRunning(set.Objects[i].Object)

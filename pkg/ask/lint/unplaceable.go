@@ -245,16 +245,23 @@ func (l *inspection) unmetFix(s *subject, unmet *cause.Unmet) (string, error) {
 			helpful = append(helpful, key+"="+other)
 		}
 	}
-	if len(helpful) == 0 {
-		return fmt.Sprintf("label nodes that can take the pods with %s, or remove the requirement", unmet.Requirement), nil
+	label = "label nodes that can take the pods with " + unmet.Requirement
+	if len(helpful) > 0 {
+		return fmt.Sprintf("ask for %s, or %s", words.Or(helpful), label), nil
 	}
-	return fmt.Sprintf("ask for %s, or label nodes that can take the pods with %s", words.Or(helpful), unmet.Requirement), nil
+	if fits, err := l.fitsEmptyNode(s, func(spec *v1.PodSpec) { replaceRequirement(spec, key, value, "") }); err != nil || !fits {
+		return label, err
+	}
+	return label + ", or remove the requirement", nil
 }
 
-// replaceRequirement replaces the value of a label in the node selector and in the required node affinity, in place.
+// replaceRequirement replaces the value of a label in the node selector and in the required node affinity, in place. It removes the requirement
+// if the other value is "".
 func replaceRequirement(spec *v1.PodSpec, key, value, other string) {
 	if spec.NodeSelector[key] == value {
-		spec.NodeSelector[key] = other
+		if spec.NodeSelector[key] = other; other == "" {
+			delete(spec.NodeSelector, key)
+		}
 	}
 	if spec.Affinity == nil || spec.Affinity.NodeAffinity == nil || spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
 		return
@@ -262,7 +269,9 @@ func replaceRequirement(spec *v1.PodSpec, key, value, other string) {
 	for _, term := range spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
 		for i := range term.MatchExpressions {
 			if e := &term.MatchExpressions[i]; e.Key == key && e.Operator == v1.NodeSelectorOpIn && slices.Equal(e.Values, []string{value}) {
-				e.Values = []string{other}
+				if e.Values = []string{other}; other == "" {
+					e.Operator, e.Values = v1.NodeSelectorOpNotIn, []string{"-"} // as good as none
+				}
 			}
 		}
 	}
