@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -18,6 +17,7 @@ import (
 	"github.com/faultline/faultline/pkg/engine/sched"
 	"github.com/faultline/faultline/pkg/federation"
 	"github.com/faultline/faultline/pkg/input/admission"
+	"github.com/faultline/faultline/pkg/input/manifest"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/topology"
 	"github.com/faultline/faultline/pkg/words"
@@ -130,11 +130,15 @@ func (e *NoWorkloadError) Error() string {
 
 // reportNoWorkload reports that the scenario has no workload, and the custom resources that may stand for one.
 func (w *walker) reportNoWorkload() {
-	var custom []string
+	var custom, commands []string
 	for _, ignored := range w.scenario.Ignored {
 		group, _, _ := strings.Cut(ignored.APIVersion, "/")
 		if ignored.JSON != nil && strings.Contains(group, ".") && !admission.IsGroup(group) && ignored.Kind != "CustomResourceDefinition" {
-			custom = append(custom, fmt.Sprintf("%s %s of %s", ignored.Kind, cluster.Qualify(cmp.Or(ignored.Namespace, metav1.NamespaceDefault), ignored.Name), ignored.APIVersion))
+			name := strings.TrimSpace(ignored.Kind + " " + cluster.Qualify(cmp.Or(ignored.Namespace, metav1.NamespaceDefault), ignored.Name))
+			custom = append(custom, name+" of "+ignored.APIVersion)
+			if command := manifest.RenderCommand(ignored); command != "" {
+				commands = append(commands, command)
+			}
 		}
 	}
 	if len(custom) == 0 {
@@ -144,6 +148,10 @@ func (w *walker) reportNoWorkload() {
 	const most = 3
 	if more := len(custom) - most; more > 0 {
 		custom = append(custom[:most], words.Count(more, "other resource"))
+	}
+	if len(commands) > 0 {
+		w.Add(nil, "there is no workload, only %s: manifests that a program has yet to render; render them first: %s | simulate run -f -", words.And(custom), commands[0])
+		return
 	}
 	w.Add(nil, "there is no workload that is known, only %s; say where the pod template is by a rule in customResources of a scenario (docs/operators.md), or give the pods or the controllers that the operator makes",
 		words.And(custom))

@@ -110,10 +110,34 @@ func noteSkipped(set *manifest.Set) (notes []string) {
 	}
 	isPacked := func(s manifest.Skipped) bool { return s.Packed }
 	isMisnamed := func(s manifest.Skipped) bool { return s.Misnamed }
-	count(list.Without(list.Without(set.Skipped, isPacked), isMisnamed), "left out, without any Kubernetes object: %s (%s).")
+	isOther := func(s manifest.Skipped) bool { return !s.Packed && !s.Misnamed && s.Render == "" }
+	count(list.Where(set.Skipped, isOther), "left out, without any Kubernetes object: %s (%s).")
 	count(list.Where(set.Skipped, isMisnamed), "not read, since the name does not end in .yaml, .yml or .json, though the content begins like a Kubernetes object: %s (%s); rename what has objects, or name it by itself.")
 	count(list.Where(set.Skipped, isPacked), "not looked into, since packed inside of a folder or an archive: %s (%s); unpack what has objects, or name it by itself.")
 	return notes
+}
+
+// noteUnrendered names what a set has in place of the manifests that a program renders from it, with the commands.
+func noteUnrendered(set *manifest.Set) []string {
+	var commands []string
+	for _, ignored := range set.Ignored {
+		if command := manifest.RenderCommand(ignored); command != "" && ignored.ResourceVersion == "" {
+			what := ignored.Describe()
+			if ignored.Name == "" { // as for a kustomization.yaml
+				what = ignored.Source.String()
+			}
+			commands = append(commands, fmt.Sprintf("%s (%s)", command, what))
+		}
+	}
+	for _, skipped := range set.Skipped {
+		if skipped.Render != "" {
+			commands = append(commands, fmt.Sprintf("%s (%s)", skipped.Render, skipped.File))
+		}
+	}
+	if len(commands) == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("not rendered: %s; of what these name, only the given files are read, as they are. Render them first, and pipe the output to -f -.", abbreviateNames(commands, maxNamed))}
 }
 
 // setAsideHomelessPods removes the pods of a dump whose node is not in the scenario: the node was deleted while they ran, or was set aside itself. In a

@@ -144,7 +144,29 @@ func (l *loader) loadFile(fsys fs.FS, path string) (*scenario.Scenario, error) {
 	if err != nil {
 		return nil, err
 	}
-	l.fsys, l.dir, l.data = fsys, filepath.Dir(path), data
+	l.fsys, l.dir = fsys, filepath.Dir(path)
+	return l.decodeFile(path, data)
+}
+
+// LoadStdin is [Load] for the scenario on the standard input. Its paths are relative to the working directory.
+func LoadStdin(stdin io.Reader, opts Options) (*scenario.Scenario, error) {
+	const name = "standard input"
+	data, err := manifest.ReadFile(nil, stdin, manifest.Stdin)
+	if err != nil {
+		return nil, err
+	}
+	l := newLoader(name, opts)
+	s, err := l.decodeFile(name, data)
+	if again, found := l.optionsToReread(); found {
+		return newLoader(name, again).decodeFile(name, data)
+	}
+	return s, err
+}
+
+// decodeFile builds the scenario of a file with this content.
+func (l *loader) decodeFile(path string, data []byte) (*scenario.Scenario, error) {
+	l.data = data
+	file := &scenario.File{}
 	// For a Deployment in place of a scenario, its kind is the one error worth printing, not that each of its fields is unknown.
 	document, unread := manifest.Document(path, data)
 	if unread != nil {
@@ -286,6 +308,8 @@ type loader struct {
 	prices           *price.Table              // nil without a file of prices
 	pricesFile       string                    // the path of the file of prices
 	ownersGone       bool                      // pods with unknown controllers are not replaced
+	runsHooks        bool                      // hooks are objects like the others
+	hooks            []hook                    // the hooks that were left out
 
 	federation       *scenario.Federation // nil for a single cluster
 	members          map[string]string    // the path of each cluster in the file, by name
@@ -397,7 +421,7 @@ func (l *loader) finishScenario(s *scenario.Scenario) {
 	l.assumeClaims(s)
 	l.annotatePrices(s.Objects())
 	s.File, s.Named, s.Dump, s.Strict = l.problems.File, slices.Sorted(maps.Keys(l.namedFiles)), l.opts.Dump, l.opts.Strict
-	s.Ignored, s.Notes, s.LevelKeys, s.Sources = l.ignored, slices.Concat(list.Distinct(l.notes), noteIgnoredPodGroups(list.Distinct(l.ignoredPodGroups)), noteDumpPodGroups(s, l.opts.dumpPodGroups)), l.levelKeys, l.sources
+	s.Ignored, s.Notes, s.LevelKeys, s.Sources = l.ignored, slices.Concat(list.Distinct(l.notes), noteHooks(l.hooks), noteIgnoredPodGroups(list.Distinct(l.ignoredPodGroups)), noteDumpPodGroups(s, l.opts.dumpPodGroups)), l.levelKeys, l.sources
 	s.Notes = append(s.Notes, noteUnevaluated(s)...)
 	s.Notes = append(s.Notes, l.noteRelease()...)
 	s.Notes = append(s.Notes, noteOlderKeys(s.Nodes())...)
@@ -440,12 +464,12 @@ func (l *loader) fileLines() *manifest.Lines {
 	return l.lines
 }
 
-// recordSource keeps the place of an object in its file if the object is a pod, a workload, a disruption budget, a device claim or a policy.
+// recordSource keeps the place of an object in its file if the object is a pod, a workload, a disruption budget, an autoscaler, a Service, a device claim or a policy.
 // Objects with a controller are left out: a dump has thousands of these.
 func (l *loader) recordSource(obj cluster.Object, source manifest.Source) {
 	spec, _ := cluster.PodSpec(obj)
 	kind := cluster.KindOf(obj)
-	named := spec != nil || kind == "PodDisruptionBudget" || kind == "ResourceClaim" || kind == "ResourceClaimTemplate" || strings.HasSuffix(kind, "AdmissionPolicy")
+	named := spec != nil || slices.Contains([]string{"HorizontalPodAutoscaler", "PodDisruptionBudget", "ResourceClaim", "ResourceClaimTemplate", "Service"}, kind) || strings.HasSuffix(kind, "AdmissionPolicy")
 	if !named || metav1.GetControllerOfNoCopy(obj) != nil {
 		return
 	}
@@ -493,7 +517,7 @@ func (l *loader) overlay(s *scenario.Scenario, file *scenario.File) {
 	s.AsTemplate, s.PlaceAnew = file.AsTemplate, file.Fresh
 	s.APIServer = cluster.APIServer{Plugins: file.APIServer.EnableAdmissionPlugins, User: file.APIServer.As}
 	s.Unread = l.opts.Unread
-	l.ownersGone, l.storageMode = file.UnknownOwners == "gone", file.Storage
+	l.ownersGone, l.storageMode, l.runsHooks = file.UnknownOwners == "gone", file.Storage, file.Hooks
 	scenario.ValidateFile(l.problems, file)
 }
 

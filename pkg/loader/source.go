@@ -264,16 +264,20 @@ func (l *loader) collectSet(set *manifest.Set) sourceContent {
 		l.foundConfig = &set.SchedulerConfigs[i]
 	}
 	l.flaws = append(l.flaws, slices.Concat(set.Flaws, set.Older)...)
-	l.notes = append(l.notes, noteSkipped(set)...)
-	objects := make([]cluster.Object, len(set.Objects))
+	l.notes = append(l.notes, slices.Concat(noteSkipped(set), noteUnrendered(set))...)
+	objects := make([]cluster.Object, 0, len(set.Objects))
 	for i := range set.Objects {
-		objects[i] = set.Objects[i].Object
-		markRunning(objects[i])
-		l.recordSource(objects[i], set.Objects[i].Source)
+		markRunning(set.Objects[i].Object)
+		if h, transient := transientHook(set.Objects[i].Object); transient && !l.runsHooks {
+			l.hooks = append(l.hooks, h)
+			continue
+		}
+		objects = append(objects, set.Objects[i].Object)
+		l.recordSource(set.Objects[i].Object, set.Objects[i].Source)
 		if group := set.Objects[i].PodGroup; group != "" {
-			l.ignoredPodGroups = append(l.ignoredPodGroups, namespacedName(objects[i].GetNamespace(), group))
-			if cluster.FromDump(objects[i]) {
-				l.dumpPodGroups = append(l.dumpPodGroups, namespacedName(objects[i].GetNamespace(), group))
+			l.ignoredPodGroups = append(l.ignoredPodGroups, namespacedName(set.Objects[i].GetNamespace(), group))
+			if cluster.FromDump(set.Objects[i].Object) {
+				l.dumpPodGroups = append(l.dumpPodGroups, namespacedName(set.Objects[i].GetNamespace(), group))
 			}
 		}
 	}

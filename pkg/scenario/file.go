@@ -70,6 +70,9 @@ type File struct {
 	// AsTemplate makes new pods exactly as their templates say. Otherwise new pods of a workload of a dump also get what its newest running
 	// pod has and its template lacks, such as a container that a webhook injected. Default: false.
 	AsTemplate bool `json:"asTemplate,omitempty"`
+	// Hooks also runs the objects that Helm or Argo CD runs as hooks, such as the pod of a test or a migration's Job. Otherwise the objects of
+	// a manifest with the annotation helm.sh/hook or argocd.argoproj.io/hook are left out, unless they stay in the cluster. Default: false.
+	Hooks bool `json:"hooks,omitempty"`
 	// Cluster lists the sources of the nodes and of all other objects at the start, at least one, in order. Default: clusters are given.
 	Cluster []Source `json:"cluster,omitempty" jsonschema:"minItems=1"`
 	// Clusters are the members of a federation under Karmada, in place of cluster. Default: a single cluster.

@@ -15,10 +15,12 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/faultline/faultline/pkg/ask/cause"
 	"github.com/faultline/faultline/pkg/ask/metric"
 	"github.com/faultline/faultline/pkg/ask/whatif"
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/cluster/rule"
+	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
 	"github.com/faultline/faultline/pkg/topology"
@@ -55,6 +57,8 @@ type Advice struct {
 	One string
 	// Held says why a new rule would not reach the workload's pods now; then no other candidate is run. "" if a new rule reaches them.
 	Held string
+	// Unplaced says why no pod of the workload has a node, as it is and with every candidate; "" if one has.
+	Unplaced string
 }
 
 // Candidate is a rule that could keep the pods of the workload apart, and its results. Its comments are descriptions in the schema of the
@@ -209,6 +213,9 @@ func ForWorkload(ctx context.Context, s *scenario.Scenario, owner cluster.Ref, o
 		}
 	}
 	rank(a.Candidates)
+	if err == nil {
+		a.Unplaced, err = r.explainUnplaced(ctx, a)
+	}
 	if r.large {
 		if err == nil {
 			err = r.simulateFailures(ctx, a.Candidates)
@@ -218,6 +225,29 @@ func ForWorkload(ctx context.Context, s *scenario.Scenario, owner cluster.Ref, o
 		}
 	}
 	return a, err
+}
+
+// explainUnplaced says why no pod of the workload has a node, as it is and with every candidate; "" if one has.
+func (r *evaluator) explainUnplaced(ctx context.Context, a *Advice) (string, error) {
+	if a.Replicas == 0 || slices.ContainsFunc(a.Candidates, func(c Candidate) bool { return c.OwnPending < int(a.Replicas) }) {
+		return "", nil
+	}
+	finder, err := cause.NewFinder(r.scenario.Config)
+	if err != nil {
+		return "", err
+	}
+	defer finder.Close()
+	last := &r.result.Steps[len(r.result.Steps)-1]
+	owner := last.State.Owners()
+	i := slices.IndexFunc(last.Pending, func(p placement.Pending) bool { return owner(p.Pod) == r.owner })
+	if i < 0 {
+		return "", nil
+	}
+	causes, err := finder.Causes(ctx, last.State, last.Pending[i].Pod)
+	if err != nil || len(causes) == 0 {
+		return last.Pending[i].Why(), err
+	}
+	return causes[0].Sentence, nil
 }
 
 // levels returns the topology keys to compute figures for, widest level first.

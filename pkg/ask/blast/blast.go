@@ -64,6 +64,9 @@ type Analysis struct {
 	// OneReplica are the workloads with a single running pod, as kind/name, preceded by the namespace unless it is default, in order of
 	// arrival. The failure of the pod's domain takes the whole workload, and no placement can change that.
 	OneReplica []string `json:"oneReplica,omitempty"`
+	// NotRunning are the workloads of which no pod runs although pods wait for a node, named and ordered as in OneReplica. No failure takes
+	// anything of them.
+	NotRunning []string `json:"notRunning,omitempty"`
 	// Levels say what the failures of each level take, widest level first.
 	Levels []Level `json:"levels"`
 }

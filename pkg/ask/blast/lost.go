@@ -51,7 +51,7 @@ func Lost(state *cluster.State, opts Options) (*Analysis, error) {
 		keys = found
 	}
 	held := newContents(state, quorum, opts.Only)
-	analysis := &Analysis{Workloads: len(held.workloads)}
+	analysis := &Analysis{Workloads: len(held.workloads), NotRunning: held.notRunning(state, opts.Only)}
 	for _, w := range held.workloads {
 		if w.replicas == 1 {
 			analysis.OneReplica = append(analysis.OneReplica, w.owner.Qualified())
@@ -201,6 +201,22 @@ func newContents(state *cluster.State, quorum map[cluster.Ref]int, only map[clus
 		c.podCount++
 	}
 	return c
+}
+
+// notRunning returns the names of the workloads that have no running pod, but pods that wait for a node.
+func (c *contents) notRunning(state *cluster.State, only map[cluster.Ref]bool) (names []string) {
+	seen := list.KeySet(c.workloads, func(w knownWorkload) cluster.Ref { return w.owner })
+	owner := state.Owners()
+	for _, pod := range state.Pods {
+		if !cluster.IsUnscheduled(pod) {
+			continue
+		}
+		if o := owner(pod); !seen[o] && !belongsToNode(o) && (only == nil || only[o]) {
+			seen[o] = true
+			names = append(names, o.Qualified())
+		}
+	}
+	return names
 }
 
 // belongsToNode reports whether the owner's pods live and die with their node. The owner of a static pod is the Node.

@@ -144,7 +144,7 @@ func TestLost(t *testing.T) {
 	webA, webB := web, web
 	webA.Lost, webB.Lost = 3, 1
 	radius := blast.Radius{Share: 0.5, Namespace: "default", Workload: "deployment/web", Domains: []string{"a"}, Lost: 3, Replicas: 6}
-	want := &blast.Analysis{Workloads: 2, Levels: []blast.Level{{
+	want := &blast.Analysis{Workloads: 2, NotRunning: []string{"statefulset/idle"}, Levels: []blast.Level{{
 		TopologyKey: zone, Domains: 3, Unlabelled: []string{"n5"},
 		Failures: []blast.Failure{
 			{ // 3 web, 1 db, 2 agents and the bare pod; of 24 CPUs 8, of 80Gi 32; 3/6 before 1/3.

@@ -12,6 +12,7 @@ package cause
 
 import (
 	"context"
+	"slices"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -167,7 +168,8 @@ func (f *Finder) occupancyOf(state, seen *cluster.State, same bool) *occupancy {
 func (f *Finder) Close() { f.engine.Close() }
 
 // Causes returns why the scheduler refuses the pod in the state, in which it has no node. It returns none if the scheduler would place the
-// pod, or fails before any plugin refuses. The plugin that refuses the most nodes comes first. others are pods of the pod's group that get
+// pod, or fails before any plugin refuses. A node selector or affinity that no node meets comes first, since nothing else helps then, and
+// then the plugin that refuses the most nodes. others are pods of the pod's group that get
 // their nodes before it.
 func (f *Finder) Causes(ctx context.Context, state *cluster.State, pod *v1.Pod, others ...*v1.Pod) ([]Cause, error) {
 	seen := state
@@ -190,6 +192,9 @@ func (f *Finder) Causes(ctx context.Context, state *cluster.State, pod *v1.Pod, 
 		if find := finders[plugin.name]; find != nil {
 			causes = append(causes, find(v, plugin.refused)...)
 		}
+	}
+	if i := slices.IndexFunc(causes, func(c Cause) bool { return c.NodeAffinity != nil && len(c.NodeAffinity.Unmet) > 0 }); i > 0 {
+		causes = slices.Concat(causes[i:i+1], causes[:i], causes[i+1:])
 	}
 	if len(others) == 0 {
 		held, err := f.heldByOld(ctx, state, pod)

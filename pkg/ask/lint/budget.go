@@ -8,13 +8,15 @@ import (
 	v1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	nodeutil "k8s.io/component-helpers/node/util"
 	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 
-	"github.com/faultline/faultline/pkg/ask/blast"
+	"github.com/faultline/faultline/pkg/ask/cause"
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/input/operator"
 	"github.com/faultline/faultline/pkg/list"
+	"github.com/faultline/faultline/pkg/simulation"
 	"github.com/faultline/faultline/pkg/topology"
 	"github.com/faultline/faultline/pkg/words"
 )
@@ -220,37 +222,149 @@ func (s *subject) allowEvictionFix(b *policyv1.PodDisruptionBudget) string {
 	} else if field == "minAvailable" {
 		fix += " in its place"
 	}
-	if b.Status.CurrentHealthy == 1 {
-		fix = "run a second replica, or " + fix
+	if replicas := replicasAllowingEviction(b); b.Status.CurrentHealthy == 1 && replicas > 0 {
+		fix = fmt.Sprintf("run %d replicas, or %s", replicas, fix)
 	}
 	return fix
 }
 
+// replicasAllowingEviction returns the smallest number of replicas, at least 2, of which the budget lets one be evicted; 0 if there is none.
+// It computes as the disruption controller does:
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/disruption/disruption.go, getExpectedPodCount.
+func replicasAllowingEviction(b *policyv1.PodDisruptionBudget) int {
+	const most = 100 // 99% needs that many
+	for replicas := 2; replicas <= most+1; replicas++ {
+		var allowed int
+		switch {
+		case b.Spec.MaxUnavailable != nil:
+			allowed, _ = intstr.GetScaledValueFromIntOrPercent(b.Spec.MaxUnavailable, replicas, true)
+		case b.Spec.MinAvailable != nil:
+			least, _ := intstr.GetScaledValueFromIntOrPercent(b.Spec.MinAvailable, replicas, true)
+			allowed = replicas - least
+		}
+		if allowed > 0 {
+			return replicas
+		}
+	}
+	return 0
+}
+
 // budgetBrokenByZone finds budgets that the loss of a zone breaks.
 func budgetBrokenByZone(l *inspection, s *subject) ([]Finding, error) {
-	budgets := slices.DeleteFunc(s.budgets(), func(b *policyv1.PodDisruptionBudget) bool { return b.Status.DisruptionsAllowed == 0 })
-	if !s.nodesKept || s.replicas < 2 || len(budgets) == 0 || countDomains(s.step.State.Nodes, topology.ZoneKey(s.step.State.Nodes)) < 2 {
+	return l.brokenBudgets(s, topology.ZoneKey(s.step.State.Nodes))
+}
+
+// budgetBrokenByNode finds budgets that the loss of a node breaks where there is one zone or none, although there are nodes enough.
+func budgetBrokenByNode(l *inspection, s *subject) ([]Finding, error) {
+	if countDomains(s.step.State.Nodes, topology.ZoneKey(s.step.State.Nodes)) > 1 {
+		return nil, nil // budgetBrokenByZone reports it
+	}
+	return l.brokenBudgets(s, v1.LabelHostname)
+}
+
+// brokenBudgets finds budgets that the loss of one domain of the key breaks, and reports each for the first subject that it covers. A budget
+// can cover several workloads, such as a StatefulSet for each zone.
+func (l *inspection) brokenBudgets(s *subject, key string) ([]Finding, error) {
+	budgets := slices.DeleteFunc(s.budgets(), func(b *policyv1.PodDisruptionBudget) bool {
+		return b.Status.DisruptionsAllowed == 0 || b.Status.CurrentHealthy < 2 || s.replicas == 0 || l.coveredSubjects(s.step, b)[0] != s
+	})
+	if !s.nodesKept || len(budgets) == 0 || countDomains(s.step.State.Nodes, key) < 2 {
 		return nil, nil
 	}
-	analysis, err := l.zoneLosses(s.step)
+	analysis, err := l.domainLosses(s.step, key)
 	if err != nil {
 		return nil, err
 	}
 	var found []Finding
 	for _, b := range budgets {
 		for _, failure := range analysis.Levels[0].Failures {
-			i := slices.IndexFunc(failure.Workloads, func(loss blast.Loss) bool { return loss.Ref == s.owner })
-			if i < 0 || !slices.Contains(failure.Workloads[i].BrokenBudgets, b.Name) {
+			var owners []string
+			lost := 0
+			for _, loss := range failure.Workloads {
+				if loss.Ref.Namespace == b.Namespace && slices.Contains(loss.BrokenBudgets, b.Name) {
+					owners, lost = append(owners, loss.Ref.String()), lost+loss.Lost
+				}
+			}
+			if lost == 0 {
 				continue
 			}
-			loss := failure.Workloads[i]
+			domains := l.coveredDomains(s.step, b, key)
+			allowed := int(b.Status.CurrentHealthy - b.Status.DesiredHealthy)
+			if key == v1.LabelHostname && ceilingOf(int(b.Status.CurrentHealthy), domains) > allowed {
+				break // no placement on these nodes is better
+			}
+			of := "of " + owners[0]
+			if len(l.coveredSubjects(s.step, b)) > 1 {
+				of = fmt.Sprintf("that the budget covers (%s)", words.Few(owners))
+			}
 			field, value := budgetLimit(b)
+			noun := cause.DomainNoun(key)
 			found = append(found, Finding{Object: objectOf(cluster.RefTo(b)), ExpandedFrom: b.Annotations[operator.OwnerAnnotation], Field: "spec." + field,
-				Message: fmt.Sprintf("zone %s holds %d of the %d pods of %s, and without them the budget (%s %s) is broken: no drain goes on until they are back",
-					failure.Domains[0], loss.Lost, loss.Replicas, s.owner, field, value),
-				Fix: fmt.Sprintf("spread %s over more zones, run more replicas, or let the budget allow %d to be missing", s.owner, loss.Lost)})
+				Message: fmt.Sprintf("%s %s holds %d of the %d pods %s, and without them the budget (%s %s) is broken: no drain goes on until they are back",
+					noun, failure.Domains[0], lost, b.Status.CurrentHealthy, of, field, value),
+				Fix: l.brokenBudgetFix(s.step, b, key, lost)})
 			break
 		}
 	}
 	return found, nil
 }
+
+// coveredSubjects returns the subjects of the step whose pods the budget covers, without Jobs.
+func (l *inspection) coveredSubjects(step *simulation.Step, b *policyv1.PodDisruptionBudget) []*subject {
+	if l.covered == nil {
+		l.covered = map[coverage][]*subject{}
+		for _, s := range l.subjects {
+			for _, b := range s.budgets() {
+				if s.replicas > 0 {
+					l.covered[coverage{s.step, b}] = append(l.covered[coverage{s.step, b}], s)
+				}
+			}
+		}
+	}
+	return l.covered[coverage{step, b}]
+}
+
+// coverage is a budget after a step.
+type coverage struct {
+	step   *simulation.Step
+	budget *policyv1.PodDisruptionBudget
+}
+
+// coveredDomains returns the number of the key's domains that take a pod which the budget covers.
+func (l *inspection) coveredDomains(step *simulation.Step, b *policyv1.PodDisruptionBudget, key string) int {
+	var nodes []*v1.Node
+	for _, s := range l.coveredSubjects(step, b) {
+		nodes = append(nodes, l.nodesFor(s)...)
+	}
+	return countDomains(list.Distinct(nodes), key)
+}
+
+// brokenBudgetFix returns the changes of which each alone lets the budget survive the loss of a domain, in which it may lose pods now.
+func (l *inspection) brokenBudgetFix(step *simulation.Step, b *policyv1.PodDisruptionBudget, key string, lost int) string {
+	noun := cause.DomainNoun(key)
+	domains, pods, allowed := l.coveredDomains(step, b, key), int(b.Status.CurrentHealthy), int(b.Status.CurrentHealthy-b.Status.DesiredHealthy)
+	var fixes []string
+	if needed := ceilingOf(pods, allowed); needed <= domains {
+		fixes = append(fixes, fmt.Sprintf("spread the pods evenly over the %ss", noun))
+	} else {
+		fixes = append(fixes, fmt.Sprintf("spread the pods evenly over %d %ss", needed, noun))
+	}
+	if least := b.Spec.MinAvailable; least != nil && least.Type == intstr.Int && domains > 1 && len(l.coveredSubjects(step, b)) == 1 {
+		replicas := pods + 1
+		for replicas-ceilingOf(replicas, domains) < least.IntValue() {
+			replicas++
+		}
+		fixes = append(fixes, fmt.Sprintf("run %d replicas, evenly over the %ss", replicas, noun))
+	}
+	allow := fmt.Sprintf("let the budget allow %d to be missing, by maxUnavailable: %d", lost, lost)
+	if field, _ := budgetLimit(b); field == "minAvailable" {
+		allow = fmt.Sprintf("let the budget allow %d to be missing, by minAvailable: %d", lost, pods-lost)
+	}
+	if lost < pods {
+		fixes = append(fixes, allow)
+	}
+	return strings.Join(fixes, ", or ")
+}
+
+// ceilingOf returns a divided by b, rounded up.
+func ceilingOf(a, b int) int { return (a + b - 1) / max(1, b) }

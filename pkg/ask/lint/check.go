@@ -38,6 +38,7 @@ var (
 	namespaceKinds = []string{"Namespace"}
 	scalerKinds    = []string{"HorizontalPodAutoscaler"}
 	workloadKinds  = []string{"Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "ReplicationController", "Job", "CronJob"}
+	podKinds       = append([]string{"Pod"}, workloadKinds...)
 	bindingKinds   = []string{"ValidatingAdmissionPolicyBinding", "MutatingAdmissionPolicyBinding"}
 )
 
@@ -55,12 +56,16 @@ func Checks() []Check {
 		{ID: "namespace-missing", Severity: Warning, Title: "A rule names a namespace that does not exist", neededKinds: namespaceKinds, find: static(namespaceMissing)},
 		{ID: "pod-group-incomplete", Severity: Error, Title: "Pods wait forever for their pod group", Simulated: true, neededKinds: []string{"PodGroup"}, find: static(podGroupIncomplete)},
 		{ID: "job-pods-match-selector", Severity: Warning, Title: "A selector matches the pods of a Job as well", find: static(jobPodsMatchSelector)},
+		{ID: "no-node-takes-pods", Severity: Error, Title: "The rules of a pod exclude every node", find: noNodeTakesPods},
+		{ID: "request-above-nodes", Severity: Error, Title: "A pod requests more than any node has", find: requestAboveNodes},
 		{ID: "topology-label-missing", Severity: Error, Title: "Nodes lack the topology key of a rule", find: static(topologyLabelMissing)},
 		{ID: "more-replicas-than-domains", Severity: Error, Title: "Required anti-affinity with more replicas than domains", find: static(moreReplicasThanDomains)},
 		{ID: "rollout-needs-more-domains", Severity: Note, Title: "A rollout surges by more pods than there are domains left", find: static(rolloutNeedsMoreDomains)},
 		{ID: "unusable-domains", Severity: Error, Title: "A hard spread constraint counts domains that take no such pod", find: static(unusableDomains)},
 		{ID: "min-domains-above-domains", Severity: Warning, Title: "minDomains exceeds the number of domains", find: static(minDomainsAboveDomains)},
 		{ID: "hard-rule-on-one-replica", Severity: Note, Title: "A hard rule applies to a single replica", find: static(hardRuleOnOneReplica)},
+		{ID: "autoscaler-target-missing", Severity: Warning, Title: "An autoscaler names a workload that does not exist", neededKinds: scalableKinds, find: static(autoscalerTargetMissing)},
+		{ID: "service-selects-nothing", Severity: Warning, Title: "A Service selects no pod", neededKinds: podKinds, find: static(serviceSelectsNothing)},
 		{ID: "replicas-set-twice", Severity: Warning, Title: "A manifest and an autoscaler both set the replicas", neededKinds: scalerKinds, find: static(replicasSetTwice)},
 		{ID: "zonal-volumes", Severity: Warning, Title: "Volumes choose the zone before the rule does", find: static(zonalVolumes)},
 		{ID: "global-override", Severity: Warning, Title: "A setting for all services removes a required rule", find: static(globalOverride)},
@@ -73,8 +78,10 @@ func Checks() []Check {
 		{ID: "admission-policy-unmatched", Severity: Note, Title: "No object matches an admission policy", neededKinds: slices.Concat(workloadKinds, bindingKinds), find: static(admissionPolicyUnmatched)},
 		{ID: "admission-policy-unmet", Severity: Error, Title: "An admission policy gives pods a rule that no node meets", find: static(admissionPolicyUnmet)},
 		{ID: "budgets-overlap", Severity: Error, Title: "Several budgets select the same pod", neededKinds: budgetKinds, find: static(budgetsOverlap)},
+		{ID: "budget-selects-nothing", Severity: Warning, Title: "A budget selects no pod", neededKinds: podKinds, find: static(budgetSelectsNothing)},
 		{ID: "budget-forbids-eviction", Severity: Warning, Title: "A budget allows no eviction, ever", Simulated: true, neededKinds: budgetKinds, find: static(budgetForbidsEviction)},
 		{ID: "budget-broken-by-zone", Severity: Warning, Title: "The loss of one zone breaks a budget", Simulated: true, neededKinds: budgetKinds, find: budgetBrokenByZone},
+		{ID: "budget-broken-by-node", Severity: Warning, Title: "The loss of one node breaks a budget", Simulated: true, neededKinds: budgetKinds, find: budgetBrokenByNode},
 		{ID: "rollout-deadlock", Severity: Error, Title: "A restart would never end", Simulated: true, needsRestarts: true, find: rolloutDeadlock},
 		{ID: "match-label-keys-missing", Severity: Warning, Title: "A restart leaves the pods skewed", Simulated: true, needsRestarts: true, find: matchLabelKeysMissing},
 		{ID: "locked-out", Severity: Error, Title: "Other pods' anti-affinity keeps these pods Pending", Simulated: true, find: static(lockedOut)},

@@ -10,6 +10,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	resourcehelper "k8s.io/component-helpers/resource"
+	deploymentutil "k8s.io/kubernetes/pkg/controller/deployment/util"
+	"k8s.io/utils/ptr"
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/cluster/rule"
@@ -78,14 +80,30 @@ func replicasAboveDomains(l *inspection, s *subject) []Finding {
 		if !t.Hard || !t.keepsOwnPodsApart() {
 			continue
 		}
-		if domains, limited := l.roomFor(&t); limited && s.replicas > domains {
+		if domains, limited := l.roomFor(&t); limited && domains > 0 && s.replicas > domains { // noNodeTakesPods reports none
 			found = append(found, Finding{Field: t.field(),
 				Message: fmt.Sprintf("the %s allows one pod in each domain, and %s take such pods: %s Pending",
 					t.Rule, words.Count(domains, "domain"), phraseStay(s.replicas-domains, s.replicas)),
-				Fix: fmt.Sprintf("run at most %d replicas, add domains of %s, or spread with topologySpreadConstraints, which allow several pods in a domain", domains, t.TopologyKey)})
+				Fix: fmt.Sprintf("run at most %d replicas%s, or add domains of %s, or spread with topologySpreadConstraints, which allow several pods in a domain",
+					domains, s.oldFirstRemark(domains, domains), t.TopologyKey)})
 		}
 	}
 	return found
+}
+
+// oldFirstRemark returns what a required rule also needs if so many replicas leave no domain for the pod with which a rollout begins; "" if the
+// rollout ends without.
+func (s *subject) oldFirstRemark(replicas, domains int) string {
+	d, is := s.object.(*appsv1.Deployment)
+	if !is || !deploymentutil.IsRollingUpdate(d) {
+		return ""
+	}
+	d = d.DeepCopy()
+	d.Spec.Replicas = ptr.To(int32(replicas))
+	if deploymentutil.MaxUnavailable(*d) > 0 || replicas < domains {
+		return ""
+	}
+	return " with maxUnavailable: 1 and maxSurge: 0 in spec.strategy.rollingUpdate, so that rollouts end"
 }
 
 // rolloutNeedsMoreDomains finds rollouts whose surge pods have no domain of their own. They proceed only thanks to maxUnavailable; [rolloutDeadlock] finds
@@ -156,6 +174,9 @@ func unusableDomains(l *inspection, s *subject) []Finding {
 		for _, domain := range dead {
 			running += pods[domain]
 		}
+		if len(dead) == len(domains) && running == 0 {
+			continue // noNodeTakesPods or requestAboveNodes reports it
+		}
 		most := (len(domains)-len(dead))*(int(t.MaxSkew)+least) + running
 		if len(dead) > 0 && s.replicas > most {
 			found = append(found, Finding{Field: t.field(), Fix: s.unusableDomainsFix(unusable),
@@ -221,7 +242,7 @@ func minDomainsAboveDomains(l *inspection, s *subject) []Finding {
 			continue
 		}
 		asked, domains := int(*t.spread.MinDomains), countDomains(l.countedNodes(&t), t.TopologyKey)
-		if asked <= domains {
+		if asked <= domains || domains == 0 {
 			continue
 		}
 		f := Finding{Field: t.field() + ".minDomains", Fix: fmt.Sprintf("set minDomains to at most %d, or add domains of %s", domains, t.TopologyKey),
@@ -249,7 +270,7 @@ func hardRuleOnOneReplica(l *inspection, s *subject) []Finding {
 			}
 			found = append(found, Finding{Field: t.field(),
 				Message: fmt.Sprintf("the %s keeps a single replica apart from nobody%s", t.Rule, needs),
-				Fix:     "remove the rule, run more replicas, or let a HorizontalPodAutoscaler set them"})
+				Fix:     "remove the rule, run more replicas below a PodDisruptionBudget, or let a HorizontalPodAutoscaler set them"})
 		}
 	}
 	return found

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
@@ -143,7 +144,11 @@ func (s *subject) keepApartFix(key string, domains int) string {
 
 // spreadFix returns the fix that adds a spread constraint over the key.
 func (s *subject) spreadFix(key string) string {
-	return fmt.Sprintf("add a topologySpreadConstraint over %s with labelSelector %s", key, matchLabels(s.identityLabels()))
+	fix := fmt.Sprintf("add a topologySpreadConstraint over %s with labelSelector %s", key, matchLabels(s.identityLabels()))
+	if s.owner.Kind == "Deployment" { // otherwise the old pods count while a rollout places the new ones
+		fix += fmt.Sprintf(" and matchLabelKeys: [%s]", appsv1.DefaultDeploymentUniqueLabelKey)
+	}
+	return fix
 }
 
 // sharedDomain returns the domain of the key that runs all of the subject's pods, and their number. The domain is "" if the pods are in several
@@ -241,9 +246,17 @@ func outvoted(l *inspection, s *subject) ([]Finding, error) {
 		}
 		found = append(found, Finding{Field: t.field(),
 			Message: fmt.Sprintf("the %s is broken for %s although it could be kept%s: as a hard rule it would be kept%s, with no further pod Pending", t.Rule, words.Count(broken, "pod"), by, rollout),
-			Fix:     "make the rule required, or DoNotSchedule, if it matters more than the other scores"})
+			Fix:     "if it matters more than the other scores, " + s.hardenFix(l, &t)})
 	}
 	return found, nil
+}
+
+// hardenFix returns the fix that makes a preferred rule hard.
+func (s *subject) hardenFix(l *inspection, t *term) string {
+	if t.Kind == rule.Spread {
+		return fmt.Sprintf("set whenUnsatisfiable: DoNotSchedule in %s", t.field())
+	}
+	return fmt.Sprintf("make %s required%s", t.field(), s.oldFirstRemark(s.replicas, countDomains(l.nodesFor(s), t.TopologyKey)))
 }
 
 // decidingPlugins returns the plugins that decided for the subject's pods in the step, sorted, without the plugins for preferences between pods.
@@ -304,7 +317,7 @@ func termDecidesNothing(l *inspection, s *subject) ([]Finding, error) {
 		if without != nil && len(without.Pending) == len(s.step.Pending) && slices.Equal(podPlaces(s.step.State), podPlaces(without.State)) {
 			found = append(found, Finding{Field: t.field(),
 				Message: fmt.Sprintf("without the %s every pod has the node that it has: here other rules and scores decide alike", t.Rule),
-				Fix:     "keep it, since it can decide where other scores do not; make it required if it is relied on"})
+				Fix:     "keep it, since it can decide where other scores do not; if it is relied on, " + s.hardenFix(l, &t)})
 		}
 	}
 	return found, nil

@@ -40,11 +40,14 @@ type inspection struct {
 	editRuns     int             // the number of runs in which a rule was removed or hardened
 	skippedEdits int             // the number of such runs that were skipped because they would take too long
 
-	randomResults []*simulation.Result                 // results of the same scenario with random ties
-	restartTrials map[string][]*simulation.Step        // restarts with random ties, by the specVersion of the subject
-	restartCount  int                                  // the number of restarts that the checks ask for
-	finder        *cause.Finder                        // finds why pods are refused; nil before the first use
-	losses        map[*simulation.Step]*blast.Analysis // the losses of each zone after a step
+	randomResults []*simulation.Result                // results of the same scenario with random ties
+	restartTrials map[string][]*simulation.Step       // restarts with random ties, by the specVersion of the subject
+	restartCount  int                                 // the number of restarts that the checks ask for
+	finder        *cause.Finder                       // finds why pods are refused; nil before the first use
+	losses        map[domainLevel]*blast.Analysis     // the losses of each domain after a step
+	covered       map[coverage][]*subject             // the subjects that each budget covers; nil before the first use
+	emptied       map[*simulation.Step]*cluster.State // the state after a step, without pods and with all nodes
+	unplaceable   map[*subject][]cause.Cause          // why no node takes a pod of the subject; see findUnplaceable
 
 	member  string          // the examined member of a federation; "" without a federation
 	control *karmadaControl // what Karmada's control plane has; nil without a federation
@@ -78,7 +81,8 @@ func newInspections(ctx context.Context, result *simulation.Result, of *karmadaC
 	}
 	var all []*inspection
 	for _, cl := range of.clusters {
-		l := &inspection{ctx: ctx, result: result, devices: map[string]bool{}, losses: map[*simulation.Step]*blast.Analysis{}, member: cl.Name, control: of}
+		l := newEmptyInspection(ctx, result)
+		l.member, l.control = cl.Name, of
 		for i := range result.Steps {
 			if m := result.Steps[i].State.Federation.Member(cl.Name); m != nil && !m.Lost {
 				l.mergeNodes(m.State.Nodes)
@@ -90,8 +94,13 @@ func newInspections(ctx context.Context, result *simulation.Result, of *karmadaC
 	return all
 }
 
+func newEmptyInspection(ctx context.Context, result *simulation.Result) *inspection {
+	return &inspection{ctx: ctx, result: result, lastSteps: map[string]*simulation.Step{}, restartTrials: map[string][]*simulation.Step{}, devices: map[string]bool{},
+		losses: map[domainLevel]*blast.Analysis{}, emptied: map[*simulation.Step]*cluster.State{}, unplaceable: map[*subject][]cause.Cause{}}
+}
+
 func newInspection(ctx context.Context, result *simulation.Result) *inspection {
-	l := &inspection{ctx: ctx, result: result, lastSteps: map[string]*simulation.Step{}, restartTrials: map[string][]*simulation.Step{}, devices: map[string]bool{}, losses: map[*simulation.Step]*blast.Analysis{}}
+	l := newEmptyInspection(ctx, result)
 	l.mergeNodes(result.Scenario.Nodes())
 	calm := true
 	for i, spec := range simulation.StepsOf(result.Scenario) {
@@ -351,16 +360,31 @@ func (l *inspection) runToLastStep(key string, derived *scenario.Scenario) (*sim
 	return l.lastSteps[key], nil
 }
 
-// zoneLosses returns the losses of each zone after the step.
-func (l *inspection) zoneLosses(step *simulation.Step) (*blast.Analysis, error) {
-	if l.losses[step] == nil {
-		analysis, err := blast.Lost(step.State, blast.Options{Levels: []string{topology.ZoneKey(step.State.Nodes)}, Simultaneous: 1})
+// domainLosses returns the losses of each domain of the key after the step.
+func (l *inspection) domainLosses(step *simulation.Step, key string) (*blast.Analysis, error) {
+	of := domainLevel{step, key}
+	if l.losses[of] == nil {
+		analysis, err := blast.Lost(step.State, blast.Options{Levels: []string{key}, Simultaneous: 1})
 		if err != nil {
 			return nil, err
 		}
-		l.losses[step] = analysis
+		l.losses[of] = analysis
 	}
-	return l.losses[step], nil
+	return l.losses[of], nil
+}
+
+// domainLevel is the level of a topology key after a step.
+type domainLevel struct {
+	step *simulation.Step
+	key  string
+}
+
+// causeFinder returns the finder of the reasons why pods are refused.
+func (l *inspection) causeFinder() (finder *cause.Finder, err error) {
+	if l.finder == nil {
+		l.finder, err = cause.NewFinder(l.result.Scenario.Config)
+	}
+	return l.finder, err
 }
 
 // close releases the schedulers of the runs.

@@ -7,6 +7,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/cluster/rule"
@@ -15,14 +16,25 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// singleReplica finds workloads with one replica. It skips workloads that an autoscaler scales, and workloads whose strategy forbids a second pod.
+// singleReplica finds workloads with one replica. It skips workloads that an autoscaler scales, workloads whose strategy forbids a second pod, and
+// members of a group of workloads below one budget, such as a StatefulSet for each zone.
 func singleReplica(l *inspection, s *subject) []Finding {
 	d, isDeployment := s.object.(*appsv1.Deployment)
 	if s.replicas+l.countReplicasElsewhere(s) != 1 || s.isAutoscaled() || isDeployment && d.Spec.Strategy.Type == appsv1.RecreateDeploymentStrategyType {
 		return nil
 	}
+	if slices.ContainsFunc(s.budgets(), func(b *policyv1.PodDisruptionBudget) bool { return len(l.coveredSubjects(s.step, b)) > 1 }) {
+		return nil
+	}
+	replicas, with := 2, "a rule that keeps them apart"
+	for _, b := range s.budgets() {
+		replicas = max(replicas, replicasAllowingEviction(b))
+	}
+	if len(s.budgets()) == 0 {
+		with += " and a PodDisruptionBudget"
+	}
 	return []Finding{{Field: "spec.replicas", Message: "there is one replica: the failure or the drain of its node takes all of it",
-		Fix: "run at least 2 replicas, with a rule that keeps them apart"}}
+		Fix: fmt.Sprintf("run %d replicas or more, with %s, if several may run at the same time; if not, say so: %s: \"one-replica: REASON\"", replicas, with, IgnoreAnnotation)}}
 }
 
 // budgetMissing finds workloads of several replicas without a budget that keeps drains from evicting all replicas together.

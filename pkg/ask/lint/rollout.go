@@ -236,13 +236,11 @@ func (l *inspection) findCauses(s *subject, step *simulation.Step) ([]cause.Caus
 		if owner(p.Pod) != s.owner {
 			continue
 		}
-		if l.finder == nil {
-			var err error
-			if l.finder, err = cause.NewFinder(l.result.Scenario.Config); err != nil {
-				return nil, err
-			}
+		finder, err := l.causeFinder()
+		if err != nil {
+			return nil, err
 		}
-		return l.finder.Causes(l.ctx, step.State, p.Pod)
+		return finder.Causes(l.ctx, step.State, p.Pod)
 	}
 	return nil, nil
 }

@@ -40,6 +40,9 @@ func (it item) decode() outcome {
 	}
 	if it.header.APIVersion == "" || it.header.Kind == "" {
 		if !it.dumped() || !it.inferKind() {
+			if render := renderFile(it.source.File); render != "" && it.isNameless() {
+				return foreign(fail("names the manifests of its folder and holds none; render them first: %s | simulate run -f -", render))
+			}
 			return foreign(fail("%s", describeMissingType(it.header, it.dumped())))
 		}
 	}
@@ -191,6 +194,11 @@ func (it item) decodeUnread() (outcome, bool) {
 // are those of the decoder.
 func (it item) create(obj cluster.Object, gv schema.GroupVersion, strict []error) (o outcome, refused []string) {
 	unknown := strictProblems(reflect.TypeOf(obj), strict)
+	i := slices.IndexFunc(unknown, func(problem string) bool { return strings.HasPrefix(problem, `unknown field "sops"`) })
+	encrypted := i >= 0
+	if encrypted {
+		unknown = slices.Delete(unknown, i, i+1)
+	}
 	if len(unknown) > 0 && !it.dumped() {
 		return outcome{}, unknown
 	}
@@ -205,6 +213,9 @@ func (it item) create(obj cluster.Object, gv schema.GroupVersion, strict []error
 	o = outcome{Set: Set{Objects: []Object{{Object: created, Source: it.source, PodGroup: group}}}}
 	for _, problem := range unknown {
 		o.Flaws = append(o.Flaws, it.flaw(problem, false))
+	}
+	if encrypted {
+		o.Flaws = append(o.Flaws, it.flaw("encrypted by SOPS, whose block sops is left out; its encrypted values are taken as they are", false))
 	}
 	return o, nil
 }

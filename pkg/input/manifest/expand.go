@@ -68,13 +68,8 @@ func (h header) describe() string {
 // expandDocument returns the objects of a document: the document itself, or the items if it is a List, a list or a snapshot.
 func expandDocument(d document) []item {
 	it := item{text: d.text, json: d.json, source: d.source}
-	if values, is := splitArray(d.json); is {
-		var items []item
-		for i, value := range values {
-			element := item{text: value, json: value, source: it.source.childSource("", i)}
-			items = append(items, element.expandMember(1)...)
-		}
-		return items
+	if _, is := splitArray(d.json); is {
+		return it.expandTree(1)
 	}
 	if it.readHeader() && it.header.APIVersion == "" && it.header.Kind == "" {
 		if items, ok := expandSnapshot(it); ok {
@@ -83,8 +78,64 @@ func expandDocument(d document) []item {
 		if items := it.kindlessItems(); items != nil {
 			return items
 		}
+		if isTree(d.json, 0) {
+			return it.expandTree(1)
+		}
 	}
 	return it.expandList(0)
+}
+
+// isTree reports whether the value is an object whose values are all objects of Kubernetes, or lists and objects of them, as Jsonnet and
+// Tanka write. Such an object has no apiVersion and no kind itself.
+func isTree(value []byte, depth int) bool {
+	var parts map[string]json.RawMessage
+	if value[0] != '{' || depth == maxLists || json.Unmarshal(value, &parts) != nil || len(parts) == 0 || parts["apiVersion"] != nil || parts["kind"] != nil {
+		return false
+	}
+	for _, part := range parts {
+		if !isTreePart(part, depth+1) {
+			return false
+		}
+	}
+	return true
+}
+
+func isTreePart(part []byte, depth int) bool {
+	if values, is := splitArray(part); is {
+		return len(values) > 0 && !slices.ContainsFunc(values, func(value json.RawMessage) bool { return !isTreePart(value, depth+1) })
+	}
+	var head header
+	if part[0] == '{' && json.Unmarshal(part, &head) == nil && head.APIVersion != "" && head.Kind != "" {
+		return true
+	}
+	return isTree(part, depth)
+}
+
+// expandTree returns the objects of a list or an object that holds objects, lists of them, or objects of them. The fields of an object are
+// sorted by name.
+func (it item) expandTree(depth int) (items []item) {
+	if values, is := splitArray(it.json); is {
+		for i, value := range values {
+			items = append(items, item{text: value, json: value, source: it.source.childSource("", i)}.expandPart(depth)...)
+		}
+		return items
+	}
+	var parts map[string]json.RawMessage
+	_ = json.Unmarshal(it.json, &parts) // isTree has parsed it
+	for _, name := range slices.Sorted(maps.Keys(parts)) {
+		part := item{text: parts[name], json: parts[name], source: it.source}
+		part.source.Path = strings.TrimPrefix(part.source.Path+"."+name, ".")
+		items = append(items, part.expandPart(depth)...)
+	}
+	return items
+}
+
+// expandPart returns the objects of a value in a tree.
+func (it item) expandPart(depth int) []item {
+	if _, is := splitArray(it.json); depth < maxLists && (is || isTree(it.json, depth)) {
+		return it.expandTree(depth + 1)
+	}
+	return it.expandMember(depth)
 }
 
 // readHeader reports whether the item is an object with a header.
@@ -208,7 +259,9 @@ func splitArray(value []byte) (values []json.RawMessage, is bool) {
 
 func (s Source) childSource(list string, i int) Source {
 	path := fmt.Sprintf("%s[%d]", list, i)
-	if s.Path != "" {
+	if s.Path != "" && list == "" {
+		path = s.Path + path
+	} else if s.Path != "" {
 		path = s.Path + "." + path
 	}
 	s.Path = path

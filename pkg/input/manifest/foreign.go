@@ -17,6 +17,8 @@ type Skipped struct {
 	Problem string
 	// Packed means that nobody has looked into the file, because it is an archive, or compressed.
 	Packed bool
+	// Render is the command that renders the folder of the file, a kustomization.yaml or a Chart.yaml; "" for any other file.
+	Render string
 	// Misnamed means that the file begins like an object, but its name has another extension than those that are read.
 	Misnamed bool
 }
@@ -63,7 +65,7 @@ func (d *decoded) asSkipped() Skipped {
 	for _, o := range d.outcomes {
 		errs = append(errs, o.errs...)
 	}
-	return Skipped{File: d.file, Problem: errs[0].Error()}
+	return Skipped{File: d.file, Problem: errs[0].Error(), Render: renderFile(d.file)}
 }
 
 // noObjects returns the error for a path that holds no object, although it may in what is packed there.

@@ -81,7 +81,7 @@ func isRecording(data []byte) bool {
 }
 
 // Head returns the apiVersion and the kind of the first document, or "" if the document does not parse. It returns those of a List for a
-// recording, for an array of objects, and for objects of a dump without a kind, since all of these are read as a List is.
+// recording, for an array or a tree of objects, and for objects of a dump without a kind, since all of these are read as a List is.
 func Head(data []byte) (apiVersion, kind string) {
 	if isRecording(data) {
 		return "v1", "List"
@@ -102,8 +102,8 @@ func Head(data []byte) (apiVersion, kind string) {
 			if json.Unmarshal(documents[0].json, &head) != nil {
 				return "", ""
 			}
-			if it := (item{json: documents[0].json}); head.APIVersion == "" && head.Kind == "" && it.readHeader() && (it.dumped() || it.kindlessItems() != nil) {
-				return "v1", "List" // of objects whose fields show their kinds
+			if it := (item{json: documents[0].json}); head.APIVersion == "" && head.Kind == "" && it.readHeader() && (it.dumped() || it.kindlessItems() != nil || isTree(it.json, 0)) {
+				return "v1", "List" // of objects whose fields show their kinds, or of a tree
 			}
 			return head.APIVersion, head.Kind
 		}

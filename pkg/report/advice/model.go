@@ -19,6 +19,8 @@ type Report struct {
 	Held string `json:"held,omitempty"`
 	// One says why a workload with one replica cannot have a second; missing if it can, or has several.
 	One string `json:"one,omitempty"`
+	// Unplaced says why no pod of the workload has a node, as it is and with every candidate; missing if one has.
+	Unplaced string `json:"unplaced,omitempty"`
 	// Workload is the workload as kind/name in lower case. Replicas is the number of pods that it asks for after Step, the last step.
 	Workload string `json:"workload"`
 	Replicas int    `json:"replicas"`

@@ -19,7 +19,7 @@ import (
 func New(a *advice.Advice, again ScenarioArguments, top int, version string) *Report {
 	r := &Report{
 		Head: report.NewHead(a.Result, Kind, version), Workload: a.Workload.Qualified(), Replicas: int(a.Replicas),
-		Step: a.Result.Steps[len(a.Result.Steps)-1].Name, LeftOut: a.LeftOut, Held: a.Held, One: a.One, maxShown: top, owner: a.Workload, arguments: again,
+		Step: a.Result.Steps[len(a.Result.Steps)-1].Name, LeftOut: a.LeftOut, Held: a.Held, One: a.One, Unplaced: a.Unplaced, maxShown: top, owner: a.Workload, arguments: again,
 	}
 	ranks, rank := map[string]int{}, 0
 	for i := range a.Candidates {
@@ -73,6 +73,9 @@ func (r *Report) verdict() string {
 	case r.Held != "":
 		return fmt.Sprintf("No rule reaches the pods of %s now, so none was tried: %s. Scale it to another number and back, or see with --fresh how rules compare if all of its pods are placed anew.",
 			r.Workload, strings.TrimSuffix(r.Held, "."))
+	case r.Unplaced != "":
+		return fmt.Sprintf("No rule helps %s: none of its %s gets a node, as it is or with any of %s: %s.",
+			r.Workload, words.Count(r.Replicas, "pod"), tried, strings.TrimSuffix(r.Unplaced, "."))
 	case best == now && r.One != "":
 		return fmt.Sprintf("Leave %s as it is: it has 1 replica, so no rule keeps anything apart, and it cannot have a second: %s.", r.Workload, strings.TrimSuffix(r.One, "."))
 	case distinct == 1 && r.Replicas <= 1:

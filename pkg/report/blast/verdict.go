@@ -68,8 +68,26 @@ func (r *Report) onlyTakesAllNodes() bool {
 	return true
 }
 
-// verdict says what the worst of all failures does.
+// verdict says which workloads do not run at the end, so that nothing is lost of them, and what the worst of all failures does.
 func (r *Report) verdict() doc.Cell {
+	worst := r.worstFailure()
+	if len(r.Steps) == 0 || len(r.Steps[len(r.Steps)-1].NotRunning) == 0 {
+		return worst
+	}
+	last := &r.Steps[len(r.Steps)-1]
+	who, them := "No pod of "+last.NotRunning[0]+" has a node", "it"
+	if n := len(last.NotRunning); n > 1 {
+		who, them = fmt.Sprintf("No pod of %d workloads has a node (%s)", n, words.Few(last.NotRunning)), "them"
+	}
+	line := fmt.Sprintf("%s: there is nothing of %s that a failure could take.", who, them)
+	if last.Workloads > 0 {
+		line += " " + worst.Text
+	}
+	return doc.Red.Cell(line)
+}
+
+// worstFailure says what the worst of all failures does.
+func (r *Report) worstFailure() doc.Cell {
 	w := r.findWorst(moreHarm)
 	if w == nil && r.judgesTriedOnly() {
 		return doc.Yellow.Cellf("Not known yet what comes back: no failure that leaves nodes was tried.")

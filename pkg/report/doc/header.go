@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/input/manifest"
 	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/words"
@@ -116,12 +118,17 @@ func IgnoredLines(objects []report.Ignored, all bool) []string {
 func customKinds(objects []report.Ignored) []string {
 	var kinds []string
 	for _, object := range objects {
-		if group, _, _ := strings.Cut(object.APIVersion, "/"); strings.Contains(group, ".") && !strings.HasSuffix(group, ".k8s.io") {
+		if group, _, _ := strings.Cut(object.APIVersion, "/"); strings.Contains(group, ".") && !strings.HasSuffix(group, ".k8s.io") && !isUnrendered(object) {
 			kinds = append(kinds, object.Kind)
 		}
 	}
 	slices.Sort(kinds)
 	return slices.Compact(kinds)
+}
+
+// isUnrendered reports whether the object names manifests that a program renders, so that it holds no pod template itself.
+func isUnrendered(object report.Ignored) bool {
+	return manifest.RenderCommand(manifest.Ignored{APIVersion: object.APIVersion, Ref: cluster.Ref{Kind: object.Kind}}) != ""
 }
 
 // ignoredText returns the object and its place: "ConfigMap kafka/settings of v1 in kafka.yaml".

@@ -39,16 +39,17 @@ type tests struct {
 	junit   string
 	update  bool
 	opts    loader.Options
-	partial string // how many scenarios an interrupted test has run
+	stdin   io.Reader // nil: it may not be read
+	partial string    // how many scenarios an interrupted test has run
 }
 
 func newTest(s command.Streams) *cobra.Command {
-	t := tests{opts: s.LoaderOptions()}
+	t := tests{opts: s.LoaderOptions(), stdin: s.In}
 	cmd := &cobra.Command{
-		Use:   "test [DIR|FILE...]",
+		Use:   "test [DIR|FILE|-...]",
 		Short: "Run scenarios and check their expectations",
 		Long: `Run every scenario.yaml below the folders, and the named scenario files, and report which expectations are not met, and why.
-The default is the working directory. Folders whose names begin with a dot are skipped.
+The default is the working directory; - is a scenario on standard input. Folders whose names begin with a dot are skipped.
 
 Of a scenario with variants whose steps expect something, such as what --proof writes, each of these variants is run and checked, too.
 
@@ -138,6 +139,9 @@ func scenarioFiles(args []string) ([]string, error) {
 	for _, arg := range args {
 		info, err := os.Stat(arg)
 		switch {
+		case arg == manifest.Stdin:
+			files = append(files, arg)
+			continue
 		case err != nil:
 			problems = append(problems, fmt.Errorf("%s: no such file or folder; give scenario files, or folders that contain a %s", arg, loader.FileName))
 			continue
@@ -193,8 +197,13 @@ func (t *tests) load(args []string, pattern *regexp.Regexp) ([]*testedScenario, 
 	var all []*testedScenario
 	for _, file := range files {
 		one := &testedScenario{file: file, path: pathOfScenario(file)}
-		one.GoldenFile = expect.GoldenFile(file)
-		one.Scenario, one.Err = loader.Load(file, t.opts)
+		if file == manifest.Stdin {
+			one.path = "standard input"
+			one.Scenario, one.Err = loader.LoadStdin(t.stdin, t.opts)
+		} else {
+			one.GoldenFile = expect.GoldenFile(file)
+			one.Scenario, one.Err = loader.Load(file, t.opts)
+		}
 		if !pattern.MatchString(one.path) && (one.Scenario == nil || !pattern.MatchString(one.Scenario.Name)) {
 			continue
 		}
