@@ -94,6 +94,9 @@ func budgetForbidsEviction(_ *inspection, s *subject) []Finding {
 			f.Message = fmt.Sprintf("with %s %s and %s the budget allows no eviction, so that a drain of their nodes never ends", field, value, s.describeHealthyPods(b))
 			f.Fix = s.allowEvictionFix(b)
 		}
+		if status.ExpectedPods == 1 {
+			f.Severity = Warning // often meant: whoever drains the node deletes the only pod by hand
+		}
 		found = append(found, f)
 	}
 	return found

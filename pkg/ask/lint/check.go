@@ -79,7 +79,7 @@ func Checks() []Check {
 		{ID: "admission-policy-unmet", Severity: Error, Title: "An admission policy gives pods a rule that no node meets", find: static(admissionPolicyUnmet)},
 		{ID: "budgets-overlap", Severity: Error, Title: "Several budgets select the same pod", neededKinds: budgetKinds, find: static(budgetsOverlap)},
 		{ID: "budget-selects-nothing", Severity: Warning, Title: "A budget selects no pod", neededKinds: podKinds, find: static(budgetSelectsNothing)},
-		{ID: "budget-forbids-eviction", Severity: Warning, Title: "A budget allows no eviction, ever", Simulated: true, neededKinds: budgetKinds, find: static(budgetForbidsEviction)},
+		{ID: "budget-forbids-eviction", Severity: Error, Title: "A budget allows no eviction, ever", Simulated: true, neededKinds: budgetKinds, find: static(budgetForbidsEviction)},
 		{ID: "budget-broken-by-zone", Severity: Warning, Title: "The loss of one zone breaks a budget", Simulated: true, neededKinds: budgetKinds, find: budgetBrokenByZone},
 		{ID: "budget-broken-by-node", Severity: Warning, Title: "The loss of one node breaks a budget", Simulated: true, neededKinds: budgetKinds, find: budgetBrokenByNode},
 		{ID: "rollout-deadlock", Severity: Error, Title: "A restart would never end", Simulated: true, needsRestarts: true, find: rolloutDeadlock},
