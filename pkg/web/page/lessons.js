@@ -5,30 +5,21 @@ import {fill, h, keepingFocus} from "#shared/dom.js";
 import {show, view} from "#shared/view.js";
 import {follow, leversChanged} from "./claims.js";
 import {lesson} from "./lesson.js";
-import {answeredIn, isAsked, predictions, progressPart, questionPart, resultPart} from "./predicting.js";
+import {isAsked, predictions, progressPart, questionPart, resultPart} from "./predicting.js";
 import {isChanged, state} from "./state.js";
 import {short} from "./strip.js";
 
 // textOf is the lesson that the scenario has, null where it has no words for its steps.
 export function textOf() {
   const read = lesson(state.input.files[state.input.main] ?? "", state.report);
-  return read.steps.some((step) => step.text.length + step.predict.length + step.why.length > 0) ||
-    (read.intro.length > 0 && predictions.on)
-    ? read
-    : null;
+  return read.steps.some((step) => step.text.length > 0) || (read.intro.length > 0 && predictions.on) ? read : null;
 }
 
 // drawLesson draws the text of the step in view; predict is called with whether the reader wants to.
 export function drawLesson(predict) {
   const read = textOf() ?? {title: state.report?.scenario ?? "", intro: [], steps: []},
     name = state.report?.steps[view.step]?.name;
-  const of = read.steps.find((step) => step.name === name) ?? {
-    name: name ?? "",
-    text: [],
-    predict: [],
-    why: [],
-    ticks: [],
-  };
+  const of = read.steps.find((step) => step.name === name) ?? {name: name ?? "", text: [], ticks: []};
   const asked = isAsked(),
     last = view.step >= steps.length - 1;
   const panel = document.getElementById("lesson"),
@@ -42,24 +33,10 @@ export function drawLesson(predict) {
     h("h2", {tabindex: "-1"}, of.name),
     of.text.map(element),
     changedPart(changes),
-    !asked && !answeredIn(name) && of.predict.map(element),
     asked
       ? questionPart()
       : [
           resultPart(),
-          of.why.length > 0 &&
-            h(
-              "details",
-              {
-                class: "why",
-                open: Boolean(answeredIn(name)) || told.has(name),
-                toggle: (event) => {
-                  if (event.target.open) told.add(name);
-                },
-              },
-              h("summary", {}, "Why?"),
-              withoutTitle(of.why).map(element),
-            ),
           of.ticks.length > 0 &&
             h(
               "ul",
@@ -123,21 +100,6 @@ function turn(by) {
 
 // freshStep tells whether the step in view begins with an empty cluster.
 export const freshStep = () => textOf()?.steps.find(({name}) => name === state.report?.steps[view.step]?.name)?.fresh;
-
-const told = new Set(); // steps whose why the reader asked for
-
-// withoutTitle are the blocks without the bold word that they begin with.
-const withoutTitle = ([
-  {
-    tag,
-    children: [, ...rest],
-  },
-  ...blocks
-]) => [
-  {tag, children: rest.map((child, i) => (i === 0 && typeof child === "string" ? capital(child.trimStart()) : child))},
-  ...blocks,
-];
-const capital = (text) => text.slice(0, 1).toUpperCase() + text.slice(1);
 
 // elementOf makes blocks of a lesson's text: words for what the reader changed are followed by what it is now.
 const elementOf = (changes) => (block) => {

@@ -5,8 +5,9 @@ import {h, say} from "#shared/dom.js";
 import {drawMap} from "#shared/stage.js";
 import {show, view} from "#shared/view.js";
 import {count, HOSTNAME, noun} from "#shared/words.js";
+import {inline} from "./lesson.js";
 import {inWords, judge, keeper} from "./quiz.js";
-import {state} from "./state.js";
+import {isChanged, state} from "./state.js";
 
 const LISTED = 16; // of more nodes none is listed beside the map
 
@@ -100,7 +101,7 @@ export function questionPart() {
         const kept = asked.map((question, i) => ({
           ask: question.ask,
           given: given[i],
-          outcome: judge(question, given[i]).outcome,
+          outcome: judge(question, given[i]),
         }));
         end(kept);
         say(asked.map((question, i) => resultWords(question, kept[i])).join(" "));
@@ -182,6 +183,7 @@ const fieldsOf = {
     );
   },
   holds: (_, take, id) => choices(["yes", "no"], (value) => take([value]), id),
+  notOn: ({fields}, take, id) => choices(fields, (value) => take([value]), id),
   message: ({fields}, take, id) =>
     choices(
       [...fields, ""],
@@ -206,22 +208,23 @@ const choices = (values, take, id, words = (value) => value) =>
   );
 
 const signs = {right: "✓", equal: "✓", wrong: "✕"};
-const titles = {right: "Right", equal: "Right, too", wrong: "No"};
 
-// resultWords say how a question was answered: an answer that equal nodes could give is right.
-function resultWords(question, {given, outcome}) {
-  const right = inWords(question, question.answers[0]);
-  switch (outcome) {
-    case "right":
-      return `Right: ${inWords(question, given)}.`;
-    case "equal":
-      return (
-        `Right, too: ${inWords(question, given)}. Some nodes are equal, and chance decides among them. ` +
-        `In this run it was ${right}.`
-      );
-  }
-  return `No: ${right}. You said ${inWords(question, given)}.`;
-}
+// resultWords say what was given for a question, and whether it is right.
+const resultWords = (question, {given, outcome}) =>
+  `${outcome === "wrong" ? "Not right" : "Right"}: ${inWords(question, given)}.`;
+
+// whyPart is the answer of the run, and why it is so, as long as the scenario is the one that the reason is about.
+const whyPart = ({said, why}) =>
+  h(
+    "p",
+    {class: "why"},
+    inline(isChanged() ? said : why).map(element),
+    isChanged() &&
+      why !== said &&
+      h("i", {}, " You changed the scenario. The lesson has a reason for how it came: reset to read it."),
+  );
+
+const element = (child) => (typeof child === "string" ? child : h(child.tag, {}, child.children.map(element)));
 
 // resultPart is how the questions of the step in view were answered, for as long as they are what is asked.
 export function resultPart() {
@@ -231,8 +234,7 @@ export function resultPart() {
   const shown = kept.flatMap((one) => {
     const question = asked.find(({ask}) => ask === one.ask);
     if (!question) return [];
-    const {outcome} = judge(question, one.given); // of what the scenario is by now
-    return [[question, {...one, outcome}]];
+    return [[question, {...one, outcome: judge(question, one.given)}]]; // by what the scenario is now
   });
   if (shown.length === 0) return null;
   const wrong = shown.filter(([, {outcome}]) => outcome === "wrong").length;
@@ -249,7 +251,8 @@ export function resultPart() {
           h("span", {class: "sign", "aria-hidden": "true"}, signs[one.outcome] + " "),
           h("b", {}, question.ask),
           " ",
-          resultWords(question, one).replace(titles[one.outcome] + ": ", ""),
+          resultWords(question, one),
+          whyPart(question),
         ),
       ),
     ),
