@@ -183,9 +183,7 @@ function rulesBelow(step, sentence) {
     h(
       "summary",
       {},
-      spoken.length > 0
-        ? `The rule: ${listed(spoken.map((term) => term.path))}`
-        : "Its rules, none of which decided alone",
+      spoken.length > 0 ? `The rule: ${listed(spoken.map((term) => term.path))}` : "Its rules, none of which decided",
     ),
     h(
       "pre",
@@ -583,7 +581,7 @@ function podRow(pod, keys, columns) {
     : d.scored === 0
       ? "the only feasible node"
       : d.deciders?.length
-        ? d.deciders.join(", ")
+        ? d.deciders.join(d.together ? " + " : ", ")
         : d.ties > 1
           ? "equal nodes"
           : "–";
