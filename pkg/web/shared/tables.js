@@ -2,6 +2,7 @@
 // chosen.
 
 import {
+  countPods,
   changesOf,
   changeWords,
   domainOf,
@@ -224,7 +225,7 @@ export function nodesPart(step) {
           {},
           h("td", {}, failButton(step, HOSTNAME, [domainOf(node, HOSTNAME)], node.name)),
           shown.map((key) => h("td", {}, domainOf(node, key) ?? "–")),
-          [here.length, here.filter(ofDaemonSet).length].map((n) => h("td", {class: "number"}, number(n))),
+          [here, here.filter(ofDaemonSet)].map(countPods).map((n) => h("td", {class: "number"}, number(n))),
           measured.map((of) => h("td", {}, useBar(uses(node, requested).find((use) => use.of === of)))),
           h(
             "td",
