@@ -36,7 +36,7 @@ const maxEqualPlugins = 2
 // reasonAnswers returns the reasons why the pod is not on the node, the most important first; none if it is there, or if the scheduler did
 // not look at the node.
 func reasonAnswers(of *scenario.NotOn, step *simulation.Step) [][]string {
-	cycle, node := cycleInQuestion(of, step)
+	cycle, node := CycleInQuestion(of, step)
 	if cycle == nil || node == of.Node {
 		return [][]string{}
 	}
@@ -75,7 +75,7 @@ func reasonInWords(reasons [][]string) string {
 
 // reasonChoices returns the right reasons, and wrong ones that are like them.
 func reasonChoices(of *scenario.NotOn, step *simulation.Step) []string {
-	cycle, _ := cycleInQuestion(of, step)
+	cycle, _ := CycleInQuestion(of, step)
 	if cycle == nil {
 		return nil
 	}
@@ -114,8 +114,8 @@ func reasonChoices(of *scenario.NotOn, step *simulation.Step) []string {
 	return choices
 }
 
-// cycleInQuestion returns the scheduling cycle of the pod, and its node; nil if there is no such pod or its cycle was not recorded.
-func cycleInQuestion(of *scenario.NotOn, step *simulation.Step) (cycle *placement.Cycle, node string) {
+// CycleInQuestion returns the scheduling cycle of the pod, and its node; nil if there is no such pod or its cycle was not recorded.
+func CycleInQuestion(of *scenario.NotOn, step *simulation.Step) (cycle *placement.Cycle, node string) {
 	if pending := matchingPending(step.Pending, of.Selector); len(pending) > 0 {
 		return pending[0].Cycle, ""
 	}

@@ -49,6 +49,8 @@ type Question struct {
 	Answers [][]string `json:"answers"`
 	// Equal has answers that are also right: chance decides among nodes of equal score, and another run has these answers.
 	Equal [][]string `json:"equal,omitempty"`
+	// Hint says where to look for the answer, by what decided in the step.
+	Hint string `json:"hint"`
 	// Said is the answer of the run as a sentence. Why begins with this sentence, and then explains the answer if the scenario does. Both
 	// have code in backquotes, and Why has text in bold.
 	Said string `json:"said"`
@@ -84,7 +86,7 @@ func (e *Engine) quiz(ctx context.Context, request QuizRequest) (*QuizResponse, 
 		of := QuizStep{Step: step.Name}
 		asked := questionsOf(spec.Questions, step)
 		for _, q := range asked {
-			of.Questions = append(of.Questions, Question{Ask: q.Ask, Kind: questionKind(&q), Fields: expect.Fields(&q, step)})
+			of.Questions = append(of.Questions, Question{Ask: q.Ask, Kind: questionKind(&q), Fields: expect.Fields(&q, step), Hint: hintOf(&q, step)})
 		}
 		if err := of.addAnswers(ctx, asked, last.scenario, step); err != nil {
 			return nil, err

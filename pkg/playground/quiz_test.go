@@ -80,6 +80,16 @@ func TestQuiz(t *testing.T) {
 		// A step without questions gets the questions of every step.
 		{Step: "same", Questions: []playground.Question{{Ask: "How many pods are Pending?", Kind: "number", Answers: [][]string{{"1"}}, Said: "1 pod."}}},
 	}}
+	// The rule of web keeps the second pod from the first one's zone. Before the first pod, nothing tells the nodes apart. Nothing is scheduled
+	// in the last step, in which the third pod waits as before.
+	const free, apart = "Look at the nodes before the step. No plugin tells them apart.", "Look at the rules between pods, and where those pods run."
+	hints := map[string]string{"one": free, "two": apart, "three": apart, "same": apart}
+	for i := range want.Steps {
+		for j := range want.Steps[i].Questions {
+			want.Steps[i].Questions[j].Hint = hints[want.Steps[i].Step]
+		}
+	}
+	want.Steps[2].Questions[1].Hint = "Look at which pods this step schedules. Rules are read when a pod is scheduled, and a pod that runs stays." // of db
 	for i := range want.Steps {
 		for j := range want.Steps[i].Questions {
 			if q := &want.Steps[i].Questions[j]; q.Why == "" {

@@ -281,6 +281,8 @@ func checkQuestions(r *pageUser) {
 		r.t.Errorf("the answer can be seen before the question is answered: %s", before)
 	}
 	r.answer("1", "1", "node(s) were unschedulable")
+	r.WaitForText("#asked", "✓ Right.", "Not yet. Look at the taints of the nodes", "Check again")
+	r.answer("node(s) were unschedulable")
 	r.WaitForText("#lesson", "✓ How many pods does each region get? Right: east 1, west 1.", "east 1, west 1. The first pod had 3 of 4 nodes left",
 		"✕ Why is the second pod not on the control plane? Not right: node(s) were unschedulable.", "node(s) had untolerated taint(s). The pods do not tolerate", "1 of 8 steps done, 1 of 2 answers right.")
 	r.WaitUntil(`document.activeElement.matches("#lesson .predict")`)
@@ -298,18 +300,24 @@ func checkQuestions(r *pageUser) {
 	// The map takes the answer to a question about nodes, and shows the cluster before the step.
 	r.Click("#lesson .pager button:last-child")
 	r.WaitForText("#lesson", "7 of 8", "How many pods does each region get?")
-	r.Click("#lesson .pager button:last-child")
+	r.WaitUntil(`document.activeElement.matches("#asked input") && document.querySelector("#lesson .pager button:last-child").disabled`)
+	r.Click("#tab-7")
 	r.WaitForText("#lesson", "8 of 8", "Which node gets the third?")
-	r.WaitUntil(`document.activeElement.matches("#asked input")`)
 	r.Click(`#map [data-domain="affinity-worker2"]`)
 	r.WaitUntil(`document.querySelector("#map .guessed .name")?.textContent === "affinity-worker2"`)
+	r.answer("it has as many points, and chance decided")
+	r.WaitForText("#asked", "Not yet.")
 	r.answer("it has fewer points by PodTopologySpread")
+	r.WaitForText("#lesson", "Right, at the second try: it has fewer points by PodTopologySpread.")
 	r.WaitForText("#lesson", "✓ Both regions have a pod. Which node gets the third? Right: affinity-worker2.", "3 of 8 steps done")
 
 	// The page keeps what was answered, and also what was skipped.
 	r.WaitUntil(`location.hash.endsWith("step=weighted-3")`)
 	r.reload()
 	r.WaitForText("#lesson", "8 of 8", "✓ Both regions have a pod.", "3 of 8 steps done, 4 of 5 answers right.")
+	r.Click("#lesson .pager button:last-child")
+	r.WaitForText("#lesson", "4 of 5 answers right", "hard-region-2 1 of 2 right", "Why is the second pod not on the control plane?", "weighted-2 not answered", "weighted-3 right at the second try",
+		"Next:", "Soft or hard when a zone fails")
 	r.Click("#tab-6")
 	r.WaitForText("#lesson", "7 of 8", "What do you expect?")
 	r.Click("#asked .link")

@@ -163,7 +163,7 @@ func TestScoresOnTheMap(t *testing.T) {
 	r := openPage(t, browsertest.Start(t), startServer(t), "/#example=kind-walkthrough&step=weighted-2")
 	r.WaitForText("#verdict", "weighted-2")
 	r.Click(`#map .node:has([data-domain="affinity-worker3"]) .chip[data-pod]`)
-	r.WaitForText("dialog .decided", "InterPodAffinity alone decided: affinity-worker3 is 102 points ahead of affinity-worker2.")
+	r.WaitForText("dialog .decided", "InterPodAffinity decided alone: affinity-worker3 is 102 points ahead of affinity-worker2.")
 	r.WaitForText("dialog .same summary", "The same for every node: 4 plugins")
 	if heads := r.Text("dialog .cycle table:last-of-type thead"); strings.Contains(heads, "Image") {
 		t.Errorf("the table has a plugin that tells no nodes apart: %s", heads)
@@ -175,7 +175,7 @@ func TestScoresOnTheMap(t *testing.T) {
 	r.WaitForText("#map", "873 points", "771 points", "605 points")
 	r.Press(kb.Enter)
 	r.WaitUntil(`document.querySelector("#map .node.bound .name")?.textContent === "affinity-worker3"`)
-	r.WaitForText("#scores", "InterPodAffinity alone decided")
+	r.WaitForText("#scores", "InterPodAffinity decided alone")
 	r.Press(kb.Enter)
 	r.WaitUntil(`!document.querySelector("#map .walked") && document.querySelector("#scores").innerText === ""`)
 }

@@ -244,8 +244,8 @@ func findExhaustedTerm(pod *v1.Pod, state *cluster.State) (string, []string) {
 	}
 	for _, term := range pod.Spec.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution {
 		selector, err := metav1.LabelSelectorAsSelector(term.LabelSelector)
-		if err != nil || len(term.Namespaces) > 0 || term.NamespaceSelector != nil {
-			continue
+		if err != nil || len(term.Namespaces) > 0 || term.NamespaceSelector != nil || !selector.Matches(labels.Set(pod.Labels)) {
+			continue // a rule between the pod and others allows no pod beside those, not one
 		}
 		taken := map[string]bool{}
 		for _, other := range state.Pods {

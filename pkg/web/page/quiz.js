@@ -1,5 +1,5 @@
 // What a lesson asks, and what came of it. A question is as the engine's quiz has it: {ask, kind, fields, answers, equal,
-// said, why}, where said is the answer of the run, and why begins with it.
+// hint, said, why}, where said is the answer of the run, and why begins with it.
 //
 //   judge(question, given) → outcome
 //       given are texts, as the answers are: numbers in the order of the fields, names of nodes, yes or no, a message, a reason
@@ -7,7 +7,8 @@
 //   inWords(question, given) → text
 //   keeper(storage) → {of(lesson, step), keep(lesson, step, of), count(lesson), forget(lesson)}
 //       what is kept of a step: the texts that were given for each question, with the outcomes: [{ask, given,
-//       outcome}], empty for a step that was skipped; count → {steps, asked, right}
+//       outcome, again}], empty for a step that was skipped, where again tells of a second try; count → {steps, asked,
+//       right}
 
 import {listed} from "#shared/words.js";
 
