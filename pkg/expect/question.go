@@ -7,17 +7,21 @@ import (
 	"strings"
 
 	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
+	"github.com/faultline/faultline/pkg/words"
 )
 
-// Fields returns the fields of a question's answer: the messages to choose from, or the domains after the step, which have a number each;
-// nil for another question.
+// Fields returns the fields of a question's answer: the messages or reasons to choose from, or the domains after the step, which have a
+// number each; nil for another question. A question for a reason needs the cycles of the step's pods.
 func Fields(q *scenario.Question, step *simulation.Step) []string {
 	switch {
 	case len(q.Message) > 0:
 		return q.Message
+	case q.NotOn != nil:
+		return reasonChoices(q.NotOn, step)
 	case q.Number == nil || q.Number.TopologyKey == "":
 		return nil
 	}
@@ -25,7 +29,7 @@ func Fields(q *scenario.Question, step *simulation.Step) []string {
 }
 
 // Answers returns every right answer to a question after the step: the numbers in the order of the fields; the sorted names of nodes; yes
-// or no; or a message, which is "" if no pod is Pending. Only a question for a message can have several answers, or none.
+// or no; a message, which is "" if no pod is Pending; or a reason. Only questions for a message or a reason can have several answers, or none.
 func Answers(ctx context.Context, q *scenario.Question, s *scenario.Scenario, step *simulation.Step) ([][]string, error) {
 	switch {
 	case q.Number != nil:
@@ -47,17 +51,53 @@ func Answers(ctx context.Context, q *scenario.Question, s *scenario.Scenario, st
 			return [][]string{{"no"}}, nil
 		}
 		return [][]string{{"yes"}}, nil
+	case q.NotOn != nil:
+		return reasonAnswers(q.NotOn, step), nil
 	}
-	if len(step.Pending) == 0 {
+	pending := matchingPending(step.Pending, q.Selector)
+	if len(pending) == 0 {
 		return [][]string{{""}}, nil
 	}
 	right := [][]string{}
 	for _, text := range q.Message {
-		if judgeMessage(text, step).Met {
+		if slices.ContainsFunc(pending, func(p placement.Pending) bool {
+			return strings.Contains(p.Why(), text) || strings.Contains(p.Message, text)
+		}) {
 			right = append(right, []string{text})
 		}
 	}
 	return right, nil
+}
+
+// AnswerInWords returns the answers as the beginning of a sentence or two that explain them, without its full stop. Of a question for a
+// message, only the first counts.
+func AnswerInWords(q *scenario.Question, fields []string, answers [][]string) string {
+	answer := answers[0]
+	switch {
+	case q.Number != nil && len(fields) > 0:
+		counts := make([]string, len(fields))
+		for i, field := range fields {
+			counts[i] = field + " " + answer[i]
+		}
+		return strings.Join(counts, ", ")
+	case q.Number != nil && answer[0] == "0":
+		return "None"
+	case q.Number != nil && answer[0] == "1":
+		return "1 pod"
+	case q.Number != nil:
+		return answer[0] + " pods"
+	case q.Nodes != nil && len(answer) == 0:
+		return "No node"
+	case q.Nodes != nil:
+		return words.And(answer)
+	case q.Holds != nil:
+		return words.UpperFirst(answer[0])
+	case q.NotOn != nil:
+		return reasonInWords(answers)
+	case answer[0] == "":
+		return "Nothing, since no pod is Pending"
+	}
+	return "`" + answer[0] + "`"
 }
 
 func numberAnswers(of *scenario.CountedPods, step *simulation.Step) []string {

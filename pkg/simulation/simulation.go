@@ -155,9 +155,10 @@ func Begin(ctx context.Context, w world.World, s *scenario.Scenario) (*Result, e
 }
 
 // Next runs the step after those of the known result, and returns the result with that step. It leaves the known result as it is, so that
-// several runs can continue from it. The world must have been built for the result's scenario.
-func Next(ctx context.Context, w world.World, known *Result) (*Result, error) {
-	r := &run{World: w, scenario: known.Scenario}
+// several runs can continue from it. The world must have been built for the result's scenario. Of the options, Progress, Record and Moved take
+// effect.
+func Next(ctx context.Context, w world.World, known *Result, opts Options) (*Result, error) {
+	r := &run{World: w, scenario: known.Scenario, opts: opts}
 	state, after := known.Initial, known.initial
 	if n := len(known.Steps); n > 0 {
 		state, after = known.Steps[n-1].State, known.Steps[n-1].after

@@ -275,13 +275,16 @@ func (r *pageUser) answer(given ...string) {
 // The questions of a lesson are in its file. The page shows nothing of a step's answer before the questions are answered or skipped.
 func checkQuestions(r *pageUser) {
 	r.choose("#example", "lessons/1-walkthrough")
-	r.WaitForText("#lesson", "Hard and soft rules · 1 of 8", "How many pods does each region get?", "Does the control plane get a pod?")
+	r.WaitForText("#lesson", "Hard and soft rules · 1 of 8", "How many pods does each region get?", "Why is the second pod not on the control plane?")
 	const seen = `document.querySelector("#verdict").innerText + document.querySelector("#tables").innerText + document.querySelector("#map").innerText + document.querySelector("#stepbar").innerText`
 	if before := browsertest.Evaluate[string](r.Browser, seen); strings.Contains(before, "running") || strings.Contains(before, "met") || strings.Contains(before, "web") {
 		r.t.Errorf("the answer can be seen before the question is answered: %s", before)
 	}
-	r.answer("1", "1", "yes")
-	r.WaitForText("#lesson", "✓ How many pods does each region get? east 1, west 1.", "✕ Does the control plane get a pod? no. You said yes.", "Each region gets one.", "1 of 8 steps done, 1 of 2 answers right.")
+	r.answer("1", "1", "node(s) were unschedulable")
+	r.WaitForText("#asked", "✓ Right.", "Not yet. Look at the taints of the nodes", "Check again")
+	r.answer("node(s) were unschedulable")
+	r.WaitForText("#lesson", "✓ How many pods does each region get? Right: east 1, west 1.", "east 1, west 1. The first pod had 3 of 4 nodes left",
+		"✕ Why is the second pod not on the control plane? Not right: node(s) were unschedulable.", "node(s) had untolerated taint(s). The pods do not tolerate", "1 of 8 steps done, 1 of 2 answers right.")
 	r.WaitUntil(`document.activeElement.matches("#lesson .predict")`)
 	r.WaitForText("#verdict", "All 2 pods run.")
 	r.Click(`#map [data-domain="affinity-worker3"]`)
@@ -291,28 +294,34 @@ func checkQuestions(r *pageUser) {
 	// Chance decides which of three equal workers has one pod more.
 	r.Click("#tab-5")
 	r.answer("0", "3", "3", "4")
-	r.WaitForText("#lesson", "✓ How many pods does each node get?", "Some nodes are equal, and chance decides among them.", "2 of 8 steps done, 2 of 3 answers right.")
+	r.WaitForText("#lesson", "✓ How many pods does each node get? Right: affinity-control-plane 0, affinity-worker 3,", "affinity-worker3 3, by chance among equal nodes. Every pod on a worker", "2 of 8 steps done, 2 of 3 answers right.")
 	r.WaitUntil(`document.querySelector("#lesson .predict.right") && !document.querySelector("#lesson .predict .bad")`)
 
 	// The map takes the answer to a question about nodes, and shows the cluster before the step.
 	r.Click("#lesson .pager button:last-child")
 	r.WaitForText("#lesson", "7 of 8", "How many pods does each region get?")
-	r.Click("#lesson .pager button:last-child")
+	r.WaitUntil(`document.activeElement.matches("#asked input") && document.querySelector("#lesson .pager button:last-child").disabled`)
+	r.Click("#tab-7")
 	r.WaitForText("#lesson", "8 of 8", "Which node gets the third?")
-	r.WaitUntil(`document.activeElement.matches("#asked input")`)
 	r.Click(`#map [data-domain="affinity-worker2"]`)
 	r.WaitUntil(`document.querySelector("#map .guessed .name")?.textContent === "affinity-worker2"`)
-	r.Click("#asked [type=submit]")
-	r.WaitForText("#lesson", "✓ Both regions have a pod. Which node gets the third? affinity-worker2.", "3 of 8 steps done")
+	r.answer("it has as many points, and chance decided")
+	r.WaitForText("#asked", "Not yet.")
+	r.answer("it has fewer points by PodTopologySpread")
+	r.WaitForText("#lesson", "Right, at the second try: it has fewer points by PodTopologySpread.")
+	r.WaitForText("#lesson", "✓ Both regions have a pod. Which node gets the third? Right: affinity-worker2.", "3 of 8 steps done")
 
 	// The page keeps what was answered, and also what was skipped.
 	r.WaitUntil(`location.hash.endsWith("step=weighted-3")`)
 	r.reload()
-	r.WaitForText("#lesson", "8 of 8", "✓ Both regions have a pod.", "3 of 8 steps done, 3 of 4 answers right.")
+	r.WaitForText("#lesson", "8 of 8", "✓ Both regions have a pod.", "3 of 8 steps done, 4 of 5 answers right.")
+	r.Click("#lesson .pager button:last-child")
+	r.WaitForText("#lesson", "4 of 5 answers right", "hard-region-2 1 of 2 right", "Why is the second pod not on the control plane?", "weighted-2 not answered", "weighted-3 right at the second try",
+		"Next:", "Soft or hard when a zone fails")
 	r.Click("#tab-6")
 	r.WaitForText("#lesson", "7 of 8", "What do you expect?")
 	r.Click("#asked .link")
-	r.WaitForText("#lesson", "To east.", "4 of 8 steps done, 3 of 4 answers right.")
+	r.WaitForText("#lesson", "4 of 8 steps done, 4 of 5 answers right.")
 	r.Click("#lesson .progress .link")
 	r.WaitForText("#lesson", "1 of 8", "What do you expect?")
 }

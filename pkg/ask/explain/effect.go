@@ -34,6 +34,10 @@ type Effect struct {
 	// Pending is the number of Pending pods of the step with the rule, and PendingWithout the number without it.
 	Pending        int `json:"pending"`
 	PendingWithout int `json:"pendingWithout"`
+	// Credited is the number of the workload's pods for which the plugin of a preferred rule decided in the step though the rule by itself
+	// changes nothing. Together are the plugins with which it decided, if it did not decide alone.
+	Credited int      `json:"credited,omitempty"`
+	Together []string `json:"together,omitempty"`
 	// Selected is the number of the workload's own pods, out of Pods, that the selector of an anti-affinity or a spread constraint matches.
 	// A rule that selects none keeps none apart. Both are 0 for other rules.
 	Selected int `json:"selected"`
@@ -87,21 +91,47 @@ func newEffect(r rule.Rule, owner cluster.Ref, with, without *simulation.Step) E
 	}
 	e.Selected, e.Pods = countSelected(r, before[owner])
 	e.Decides = len(e.Moved)+len(e.Others) > 0 || e.Pending != e.PendingWithout
-	e.Words = e.text()
+	if !e.Decides && !r.Hard {
+		e.addCredit(r.Kind.Plugin(), owner, with)
+	}
+	e.Words = e.text(r.Kind.Plugin())
 	return e
 }
 
-// text says what the rule changes.
-func (e *Effect) text() string {
-	if e.Selected < e.Pods {
-		return fmt.Sprintf("%s; its selector matches %d of the workload's %s", e.outcome(), e.Selected, words.Count(e.Pods, "pod"))
+// addCredit adds for which pods the plugin decided.
+func (e *Effect) addCredit(plugin string, owner cluster.Ref, step *simulation.Step) {
+	ownerOf := step.State.Owners()
+	for _, p := range step.Placed {
+		if !slices.Contains(p.Deciders, plugin) || ownerOf(p.Pod) != owner {
+			continue
+		}
+		e.Credited++
+		for _, other := range p.Deciders {
+			if p.Together && other != plugin && !slices.Contains(e.Together, other) {
+				e.Together = append(e.Together, other)
+			}
+		}
 	}
-	return e.outcome()
 }
 
-func (e *Effect) outcome() string {
+// text says what the rule changes.
+func (e *Effect) text(plugin string) string {
+	if e.Selected < e.Pods {
+		return fmt.Sprintf("%s; its selector matches %d of the workload's %s", e.outcome(plugin), e.Selected, words.Count(e.Pods, "pod"))
+	}
+	return e.outcome(plugin)
+}
+
+func (e *Effect) outcome(plugin string) string {
 	if !e.Decides {
-		return "is present and decides nothing: without it every pod of the step is where it is now"
+		text := "changes nothing by itself: without it every pod of the step is where it is now"
+		if e.Credited > 0 {
+			text += fmt.Sprintf("; %s as a whole decided for %s", plugin, words.Count(e.Credited, "pod"))
+		}
+		if len(e.Together) > 0 {
+			text += ", together with " + words.And(e.Together)
+		}
+		return text
 	}
 	if e.SameNodes && len(e.Others) == 0 && e.Pending == e.PendingWithout {
 		return fmt.Sprintf("decides only which pod is where: without it every node has as many of them, and %s changed places", words.Pick(len(e.Moved), "1 pod has", fmt.Sprintf("%d pods have", len(e.Moved))))

@@ -259,12 +259,13 @@ func (s *subject) hardenFix(l *inspection, t *term) string {
 	return fmt.Sprintf("make %s required%s", t.field(), s.oldFirstRemark(s.replicas, countDomains(l.nodesFor(s), t.TopologyKey)))
 }
 
-// decidingPlugins returns the plugins that decided for the subject's pods in the step, sorted, without the plugins for preferences between pods.
+// decidingPlugins returns the plugins that decided, not only together with others, for the subject's pods in the step, sorted, without the plugins
+// for preferences between pods.
 func (s *subject) decidingPlugins() []string {
 	owner := s.step.State.Owners()
 	var plugins []string
 	for _, p := range s.step.Placed {
-		if owner(p.Pod) != s.owner {
+		if owner(p.Pod) != s.owner || p.Together {
 			continue
 		}
 		for _, d := range p.Deciders {

@@ -267,7 +267,7 @@ func (w *walker) runStep(from weightedState) (*simulation.Result, error) {
 	if from.result == nil {
 		return simulation.Begin(w.ctx, w.world, w.exact.Scenario)
 	}
-	return simulation.Next(w.ctx, w.world, from.result)
+	return simulation.Next(w.ctx, w.world, from.result, simulation.Options{})
 }
 
 func (w *walker) stepName(step int) string {

@@ -3,7 +3,6 @@
 package placement
 
 import (
-	"slices"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
@@ -63,11 +62,16 @@ type Decision struct {
 	Margin int64 `json:"margin"`
 	// RunnerUp is the best node with less than the top score.
 	RunnerUp string `json:"runnerUp,omitempty"`
-	// Deciders are the plugins without whose score other nodes would have been the best, in the profile's order. Without deciders several
-	// plugins may have agreed.
+	// Deciders are the plugins that decided, in the profile's order: those without whose scores, each taken out alone, other nodes would
+	// have been the best. If there is none, they are the fewest plugins without whose scores, taken out together, another node would have
+	// been as good. No plugin decided if all scored nodes have the same score.
 	Deciders []string `json:"deciders,omitempty"`
+	// Together means that no plugin decided alone: without only some of the deciders, the best nodes would have been the same.
+	Together bool `json:"together,omitempty"`
 	// Scores are the scores of the chosen node by plugin, in the profile's order.
 	Scores []Score `json:"scores,omitempty"`
+	// Without is the number of nodes that would have been the best without the scores of the deciders.
+	Without int `json:"-"`
 }
 
 // Score is one plugin's part in a decision.
@@ -77,19 +81,6 @@ type Score struct {
 	Weighted int64 `json:"weighted"`
 	// Ahead is Weighted minus the same score of the runner-up.
 	Ahead int64 `json:"ahead"`
-	// Without is the number of nodes that would have tied for best without this plugin's scores.
-	Without int `json:"-"`
-}
-
-// Decider returns the deciding score without which most nodes would have tied; the zero Score if no score decided.
-func (d *Decision) Decider() Score {
-	var most Score
-	for _, score := range d.Scores {
-		if slices.Contains(d.Deciders, score.Plugin) && (most.Plugin == "" || score.Without > most.Without) {
-			most = score
-		}
-	}
-	return most
 }
 
 // Pending is a pod that got no node.

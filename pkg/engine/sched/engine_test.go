@@ -138,7 +138,7 @@ func TestScoresOfTheWalkthrough(t *testing.T) {
 	}
 	var got []row
 	for _, p := range result.Placed {
-		r := row{Node: p.Node, Ties: p.Ties, Margin: p.Margin, Deciders: p.Deciders, Without: p.Decider().Without, RunnerUp: p.RunnerUp, Feasible: p.Feasible, RefusedTaint: p.Filtered["TaintToleration"]}
+		r := row{Node: p.Node, Ties: p.Ties, Margin: p.Margin, Deciders: p.Deciders, Without: p.Without, RunnerUp: p.RunnerUp, Feasible: p.Feasible, RefusedTaint: p.Filtered["TaintToleration"]}
 		for _, score := range p.Scores {
 			if score.Plugin == "InterPodAffinity" {
 				r.Interpod = score.Weighted

@@ -184,7 +184,7 @@ func TestExtendersPrioritize(t *testing.T) {
 		}
 		placed := result.Placed[0]
 		last := placed.Scores[len(placed.Scores)-1]
-		if placed.Node != "w1" || placed.Ties != 2 || placed.Margin != 180 || last != (placement.Score{Plugin: at, Weighted: 180, Ahead: 180, Without: 3}) {
+		if placed.Node != "w1" || placed.Ties != 2 || placed.Margin != 180 || placed.Without != 3 || last != (placement.Score{Plugin: at, Weighted: 180, Ahead: 180}) {
 			t.Fatalf("web-0 is on %s, %d ties, margin %d, by %+v; want w1, 2, 180, by 180 points of %s", placed.Node, placed.Ties, placed.Margin, last, at)
 		}
 		if diff := cmp.Diff([]string{at}, placed.Deciders); diff != "" {

@@ -244,11 +244,11 @@ func decisionOf(nodes []fwk.NodePluginScores, chosen string) placement.Decision 
 	}
 	top := topScore(nodes)
 	result := placement.Decision{Scored: len(nodes)}
-	var second *fwk.NodePluginScores
+	var first, second *fwk.NodePluginScores
 	for i := range nodes {
 		node := &nodes[i]
 		if node.Name == chosen {
-			result.Scores = scoresOf(node)
+			first, result.Scores = node, scoresOf(node)
 		}
 		switch {
 		case node.TotalScore == top:
@@ -264,12 +264,75 @@ func decisionOf(nodes []fwk.NodePluginScores, chosen string) placement.Decision 
 	without := dropEachPlugin(nodes, top)
 	for i := range result.Scores {
 		score := &result.Scores[i]
-		score.Ahead, score.Without = score.Weighted-second.Scores[i].Score, without[i].ties
+		score.Ahead = score.Weighted - second.Scores[i].Score
 		if without[i].decides {
-			result.Deciders = append(result.Deciders, score.Plugin)
+			result.Deciders, result.Without = append(result.Deciders, score.Plugin), max(result.Without, without[i].ties)
 		}
 	}
+	if len(result.Deciders) > 0 || first == nil {
+		return result
+	}
+	result.Together = true
+	set := decideTogether(nodes, first, top)
+	for i := range result.Scores {
+		if set&(1<<i) != 0 {
+			result.Deciders = append(result.Deciders, result.Scores[i].Plugin)
+		}
+	}
+	result.Without = countBestWithout(nodes, set)
 	return result
+}
+
+// decideTogether returns the fewest plugins without whose scores a node below the top would have at least as many points as the first of
+// the best nodes, as a set of their indexes. For each such node these are the plugins that put the first node ahead of it, the largest lead
+// first, until no lead is left. Of several sets it is that of the plugins that come first in the profile. Without one plugin alone, the
+// best nodes are the same, so they have the same score by each plugin, and it does not matter which of them is the first.
+func decideTogether(nodes []fwk.NodePluginScores, first *fwk.NodePluginScores, top int64) uint64 {
+	var fewest uint64
+	size := len(first.Scores) + 1
+	for n := range nodes {
+		node := &nodes[n]
+		if node.TotalScore == top {
+			continue
+		}
+		var set uint64
+		count := 0
+		for lead := top - node.TotalScore; lead > 0 && count <= size; count++ {
+			most, by := -1, int64(0)
+			for i := range node.Scores {
+				if ahead := first.Scores[i].Score - node.Scores[i].Score; set&(1<<i) == 0 && ahead > by {
+					most, by = i, ahead
+				}
+			}
+			set |= 1 << most
+			lead -= by
+		}
+		if differ := set ^ fewest; count < size || count == size && set&differ&-differ != 0 {
+			fewest, size = set, count
+		}
+	}
+	return fewest
+}
+
+// countBestWithout returns the number of nodes that have the most points without the scores of a set of plugins.
+func countBestWithout(nodes []fwk.NodePluginScores, set uint64) int {
+	var best int64
+	count := 0
+	for n := range nodes {
+		total := nodes[n].TotalScore
+		for i := range nodes[n].Scores {
+			if set&(1<<i) != 0 {
+				total -= nodes[n].Scores[i].Score
+			}
+		}
+		switch {
+		case n == 0 || total > best:
+			best, count = total, 1
+		case total == best:
+			count++
+		}
+	}
+	return count
 }
 
 // outcomeWithout is what the scores would decide without one plugin.

@@ -166,8 +166,9 @@ type Choice struct {
 	// Ties is the number of nodes with the top score, Margin the distance to the next lower score.
 	Ties   int   `json:"ties"`
 	Margin int64 `json:"margin"`
-	// Deciders are the plugins without whose score another node would have been the best.
+	// Deciders are the plugins that decided. Together means that none of them decided alone.
 	Deciders []string `json:"deciders,omitempty"`
+	Together bool     `json:"together,omitempty"`
 }
 
 // DiffPod is a pod of one of two reports.

@@ -319,7 +319,7 @@ func newChoice(p *run.Pod) *Choice {
 		return nil
 	}
 	d := p.Decision
-	return &Choice{Scored: d.Scored, Ties: d.Ties, Margin: d.Margin, Deciders: d.Deciders}
+	return &Choice{Scored: d.Scored, Ties: d.Ties, Margin: d.Margin, Deciders: d.Deciders, Together: d.Together}
 }
 
 // markRepeatedMoves sets, for each pod that already moved in the last compared step in the same way, the first step with this move.

@@ -356,10 +356,10 @@ func (c *Choice) text() string {
 	if c.Ties > 1 {
 		parts = append(parts, fmt.Sprintf("one of %d equal nodes", c.Ties))
 	}
-	if deciders := strings.Join(c.Deciders, " and "); deciders != "" {
+	if deciders := strings.Join(c.Deciders, " and "); c.Together {
+		parts = append(parts, fmt.Sprintf("%s together by %d", deciders, c.Margin))
+	} else if deciders != "" {
 		parts = append(parts, fmt.Sprintf("%s by %d", deciders, c.Margin))
-	} else if c.Ties <= 1 {
-		parts = append(parts, fmt.Sprintf("no single score, by %d", c.Margin))
 	}
 	return strings.Join(parts, ", ")
 }

@@ -78,7 +78,7 @@ func TestStory(t *testing.T) {
 			"Filter: the scheduler looks at 1 node, and no plugin refuses one.",
 			"A single node is left, a, so there is nothing to score, and the pod goes there.",
 		}},
-		"tie above": {Explanation{Node: "a", Decision: &placement.Decision{Scored: 3, Ties: 2, Margin: 20, RunnerUp: "c"}, Cycle: &placement.Cycle{Searched: 3, Scored: 3, Candidates: []placement.Candidate{
+		"tie above": {Explanation{Node: "a", Decision: &placement.Decision{Scored: 3, Ties: 2, Margin: 20, RunnerUp: "c", Deciders: []string{"Fit"}}, Cycle: &placement.Cycle{Searched: 3, Scored: 3, Candidates: []placement.Candidate{
 			{Node: "a", Chosen: true, Rank: 1, Total: 120, Scores: []placement.PluginScore{score("Fit", 50, 50, 2), score("Taints", 0, 20, 1)}},
 			{Node: "b", Rank: 1, Total: 120, Scores: []placement.PluginScore{score("Fit", 50, 50, 2), score("Taints", 0, 20, 1)}},
 			{Node: "c", Rank: 3, Total: 100, Scores: []placement.PluginScore{score("Fit", 40, 40, 2), score("Taints", 0, 20, 1)}},
@@ -86,10 +86,11 @@ func TestStory(t *testing.T) {
 			"Filter: the scheduler looks at 3 nodes, and no plugin refuses one.",
 			"Score: each of 2 plugins gives every one of the 3 nodes points, which are brought to a scale from 0 to 100 and multiplied by the plugin's weight.",
 			"Taints has the same points for all of them, and so decides nothing.",
-			"Fit (weight 2) likes a and 1 more best, with 100 points, and c least, with 80.",
-			"2 nodes share the highest sum, 120, which is 20 more than that of c. Of those equals a is taken.",
+			"Fit (weight 2) likes a and b best, with 100 points, and c least, with 80.",
+			"The sum for a is 120. Fit decided alone that a is one of 2 equal nodes, and chance which of them: a is 20 points ahead of c.",
 		}},
 	} {
+		c.e.Verdict = c.e.verdict()
 		if diff := cmp.Diff(c.want, c.e.story()); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}

@@ -81,6 +81,8 @@ type Explanation struct {
 	Claims []report.Claim `json:"claims,omitempty"`
 	// Admission lists the changes by the API server's plugins, in order; missing if only the two plugins that change every pod made any.
 	Admission []admission.Change `json:"admission,omitempty"`
+	// Verdict says in a sentence what decided: the plugins, chance, or the refusals of all other nodes.
+	Verdict string `json:"verdict,omitempty"`
 	// Decision says how the node was chosen.
 	Decision *placement.Decision `json:"decision,omitempty"`
 	// Cycle has the verdict of every plugin on the nodes; missing if the pod was held back before.

@@ -64,6 +64,7 @@ func newExplanation(pod *explain.Pod, asked []string) Explanation {
 		asked = append([]string{pod.Runs}, asked...)
 	}
 	e.Asked = list.Map(asked, func(node string) Asked { return Asked{Node: node, Why: e.whyNot(node)} })
+	e.Verdict = e.verdict()
 	e.Story = e.story()
 	return e
 }
@@ -118,4 +119,17 @@ func (e *Explanation) whyBehind(other *placement.Candidate) string {
 		}
 	}
 	return fmt.Sprintf("it has %s, %d fewer than %s: %s", words.Count(int(other.Total), "point"), chosen.Total-other.Total, chosen.Node, strings.Join(parts, ", "))
+}
+
+// verdict says what decided, or "" if the pod waits for something else than the plugins.
+func (e *Explanation) verdict() string {
+	switch {
+	case e.Cycle == nil:
+		return ""
+	case e.Decision != nil:
+		return e.Decision.Verdict(e.Node, e.Cycle.Refusals)
+	case len(e.Cycle.Candidates) == 0:
+		return placement.RefusedVerdict(e.Cycle.Refusals)
+	}
+	return ""
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/faultline/faultline/pkg/ask/explain"
 	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/report/doc"
@@ -101,26 +102,22 @@ func leftText(n int) string {
 // preference says which nodes a plugin prefers, and by which rules.
 func (e *Explanation) preference(plugin int) string {
 	byScore := slices.Clone(e.Cycle.Candidates)
+	points := func(c placement.Candidate) int64 { return c.Scores[plugin].Weighted }
 	slices.SortStableFunc(byScore, func(a, b placement.Candidate) int {
-		return cmp.Compare(b.Scores[plugin].Weighted, a.Scores[plugin].Weighted)
+		return cmp.Compare(points(b), points(a))
 	})
 	best, worst := byScore[0], byScore[len(byScore)-1]
 	score := best.Scores[plugin]
-	top := 0
-	for top < len(byScore) && byScore[top].Scores[plugin].Weighted == score.Weighted {
-		top++
-	}
-	likes := best.Node
-	if top > 1 {
-		likes = fmt.Sprintf("%s and %d more", best.Node, top-1)
+	named := func(with int64) string {
+		return words.Few(list.Map(list.Where(byScore, func(c placement.Candidate) bool { return points(c) == with }), func(c placement.Candidate) string { return c.Node }))
 	}
 	sentence := fmt.Sprintf("%s (weight %d) likes %s best, with %d points, and %s least, with %d",
-		score.Plugin, score.Weight, likes, score.Weighted, worst.Node, worst.Scores[plugin].Weighted)
+		score.Plugin, score.Weight, named(points(best)), points(best), named(points(worst)), points(worst))
 	if best.Scores[plugin].Weighted == worst.Scores[plugin].Weighted {
 		return fmt.Sprintf("%s (weight %d) sees a difference in raw points, but after scaling gives all of them %d.", score.Plugin, score.Weight, score.Weighted)
 	}
 	if reasons := partDifferences(best.Scores[plugin].Parts, worst.Scores[plugin].Parts); len(reasons) > 0 {
-		sentence += ": " + words.And(reasons)
+		sentence += fmt.Sprintf("; on %s, %s", worst.Node, strings.Join(reasons, "; "))
 	}
 	return sentence + "."
 }
@@ -147,20 +144,9 @@ func partDifferences(best, worst []placement.Part) []string {
 	return all
 }
 
-// decisionSentence says which node wins, and which plugins decided.
+// decisionSentence says how many points the node has, and what decided.
 func (e *Explanation) decisionSentence() string {
-	d, chosen := e.Decision, e.Cycle.Chosen()
-	switch {
-	case d.Ties == d.Scored:
-		return fmt.Sprintf("The sum is %d for every node. They are equal, and %s is taken: the first in the scheduler's order, or the one that was drawn.", chosen.Total, e.Node)
-	case d.Ties > 1:
-		return fmt.Sprintf("%d nodes share the highest sum, %d, which is %d more than that of %s. Of those equals %s is taken.", d.Ties, chosen.Total, d.Margin, d.RunnerUp, e.Node)
-	}
-	sentence := fmt.Sprintf("The sum is highest for %s, with %d points; that is %d more than for %s, the next.", e.Node, chosen.Total, d.Margin, d.RunnerUp)
-	if len(d.Deciders) == 0 {
-		return sentence + " Several plugins agree: without any one of them it would be the same node."
-	}
-	return fmt.Sprintf("%s Without the points of %s it would not be this node alone, so %s.", sentence, strings.Join(d.Deciders, " or "), words.Pick(len(d.Deciders), "that decided", "those decided"))
+	return fmt.Sprintf("The sum for %s is %d. %s", e.Node, e.Cycle.Chosen().Total, e.Verdict)
 }
 
 // consequences says what other rules and weights would have changed.
@@ -172,10 +158,21 @@ func (e *Explanation) consequences() []string {
 		}
 		story = append(story, fmt.Sprintf("Were the %s %s and not %s, the pod would go to %s.", flip.Subject, flip.To, flip.From, doc.OrNone(flip.Node)))
 	}
-	for _, effect := range e.Effects {
-		story = append(story, fmt.Sprintf("The rule %s %s.", effect.Rule, effect.Words))
+	for i := range e.Effects {
+		story = append(story, e.ownEffect(&e.Effects[i]))
 	}
 	return story
+}
+
+// ownEffect says what a rule of the workload changes for this pod.
+func (e *Explanation) ownEffect(effect *explain.Effect) string {
+	if i := slices.IndexFunc(effect.Moved, func(m explain.Move) bool { return m.Pod == e.Name }); i >= 0 {
+		return fmt.Sprintf("Without the rule %s this pod would be on %s.", effect.Rule, cmp.Or(effect.Moved[i].To, "no node"))
+	}
+	if effect.Decides {
+		return fmt.Sprintf("Without the rule %s this pod would be on the same node.", effect.Rule)
+	}
+	return fmt.Sprintf("The rule %s %s.", effect.Rule, effect.Words)
 }
 
 // helpfulChanges says which changes would place a Pending pod.

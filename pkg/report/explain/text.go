@@ -115,6 +115,9 @@ func (t *writer) explanation(e *Explanation) {
 	if e.Group != nil {
 		t.Linef(doc.Plain, "  %s", e.Group.text())
 	}
+	if e.Node != "" && e.Verdict != "" {
+		t.Linef(doc.Plain, "  %s", e.Verdict)
+	}
 	for _, claim := range e.Claims {
 		t.Linef(doc.Plain, "  Claim %s", claimText(&claim))
 	}

@@ -96,7 +96,11 @@ func ruleCredit(d *placement.Decision) []string {
 	case d.Scored == 0:
 		return []string{doc.None, doc.None, "only feasible node"}
 	}
-	return []string{strconv.Itoa(d.Ties), strconv.FormatInt(d.Margin, 10), doc.OrNone(strings.Join(d.Deciders, ","))}
+	separator := ","
+	if d.Together {
+		separator = "+"
+	}
+	return []string{strconv.Itoa(d.Ties), strconv.FormatInt(d.Margin, 10), doc.OrNone(strings.Join(d.Deciders, separator))}
 }
 
 // decisions writes the scores of the chosen nodes, plugin by plugin, with their lead over the runner-up in brackets.

@@ -64,13 +64,14 @@ func newWhy(s *simulation.Step) []because {
 	return all
 }
 
-// ruleDecision sums up what one rule decided.
+// ruleDecision sums up what one rule decided, or several rules together.
 type ruleDecision struct {
-	rule   string
+	credit string // which rules decided, in words
+	them   string // the pronoun for the rules
 	pods   int
 	margin int64  // the smallest, in points
-	over   string // the runner-up, if the rule decided for one pod
-	equal  int    // largest number of nodes that would have tied without the rule
+	over   string // the runner-up, if the rules decided for one pod
+	equal  int    // largest number of nodes that would have tied without the rules
 }
 
 // maxRules is the number of rules that a sentence lists. The others decided for fewer pods.
@@ -79,7 +80,7 @@ const maxRules = 3
 // explainPlaced says what chose among the nodes that the filters left. If left is empty, the filters refused no node, and the sentence gives
 // the number of equal nodes.
 func explainPlaced(placed []placement.Placement, left string) []string {
-	var forced, agreed int
+	forced := 0
 	var equal []int // the number of nodes, for each pod that found only equal ones
 	var rules []*ruleDecision
 	for _, p := range placed {
@@ -88,11 +89,8 @@ func explainPlaced(placed []placement.Placement, left string) []string {
 			forced++
 		case p.Ties == p.Scored:
 			equal = append(equal, p.Ties)
-		case len(p.Deciders) == 0:
-			agreed++
 		default:
-			decider := p.Decider()
-			rules = creditRule(rules, describePlugin(decider.Plugin, p.Pod), p, decider.Without)
+			rules = creditRules(rules, p)
 		}
 	}
 	var parts []string
@@ -111,26 +109,28 @@ func explainPlaced(placed []placement.Placement, left string) []string {
 	}
 	slices.SortStableFunc(rules, func(a, b *ruleDecision) int { return cmp.Compare(b.pods, a.pods) })
 	for _, r := range rules[:min(len(rules), maxRules)] {
-		part := fmt.Sprintf("%s decided for %s, by %s over %s", r.rule, describePods(r.pods, len(placed)), words.Count(int(r.margin), "point"), r.over)
+		part := fmt.Sprintf("%s for %s, by %s over %s", r.credit, describePods(r.pods, len(placed)), words.Count(int(r.margin), "point"), r.over)
 		if r.pods > 1 {
-			part = fmt.Sprintf("%s decided for %s, by %s or more", r.rule, describePods(r.pods, len(placed)), words.Count(int(r.margin), "point"))
+			part = fmt.Sprintf("%s for %s, by %s or more", r.credit, describePods(r.pods, len(placed)), words.Count(int(r.margin), "point"))
 		}
 		if r.equal > 1 {
-			part += fmt.Sprintf(" (without it, %d equal nodes)", r.equal)
+			part += fmt.Sprintf(" (without %s, %d equal nodes)", r.them, r.equal)
 		}
 		parts = append(parts, part)
-	}
-	if agreed > 0 {
-		parts = append(parts, fmt.Sprintf("for %s several plugins agreed, and none decided alone", describePods(agreed, len(placed))))
 	}
 	return parts
 }
 
-// creditRule counts a pod for the rule that decided for it. equal is the number of nodes that would have tied without the rule.
-func creditRule(rules []*ruleDecision, rule string, p placement.Placement, equal int) []*ruleDecision {
-	i := slices.IndexFunc(rules, func(r *ruleDecision) bool { return r.rule == rule })
+// creditRules counts a pod for the rules that decided for it.
+func creditRules(rules []*ruleDecision, p placement.Placement) []*ruleDecision {
+	credit := p.Credit(func(plugin string) string { return describePlugin(plugin, p.Pod) })
+	equal := p.Without
+	if len(p.Deciders) > 1 && !p.Together {
+		equal = 0 // each has its own number
+	}
+	i := slices.IndexFunc(rules, func(r *ruleDecision) bool { return r.credit == credit })
 	if i < 0 {
-		return append(rules, &ruleDecision{rule: rule, pods: 1, margin: p.Margin, over: p.RunnerUp, equal: equal})
+		return append(rules, &ruleDecision{credit: credit, them: words.Pick(len(p.Deciders), "it", "them"), pods: 1, margin: p.Margin, over: p.RunnerUp, equal: equal})
 	}
 	r := rules[i]
 	r.pods++
@@ -144,7 +144,7 @@ func describePlugin(plugin string, pod *v1.Pod) string {
 	switch plugin {
 	case "PodTopologySpread":
 		if len(pod.Spec.TopologySpreadConstraints) == 0 {
-			return "default PodTopologySpread, not a rule of the pods,"
+			return "default PodTopologySpread (not a rule of the pods)"
 		}
 		return "the pods' own topologySpreadConstraints"
 	case "InterPodAffinity":
@@ -244,8 +244,8 @@ func findExhaustedTerm(pod *v1.Pod, state *cluster.State) (string, []string) {
 	}
 	for _, term := range pod.Spec.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution {
 		selector, err := metav1.LabelSelectorAsSelector(term.LabelSelector)
-		if err != nil || len(term.Namespaces) > 0 || term.NamespaceSelector != nil {
-			continue
+		if err != nil || len(term.Namespaces) > 0 || term.NamespaceSelector != nil || !selector.Matches(labels.Set(pod.Labels)) {
+			continue // a rule between the pod and others allows no pod beside those, not one
 		}
 		taken := map[string]bool{}
 		for _, other := range state.Pods {

@@ -46,11 +46,14 @@ func TestWhyOfTheWalkthrough(t *testing.T) {
 			"1 pod is Pending, because the required anti-affinity allows one pod in each kubernetes.io/hostname, and every one that takes such pods has one (affinity-worker, affinity-worker2 and affinity-worker3)."},
 		"soft-region-3": {web + "all 3 pods had 3 of 4 nodes left (TaintToleration refused 1); 1 of 3 pods found only equal nodes; " +
 			"the preferred anti-affinity over topology.kubernetes.io/region decided for 1 of 3 pods, by 200 points over affinity-worker2 (without it, 2 equal nodes); " +
-			"default PodTopologySpread, not a rule of the pods, decided for 1 of 3 pods, by 68 points over affinity-worker (without it, 3 equal nodes)."},
-		"soft-hostname-10": {web + "all 10 pods had 3 of 4 nodes left (TaintToleration refused 1); 4 of 10 pods found only equal nodes; for 6 of 10 pods several plugins agreed, and none decided alone."},
+			"default PodTopologySpread (not a rule of the pods) decided for 1 of 3 pods, by 68 points over affinity-worker (without it, 3 equal nodes)."},
+		"soft-hostname-10": {web + "all 10 pods had 3 of 4 nodes left (TaintToleration refused 1); 4 of 10 pods found only equal nodes; " +
+			"NodeResourcesFit, default PodTopologySpread (not a rule of the pods) and the preferred anti-affinity over kubernetes.io/hostname decided together for 4 of 10 pods, by 251 points or more (without them, 3 equal nodes); " +
+			"default PodTopologySpread (not a rule of the pods) and the preferred anti-affinity over kubernetes.io/hostname decided together for 2 of 10 pods, by 268 points or more (without them, 3 equal nodes)."},
 		"weighted-2": {web + "both pods had 3 of 4 nodes left (TaintToleration refused 1); 1 of 2 pods found only equal nodes; " +
 			"the preferred anti-affinity over topology.kubernetes.io/region and topology.kubernetes.io/zone decided for 1 of 2 pods, by 102 points over affinity-worker2 (without it, 2 equal nodes)."},
-		"weighted-3": {web + "the pod had 3 of 4 nodes left (TaintToleration refused 1); for the pod several plugins agreed, and none decided alone."},
+		"weighted-3": {web + "the pod had 3 of 4 nodes left (TaintToleration refused 1); " +
+			"default PodTopologySpread (not a rule of the pods) and the preferred anti-affinity over topology.kubernetes.io/region and topology.kubernetes.io/zone decided together for the pod, by 268 points over affinity-worker (without them, 3 equal nodes)."},
 	}
 	got, spoken := map[string][]string{}, map[string][]string{}
 	for _, step := range runCase(t, s).Steps {
@@ -68,7 +71,8 @@ func TestWhyOfTheWalkthrough(t *testing.T) {
 	preferred := "affinity.podAntiAffinity.preferredDuringSchedulingIgnoredDuringExecution"
 	wantSpoken := map[string][]string{
 		"hard-region-2": required, "hard-region-3": required, "hard-zone-3": required, "hard-hostname-4": required,
-		"soft-region-3": {preferred + "[0]"}, "soft-hostname-10": nil, "weighted-2": {preferred + "[0]", preferred + "[1]"}, "weighted-3": nil,
+		"soft-region-3": {preferred + "[0]"}, "soft-hostname-10": {preferred + "[0]"}, "weighted-2": {preferred + "[0]", preferred + "[1]"},
+		"weighted-3": {preferred + "[0]", preferred + "[1]"},
 	}
 	if diff := cmp.Diff(wantSpoken, spoken); diff != "" {
 		t.Errorf("rules (-want +got):\n%s", diff)

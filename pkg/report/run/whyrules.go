@@ -10,19 +10,13 @@ import (
 	"github.com/faultline/faultline/pkg/engine/placement"
 )
 
-// pluginOfRule maps each kind of rule in a pod's spec to the plugin that applies it.
-var pluginOfRule = map[rule.Kind]string{
-	rule.Affinity: "InterPodAffinity", rule.AntiAffinity: "InterPodAffinity", rule.Spread: "PodTopologySpread",
-	rule.NodeAffinity: "NodeAffinity", rule.NodeSelector: "NodeAffinity",
-}
-
 // explainedRules returns the paths of the rules that [describeLeft], [explainPlaced] and [explainPending] mention: the required rules of each plugin that refused
-// nodes, and the preferred rules of each plugin whose score decided.
+// nodes, and the preferred rules of each plugin that decided.
 func explainedRules(placed []placement.Placement, pending []placement.Pending, state *cluster.State) []string {
 	var paths []string
 	add := func(pod *v1.Pod, plugin string, hard bool, key string) {
 		for _, r := range rule.List(&pod.Spec) {
-			if pluginOfRule[r.Kind] == plugin && r.Hard == hard && (key == "" || r.TopologyKey == key) && !slices.Contains(paths, r.Path) {
+			if r.Kind.Plugin() == plugin && r.Hard == hard && (key == "" || r.TopologyKey == key) && !slices.Contains(paths, r.Path) {
 				paths = append(paths, r.Path)
 			}
 		}
@@ -31,8 +25,8 @@ func explainedRules(placed []placement.Placement, pending []placement.Pending, s
 		for plugin := range p.Filtered {
 			add(p.Pod, plugin, true, "")
 		}
-		if len(p.Deciders) > 0 && p.Ties < p.Scored {
-			add(p.Pod, p.Decider().Plugin, false, "")
+		for _, plugin := range p.Deciders {
+			add(p.Pod, plugin, false, "")
 		}
 	}
 	for _, p := range pending {

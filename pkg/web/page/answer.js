@@ -117,7 +117,8 @@ export function present() {
   fill(bar, {}, [tabs()]);
   const same = steps.findIndex((step) => step.name === name);
   if (view.marked && !marks.has(view.marked)) view.marked = null;
-  const step = same >= 0 ? same : Math.min(view.step, steps.length - 1);
+  const toDo = view.step === Infinity ? steps.findIndex((one) => one.expectations?.some(({met}) => !met)) : -1;
+  const step = same >= 0 ? same : toDo >= 0 ? toDo : Math.min(view.step, steps.length - 1);
   show(step, stillThere(failed, step));
 }
 

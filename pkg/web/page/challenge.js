@@ -6,7 +6,8 @@ import {count, listed} from "#shared/words.js";
 import {sameClaims} from "./claims.js";
 import {exampleOf, isChanged, state} from "./state.js";
 
-// costOf is what lies between two reports, after their last steps, in words: pods that are elsewhere, nodes, pods.
+// costOf is what lies between two reports, in words: pods that are elsewhere and nodes, after the last steps, and the
+// replicas of workloads in the step with the largest difference. The pods that a rollout adds for a while cost nothing.
 export function costOf(before, after) {
   const [was, is] = [before, after].map((report) => report.steps.at(-1));
   const nodes = (report) => report.steps.findLast((step) => step.nodes)?.nodes.length ?? report.nodes?.length ?? 0;
@@ -18,9 +19,19 @@ export function costOf(before, after) {
       "pod",
     ) + " moved",
     more(nodes(after) - nodes(before), "node"),
-    more(is.summary.pods - was.summary.pods, "pod"),
+    more(replicasBetween(before, after), "replica"),
   ].filter(Boolean);
   return listed(parts);
+}
+
+// replicasBetween is how many replicas more the workloads have, or fewer, in the step in which that is the most.
+export function replicasBetween(before, after) {
+  const replicas = (step) => (step?.workloads ?? []).reduce((sum, {desired}) => sum + desired, 0);
+  return before.steps
+    .map((was) => [was, after.steps.find(({name}) => name === was.name)])
+    .filter(([, is]) => is)
+    .map(([was, is]) => replicas(is) - replicas(was))
+    .reduce((most, one) => (Math.abs(one) > Math.abs(most) ? one : most), 0);
 }
 
 // goalPart says whether the goal of the challenge is reached, and what it cost.

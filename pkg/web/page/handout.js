@@ -3,9 +3,9 @@
 import {load, steps} from "#shared/data.js";
 import {fill, h} from "#shared/dom.js";
 import {mapOf} from "#shared/map.js";
-import {lesson} from "./lesson.js";
+import {inline, lesson} from "./lesson.js";
 import {inWords} from "./quiz.js";
-import {state} from "./state.js";
+import {isChanged, state} from "./state.js";
 
 // handout draws the lesson for paper when the page is printed, if it is one.
 export function handingOut() {
@@ -35,7 +35,7 @@ function sheets(read) {
         {},
         h("h2", {}, `${i + 1}. ${step.name}`),
         step.text.map(element),
-        questions.has(step.name) ? questions.get(step.name).map(asked) : step.predict.map(element),
+        (questions.get(step.name) ?? []).map(asked),
       ),
     ),
     h(
@@ -54,15 +54,14 @@ function sheets(read) {
               h(
                 "li",
                 {},
-                question.ask,
+                h("b", {}, question.ask),
                 " ",
-                h("b", {}, inWords(question, question.answers[0])),
+                inline(isChanged() ? question.said : question.why).map(element),
                 question.equal?.length > 0 &&
-                  `; as right: ${question.equal.map((of) => inWords(question, of)).join("; ")}`,
+                  ` As right: ${question.equal.map((of) => inWords(question, of)).join("; ")}.`,
               ),
             ),
           ),
-          step.why.map(element),
         ),
       ),
     ),
@@ -79,7 +78,7 @@ function emptyMap() {
 
 // asked is a question with room for its answer.
 function asked({ask, kind, fields}) {
-  const choices = {holds: ["yes", "no"], message: [...(fields ?? []), "no pod is Pending"]}[kind];
+  const choices = {holds: ["yes", "no"], message: [...(fields ?? []), "no pod is Pending"], notOn: fields}[kind];
   return h(
     "div",
     {class: "askedonpaper"},

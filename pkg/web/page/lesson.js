@@ -2,11 +2,11 @@
 //
 //   lesson(text, report?) → {title, intro, steps}
 //       title is the scenario's name; intro its description as blocks
-//       steps: [{name, fresh, text, predict, why, ticks}], where text are the blocks of the step's description, predict
-//       those from the paragraph on that begins with **Predict:**, and why those from **Why:** on, which are not to be
-//       seen before a prediction; ticks are the step's expectations as the report has them: [{want, got, met, open,
-//       why, line}], none before there is a report; fresh tells that the step begins with an empty cluster
+//       steps: [{name, fresh, text, ticks}], where text are the blocks of the step's description; ticks are the step's
+//       expectations as the report has them: [{want, got, met, open, why, line}], none before there is a report; fresh
+//       tells that the step begins with an empty cluster
 //   blocks(markdown) → [block]
+//   inline(text) → children
 //
 // A block is {tag: "p", children} or {tag: "ul" | "ol", children: [{tag: "li", children}]}, and children are texts and
 // {tag: "code" | "strong", children}. Nothing else is read as markup, so that no text of a scenario ever becomes HTML.
@@ -24,31 +24,16 @@ export function lesson(text, report) {
   return {
     title: String(scenario.metadata?.name ?? ""),
     intro: blocks(scenario.description),
-    steps: names.map(({name, description, fresh}) => {
-      const all = blocks(description),
-        from = all.findIndex(begins("why")),
-        at = from < 0 ? all.length : from,
-        before = all.slice(0, at),
-        predict = before.findIndex(begins("predict"));
-      return {
-        name: String(name),
-        fresh: fresh === true,
-        text: predict < 0 ? before : before.slice(0, predict),
-        predict: predict < 0 ? [] : before.slice(predict),
-        why: all.slice(at),
-        ticks: (answers.get(name) ?? []).map(tick),
-      };
-    }),
+    steps: names.map(({name, description, fresh}) => ({
+      name: String(name),
+      fresh: fresh === true,
+      text: blocks(description),
+      ticks: (answers.get(name) ?? []).map(tick),
+    })),
   };
 }
 
 const tick = ({want, got, met, open, why = "", source}) => ({want, got, met, open, why, line: source?.line ?? 0});
-
-// begins tells of a paragraph that begins with the word in bold.
-const begins =
-  (word) =>
-  ({tag, children: [first]}) =>
-    tag === "p" && first?.tag === "strong" && String(first.children[0] ?? "").toLowerCase() === word + ":";
 
 function plainOf(text) {
   const document = documents(text)[0],
@@ -83,7 +68,7 @@ export function blocks(markdown) {
 }
 
 // inline reads `code` and **bold**; what is not closed is text.
-function inline(text) {
+export function inline(text) {
   const children = [];
   for (const part of text.split(/(`[^`]+`|\*\*(?:[^*`]|`[^`]+`|\*(?!\*))+\*\*)/)) {
     if (part.length > 2 && part.startsWith("`") && part.endsWith("`"))

@@ -42,11 +42,7 @@ description: Which **one**?
 steps:
 - name: hard
   description: |
-    Three pods.
-
-    **Predict:** where?
-
-    **Why:** one in each zone.
+    Three **pods**.
 
     Always.
 - name: more
@@ -68,16 +64,14 @@ test("a lesson's steps, and what of it came so", () => {
     title: "Soft or hard",
     intro: [p("Which ", strong("one"), "?")],
     steps: [
-      {name: "workloads", fresh: false, text: [], predict: [], why: [], ticks: []},
+      {name: "workloads", fresh: false, text: [], ticks: []},
       {
         name: "hard",
         fresh: false,
-        text: [p("Three pods.")],
-        predict: [p(strong("Predict:"), " where?")],
-        why: [p(strong("Why:"), " one in each zone."), p("Always.")],
+        text: [p("Three ", strong("pods"), "."), p("Always.")],
         ticks: [{want: "0 pods Pending", got: "1", met: false, open: undefined, why: "no room", line: 7}],
       },
-      {name: "more", fresh: true, text: [], predict: [], why: [], ticks: []},
+      {name: "more", fresh: true, text: [], ticks: []},
     ],
   });
 });

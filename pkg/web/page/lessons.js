@@ -5,32 +5,28 @@ import {fill, h, keepingFocus} from "#shared/dom.js";
 import {show, view} from "#shared/view.js";
 import {follow, leversChanged} from "./claims.js";
 import {lesson} from "./lesson.js";
-import {answeredIn, isAsked, predictions, progressPart, questionPart, resultPart} from "./predicting.js";
-import {isChanged, state} from "./state.js";
+import {closingPart, isAsked, predictions, progressPart, questionPart, resultPart} from "./predicting.js";
+import {exampleOf, isChanged, state} from "./state.js";
 import {short} from "./strip.js";
 
 // textOf is the lesson that the scenario has, null where it has no words for its steps.
 export function textOf() {
   const read = lesson(state.input.files[state.input.main] ?? "", state.report);
-  return read.steps.some((step) => step.text.length + step.predict.length + step.why.length > 0) ||
-    (read.intro.length > 0 && predictions.on)
-    ? read
-    : null;
+  return read.steps.some((step) => step.text.length > 0) || (read.intro.length > 0 && predictions.on) ? read : null;
 }
 
-// drawLesson draws the text of the step in view; predict is called with whether the reader wants to.
-export function drawLesson(predict) {
+// finished tells that the reader has turned the last page.
+let finished = false;
+
+// drawLesson draws the text of the step in view; predict is called with whether the reader wants to, and open with the
+// name of another lesson.
+export function drawLesson(predict, open) {
   const read = textOf() ?? {title: state.report?.scenario ?? "", intro: [], steps: []},
     name = state.report?.steps[view.step]?.name;
-  const of = read.steps.find((step) => step.name === name) ?? {
-    name: name ?? "",
-    text: [],
-    predict: [],
-    why: [],
-    ticks: [],
-  };
+  const of = read.steps.find((step) => step.name === name) ?? {name: name ?? "", text: [], ticks: []};
   const asked = isAsked(),
     last = view.step >= steps.length - 1;
+  finished = finished && last && predictions.on && !asked;
   const panel = document.getElementById("lesson"),
     top = panel.dataset.step === name ? panel.scrollTop : 0;
   panel.replaceChildren();
@@ -38,48 +34,10 @@ export function drawLesson(predict) {
   element = elementOf(changes);
   fill(panel, {}, [
     h("p", {class: "eyebrow"}, steps.length > 1 ? `${read.title} · ${view.step + 1} of ${steps.length}` : read.title),
-    view.step === 0 && read.intro.length > 0 && h("div", {class: "intro"}, read.intro.map(element)),
-    h("h2", {tabindex: "-1"}, of.name),
-    of.text.map(element),
-    changedPart(changes),
-    !asked && !answeredIn(name) && of.predict.map(element),
-    asked
-      ? questionPart()
-      : [
-          resultPart(),
-          of.why.length > 0 &&
-            h(
-              "details",
-              {
-                class: "why",
-                open: Boolean(answeredIn(name)) || told.has(name),
-                toggle: (event) => {
-                  if (event.target.open) told.add(name);
-                },
-              },
-              h("summary", {}, "Why?"),
-              withoutTitle(of.why).map(element),
-            ),
-          of.ticks.length > 0 &&
-            h(
-              "ul",
-              {class: "ticks"},
-              of.ticks.map((tick) =>
-                h(
-                  "li",
-                  {class: tick.met ? "good" : tick.open ? "hint" : "bad"},
-                  h(
-                    "span",
-                    {class: "sign", role: "img", "aria-label": tick.met ? "met" : (tick.open?.words ?? "not met")},
-                    (tick.met ? "✓" : (tick.open?.sign ?? "✕")) + " ",
-                  ),
-                  tick.want,
-                  !tick.met && `; got ${tick.got}`,
-                  tick.open && `: ${tick.open.words}`,
-                ),
-              ),
-            ),
-        ],
+    (view.step === 0 || exampleOf().challenge) &&
+      read.intro.length > 0 &&
+      h("div", {class: "intro"}, read.intro.map(element)),
+    ...(finished ? closingPart(open) : stepParts(of, asked, changes)),
     h(
       "p",
       {class: "buttons pager"},
@@ -90,7 +48,7 @@ export function drawLesson(predict) {
           class: "button",
           "data-focus": "step before",
           disabled: view.step === 0,
-          click: () => turn(-1),
+          click: () => (finished ? finish(false) : turn(-1)),
         },
         "← Back",
       ),
@@ -102,14 +60,61 @@ export function drawLesson(predict) {
       ),
       h(
         "button",
-        {type: "button", class: "button", "data-focus": "next step", disabled: last, click: () => turn(1)},
-        "Next →",
+        {
+          type: "button",
+          class: "button",
+          "data-focus": "next step",
+          disabled: asked || finished || (last && !predictions.on),
+          title: asked && "Answer the questions first, or skip them",
+          click: () => (last ? finish(true) : turn(1)),
+        },
+        last && predictions.on ? "Finish" : "Next →",
       ),
     ),
     progressPart(),
   ]);
   panel.dataset.step = name;
   panel.scrollTop = top;
+}
+
+// stepParts are the text of a step, its questions or how they were answered, and its claims.
+const stepParts = (of, asked, changes) => [
+  h("h2", {tabindex: "-1"}, of.name),
+  of.text.map(element),
+  changedPart(changes),
+  asked
+    ? questionPart()
+    : [
+        resultPart(),
+        of.ticks.length > 0 &&
+          h(
+            "ul",
+            {class: "ticks"},
+            of.ticks.map((tick) =>
+              h(
+                "li",
+                {class: tick.met ? "good" : tick.open ? "hint" : "bad"},
+                h(
+                  "span",
+                  {class: "sign", role: "img", "aria-label": tick.met ? "met" : (tick.open?.words ?? "not met")},
+                  (tick.met ? "✓" : (tick.open?.sign ?? "✕")) + " ",
+                ),
+                tick.want,
+                !tick.met && `; got ${tick.got}`,
+                tick.open && `: ${tick.open.words}`,
+              ),
+            ),
+          ),
+      ],
+];
+
+// finish turns the last page, or turns it back.
+function finish(done) {
+  finished = done;
+  keepingFocus(() => show(view.step));
+  /** @type {HTMLElement} */
+  const title = document.querySelector("#lesson h2");
+  title?.focus();
 }
 
 // turn goes to another step, and to what it asks.
@@ -123,21 +128,6 @@ function turn(by) {
 
 // freshStep tells whether the step in view begins with an empty cluster.
 export const freshStep = () => textOf()?.steps.find(({name}) => name === state.report?.steps[view.step]?.name)?.fresh;
-
-const told = new Set(); // steps whose why the reader asked for
-
-// withoutTitle are the blocks without the bold word that they begin with.
-const withoutTitle = ([
-  {
-    tag,
-    children: [, ...rest],
-  },
-  ...blocks
-]) => [
-  {tag, children: rest.map((child, i) => (i === 0 && typeof child === "string" ? capital(child.trimStart()) : child))},
-  ...blocks,
-];
-const capital = (text) => text.slice(0, 1).toUpperCase() + text.slice(1);
 
 // elementOf makes blocks of a lesson's text: words for what the reader changed are followed by what it is now.
 const elementOf = (changes) => (block) => {

@@ -6,6 +6,7 @@
 //       topology keys there are, and for the nodes that can be cordoned.
 //       levers: [{id, label, kind, value, of, …}]
 //         kind "number" has min and max; kind "choice" has options: [value]; kind "toggle" is true or false
+//         note, of a rule, says which rules keep its pods away from those of others
 //         of is one of {workload: "deployment/web", namespace}, {zone}, {cluster}, {node}, {}
 //         shows is the step that a change adds, and without which the change is not to be seen
 //       without: [{of, reason}], what has no lever and why, in words
@@ -16,8 +17,9 @@
 // The ids: replicas, rule, key, weight and maxSurge, each with the workload and, of several terms, the term: "key
 // default/deployment/web 1"; "nodes…" for numbers of nodes; "failure mode"; "cordon NODE".
 
+import {listed} from "#shared/words.js";
 import {nodeNumbers} from "./nodes.js";
-import {keepApart, keptApart, ruleOf, selectorOf} from "./rules.js";
+import {keepApart, keptApart, keptFrom, ruleOf, selectorOf} from "./rules.js";
 import {listOf, patchesOf, scenarioOf, setter, stepAt, workloadsAt} from "./sources.js";
 import {documents, insert, isShared, put, remove} from "./yamltext.js";
 
@@ -82,7 +84,8 @@ function all(input, step, nodes) {
   const levers = [],
     without = [...problems, ...unread.filter(({of}) => !problems.some((other) => other.of === of))];
   const keys = [...new Set(nodes.flatMap((node) => Object.keys(node.topology ?? {})))];
-  for (const workload of workloads) ofWorkload(input, workload, keys.length > 0 ? keys : KEYS, levers, without);
+  for (const workload of workloads)
+    ofWorkload(input, workload, workloads, keys.length > 0 ? keys : KEYS, levers, without);
   for (const number of numbers) levers.push({kind: "number", ...number});
   if (workloads.length > 0) levers.push(failureMode(input, scenario));
   if (stepAt(scenario, step) < 0)
@@ -118,7 +121,7 @@ const failureMode = (input, scenario) => ({
   edits: (mode) => [{op: "put", n: 0, path: ["failures", "mode"], value: mode}],
 });
 
-function ofWorkload(input, workload, keys, levers, without) {
+function ofWorkload(input, workload, workloads, keys, levers, without) {
   const {kind, namespace, name, object} = workload;
   const title = `${kind.toLowerCase()}/${name}`,
     of = {workload: title, namespace};
@@ -141,7 +144,7 @@ function ofWorkload(input, workload, keys, levers, without) {
       place,
     );
   }
-  if (kind !== "DaemonSet") ofRules(input, workload, keys, add);
+  if (kind !== "DaemonSet") ofRules(input, workload, workloads, keys, add);
   if (kind === "Deployment" && object.spec?.strategy?.type !== "Recreate") {
     const place = setter(workload, ["spec", "strategy", "rollingUpdate", "maxSurge"]);
     // Both 0 would be refused.
@@ -164,8 +167,18 @@ const copyOf = (input, {at, step}) =>
     ? {op: "insert", n: 0, path: ["steps", at], value: step}
     : {op: "put", n: 0, path: ["steps"], value: [step]};
 
+// noteOf says which rules keep pods away from those of other workloads, which the lever of a workload's own pods does not
+// show.
+function noteOf(kept) {
+  const title = ({kind, name}) => `${kind.toLowerCase()}/${name}`;
+  const parts = kept.map(({rule, other, own}) =>
+    own ? `its ${rule} rule against ${title(other)}` : `the ${rule} rule of ${title(other)}`,
+  );
+  return parts.length > 0 ? {note: `besides, ${listed(parts)}`} : {};
+}
+
 // ofRules adds the rule, and the topology key and the weight of each of its terms.
-function ofRules(input, workload, keys, add) {
+function ofRules(input, workload, workloads, keys, add) {
   const changed = (later) =>
     ["affinity", "topologySpreadConstraints"]
       .map((field) => setter({...workload, later}, ["spec", "template", "spec", field]))
@@ -183,6 +196,7 @@ function ofRules(input, workload, keys, add) {
     {
       kind: "choice",
       value,
+      ...noteOf(keptFrom(workload, workloads)),
       options: value === "several" ? [value, ...RULES] : RULES,
       edits: (rule) => keepApart(workload, rule).map(inObject),
     },

@@ -288,3 +288,26 @@ test("a value that is not possible is refused, and the same value changes nothin
   assert.throws(() => write(webs, "web", "replicas default/deployment/other", 1), /there is no lever/);
   assert.equal(write(webs, "web", "replicas default/deployment/web", 3), webs);
 });
+
+test("a rule against the pods of another workload is named at both", () => {
+  const deployment = (name, affinity) =>
+    `{apiVersion: apps/v1, kind: Deployment, metadata: {name: ${name}}, spec: {selector: {matchLabels: {app: ${name}}}, ` +
+    `template: {metadata: {labels: {app: ${name}}}, spec: {${affinity} containers: [{name: c, image: c}]}}}}`;
+  const term = "labelSelector: {matchLabels: {app: db}}, topologyKey: kubernetes.io/hostname";
+  const hard = `affinity: {podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{${term}}]}},`;
+  const soft = `affinity: {podAntiAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [{weight: 1, podAffinityTerm: {${term}}}]}},`;
+  const text =
+    "apiVersion: faultline/v1alpha1\nkind: Scenario\nsteps:\n- name: one\n  apply:\n    objects:\n" +
+    [deployment("web", hard), deployment("batch", soft), deployment("db", "")].map((one) => `    - ${one}\n`).join("");
+  const found = read({main: "s.yaml", files: {"s.yaml": text}}, "one", NODES).levers.filter(
+    ({label}) => label === "Rule",
+  );
+  assert.deepEqual(
+    found.map(({of, value, note}) => [of.workload, value, note]),
+    [
+      ["deployment/web", "none", "besides, its hard rule against deployment/db"],
+      ["deployment/batch", "none", "besides, its soft rule against deployment/db"],
+      ["deployment/db", "none", "besides, the hard rule of deployment/web and the soft rule of deployment/batch"],
+    ],
+  );
+});

@@ -144,7 +144,7 @@ function bar() {
     : "";
   undoButtons();
   filesBar({...files, lesson: (reading || textOf()) && read}, reading);
-  if (reading) drawLesson(predict);
+  if (reading) drawLesson(predict, openLesson);
 }
 
 function read() {
@@ -174,7 +174,7 @@ function begin(input, example, wanted, first = input) {
   const {lesson, challenge} = exampleOf();
   predictions.on = Boolean(lesson) && !wanted?.failed;
   if (lesson || challenge) read();
-  if (challenge) view.step = Infinity; // its last step has the goal
+  if (challenge) view.step = Infinity; // the first step whose goal is not reached
   return askNow();
 }
 
@@ -185,6 +185,8 @@ async function open(example) {
   await begin(input, example);
   say(`${example} is open.`);
 }
+
+const openLesson = (name) => open(name).catch((error) => notice(error.message));
 
 // afterAnswer draws what depends on the text as well as on the answer.
 function afterAnswer() {
@@ -335,7 +337,7 @@ async function start() {
     drawMap,
     drawStep: () => {
       document.body.classList.toggle("predicting", isAsked());
-      if (reading) drawLesson(predict);
+      if (reading) drawLesson(predict, openLesson);
       if (isAsked()) drawQuestion(freshStep());
       else drawStep();
       markTabs();

@@ -5,8 +5,9 @@ import {h, say} from "#shared/dom.js";
 import {drawMap} from "#shared/stage.js";
 import {show, view} from "#shared/view.js";
 import {count, HOSTNAME, noun} from "#shared/words.js";
+import {inline} from "./lesson.js";
 import {inWords, judge, keeper} from "./quiz.js";
-import {state} from "./state.js";
+import {isChanged, state} from "./state.js";
 
 const LISTED = 16; // of more nodes none is listed beside the map
 
@@ -89,6 +90,24 @@ export function questionPart() {
     result?.scrollIntoView({block: "nearest"});
   };
   const first = asked.findIndex(({kind}) => kind === "nodes");
+  const wrong = new Set(); // the questions whose first answer was wrong
+  // giveHints asks the wrong ones once more.
+  const giveHints = (form, kept) => {
+    const sets = [...form.querySelectorAll("fieldset")];
+    kept.forEach(({outcome}, i) => {
+      if (outcome !== "wrong") {
+        sets[i].append(h("p", {class: "good"}, "✓ Right."));
+        sets[i].disabled = true;
+        return;
+      }
+      wrong.add(i);
+      sets[i].append(h("p", {class: "tryagain", role: "status"}, h("b", {}, "Not yet. "), asked[i].hint));
+    });
+    check.textContent = "Check again";
+    /** @type {HTMLElement} */
+    const input = form.querySelector("fieldset:not(:disabled) input");
+    input?.focus();
+  };
   return h(
     "form",
     {
@@ -100,8 +119,11 @@ export function questionPart() {
         const kept = asked.map((question, i) => ({
           ask: question.ask,
           given: given[i],
-          outcome: judge(question, given[i]).outcome,
+          outcome: judge(question, given[i]),
+          ...(wrong.has(i) ? {again: true} : {}),
         }));
+        if (wrong.size === 0 && kept.some(({outcome}) => outcome === "wrong"))
+          return giveHints(event.currentTarget, kept);
         end(kept);
         say(asked.map((question, i) => resultWords(question, kept[i])).join(" "));
       },
@@ -122,7 +144,7 @@ export function questionPart() {
       "p",
       {class: "buttons"},
       check,
-      h("button", {type: "button", class: "link", click: () => end([])}, "Skip, and show the answer"),
+      h("button", {type: "button", class: "link", click: () => end([])}, "Skip, and show the step"),
     ),
   );
 }
@@ -182,6 +204,7 @@ const fieldsOf = {
     );
   },
   holds: (_, take, id) => choices(["yes", "no"], (value) => take([value]), id),
+  notOn: ({fields}, take, id) => choices(fields, (value) => take([value]), id),
   message: ({fields}, take, id) =>
     choices(
       [...fields, ""],
@@ -206,22 +229,23 @@ const choices = (values, take, id, words = (value) => value) =>
   );
 
 const signs = {right: "✓", equal: "✓", wrong: "✕"};
-const titles = {right: "Right", equal: "Right, too", wrong: "No"};
 
-// resultWords say how a question was answered: an answer that equal nodes could give is right.
-function resultWords(question, {given, outcome}) {
-  const right = inWords(question, question.answers[0]);
-  switch (outcome) {
-    case "right":
-      return `Right: ${inWords(question, given)}.`;
-    case "equal":
-      return (
-        `Right, too: ${inWords(question, given)}. Some nodes are equal, and chance decides among them. ` +
-        `In this run it was ${right}.`
-      );
-  }
-  return `No: ${right}. You said ${inWords(question, given)}.`;
-}
+// resultWords say what was given for a question, and whether it is right.
+const resultWords = (question, {given, outcome, again}) =>
+  `${outcome === "wrong" ? "Not right" : again ? "Right, at the second try" : "Right"}: ${inWords(question, given)}.`;
+
+// whyPart is the answer of the run, and why it is so, as long as the scenario is the one that the reason is about.
+const whyPart = ({said, why}) =>
+  h(
+    "p",
+    {class: "why"},
+    inline(isChanged() ? said : why).map(element),
+    isChanged() &&
+      why !== said &&
+      h("i", {}, " You changed the scenario. The lesson has a reason for how it came: reset to read it."),
+  );
+
+const element = (child) => (typeof child === "string" ? child : h(child.tag, {}, child.children.map(element)));
 
 // resultPart is how the questions of the step in view were answered, for as long as they are what is asked.
 export function resultPart() {
@@ -231,10 +255,9 @@ export function resultPart() {
   const shown = kept.flatMap((one) => {
     const question = asked.find(({ask}) => ask === one.ask);
     if (!question) return [];
-    const {outcome} = judge(question, one.given); // of what the scenario is by now
-    return [[question, {...one, outcome}]];
+    return [[question, {...one, outcome: judge(question, one.given)}]]; // by what the scenario is now
   });
-  if (shown.length === 0) return null;
+  if (shown.length === 0) return skippedPart(asked);
   const wrong = shown.filter(([, {outcome}]) => outcome === "wrong").length;
   return h(
     "div",
@@ -249,11 +272,69 @@ export function resultPart() {
           h("span", {class: "sign", "aria-hidden": "true"}, signs[one.outcome] + " "),
           h("b", {}, question.ask),
           " ",
-          resultWords(question, one).replace(titles[one.outcome] + ": ", ""),
+          resultWords(question, one),
+          whyPart(question),
         ),
       ),
     ),
   );
+}
+
+// skippedPart has the questions that were skipped, each with its answer for who asks for it.
+const skippedPart = (asked) =>
+  answeredIn(state.report?.steps[view.step]?.name) &&
+  asked.length > 0 &&
+  h(
+    "div",
+    {class: "skipped"},
+    asked.map((question) => h("details", {}, h("summary", {}, question.ask), whyPart(question))),
+  );
+
+// closingPart is the end of a lesson: how each step was answered, and the lesson that comes next.
+export function closingPart(open) {
+  const {asked, right} = progress.count(lessonName());
+  const lessons = state.examples.filter(({lesson}) => lesson),
+    next = lessons[lessons.findIndex(({name}) => name === state.example) + 1];
+  return [
+    h("h2", {tabindex: "-1"}, asked > 0 ? `${right} of ${count(asked, "answer")} right` : "The end of the lesson"),
+    h(
+      "ol",
+      {class: "closing"},
+      steps.map(({name}, i) => {
+        const kept = answeredIn(name),
+          wrong = (kept ?? []).filter(({outcome}) => outcome === "wrong");
+        const words = !kept
+          ? "not answered"
+          : kept.length === 0
+            ? "skipped"
+            : wrong.length === 0
+              ? kept.some(({again}) => again)
+                ? "right at the second try"
+                : "right"
+              : `${kept.length - wrong.length} of ${kept.length} right`;
+        return h(
+          "li",
+          {},
+          h("button", {type: "button", class: "link", click: () => show(i)}, name),
+          h("span", {class: words.startsWith("right") ? "good" : "warn"}, ` ${words}`),
+          wrong.length > 0 &&
+            h(
+              "ul",
+              {},
+              wrong.map(({ask}) => h("li", {}, ask)),
+            ),
+        );
+      }),
+    ),
+    next &&
+      state.example.startsWith("lessons/") &&
+      h(
+        "p",
+        {class: "buttons"},
+        "Next: ",
+        h("button", {type: "button", class: "button", id: "nextlesson", click: () => open(next.name)}, next.title),
+      ),
+  ];
 }
 
 // progressPart says how far the reader is in the lesson, with a button to begin again.

@@ -1,12 +1,14 @@
-// What a lesson asks, and what came of it. A question is as the engine's quiz has it: {ask, kind, fields, answers, equal}.
+// What a lesson asks, and what came of it. A question is as the engine's quiz has it: {ask, kind, fields, answers, equal,
+// hint, said, why}, where said is the answer of the run, and why begins with it.
 //
-//   judge(question, given) → {outcome, right}
-//       given are texts, as the answers are: numbers in the order of the fields, names of nodes, yes or no, a message
-//       outcome is "right", "equal" (as right: chance decides among equal nodes) or "wrong"; right is what the run has
+//   judge(question, given) → outcome
+//       given are texts, as the answers are: numbers in the order of the fields, names of nodes, yes or no, a message, a reason
+//       outcome is "right", "equal" (as right: chance decides among equal nodes) or "wrong"
 //   inWords(question, given) → text
 //   keeper(storage) → {of(lesson, step), keep(lesson, step, of), count(lesson), forget(lesson)}
 //       what is kept of a step: the texts that were given for each question, with the outcomes: [{ask, given,
-//       outcome}], empty for a step that was skipped; count → {steps, asked, right}
+//       outcome, again}], empty for a step that was skipped, where again tells of a second try; count → {steps, asked,
+//       right}
 
 import {listed} from "#shared/words.js";
 
@@ -15,12 +17,11 @@ import {listed} from "#shared/words.js";
 /** @param {Question} question */
 export function judge({answers, equal = []}, given) {
   const has = (all) => all.some((one) => one.length === given.length && one.every((text, i) => text === given[i]));
-  return {outcome: has(answers) ? "right" : has(equal) ? "equal" : "wrong", right: answers[0]};
+  return has(answers) ? "right" : has(equal) ? "equal" : "wrong";
 }
 
 /** @param {Question} question */
 export function inWords({kind, fields}, given) {
-  if (!given) return "none of these";
   switch (kind) {
     case "number":
       return fields?.length > 0 ? fields.map((field, i) => `${field} ${given[i]}`).join(", ") : given[0];

@@ -5,12 +5,12 @@ import {inWords, judge, keeper} from "./quiz.js";
 const spread = {kind: "number", fields: ["a", "b"], answers: [["2", "1"]], equal: [["1", "2"]]};
 
 test("equal nodes make equal answers", () => {
-  assert.deepEqual(judge(spread, ["2", "1"]), {outcome: "right", right: ["2", "1"]});
-  assert.deepEqual(judge(spread, ["1", "2"]), {outcome: "equal", right: ["2", "1"]});
-  assert.deepEqual(judge(spread, ["3", "0"]), {outcome: "wrong", right: ["2", "1"]});
-  assert.equal(judge({kind: "nodes", answers: [["n-1", "n-2"]]}, ["n-1"]).outcome, "wrong", "half of the nodes");
-  assert.equal(judge({kind: "nodes", answers: [[]]}, []).outcome, "right", "no node");
-  assert.equal(judge({kind: "message", answers: [["x"], ["y"]]}, ["y"]).outcome, "right", "any of several messages");
+  assert.equal(judge(spread, ["2", "1"]), "right");
+  assert.equal(judge(spread, ["1", "2"]), "equal");
+  assert.equal(judge(spread, ["3", "0"]), "wrong");
+  assert.equal(judge({kind: "nodes", answers: [["n-1", "n-2"]]}, ["n-1"]), "wrong", "half of the nodes");
+  assert.equal(judge({kind: "nodes", answers: [[]]}, []), "right", "no node");
+  assert.equal(judge({kind: "message", answers: [["x"], ["y"]]}, ["y"]), "right", "any of several messages");
 });
 
 test("answers in words", () => {
@@ -20,7 +20,7 @@ test("answers in words", () => {
   assert.equal(inWords({kind: "nodes"}, []), "no node");
   assert.equal(inWords({kind: "holds"}, ["yes"]), "yes");
   assert.equal(inWords({kind: "message"}, [""]), "no pod is Pending");
-  assert.equal(inWords({kind: "message"}, undefined), "none of these");
+  assert.equal(inWords({kind: "notOn"}, ["Insufficient cpu"]), "Insufficient cpu");
 });
 
 function memory(text) {

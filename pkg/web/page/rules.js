@@ -5,6 +5,8 @@
 //   keptApart(workload) → [{rule: "soft" | "hard" | "spread", path, topologyKey, weight?}]
 //       path is the term's place in the object
 //   ruleOf(terms) → "none" | "soft" | "hard" | "spread" | "several"
+//   keptFrom(workload, others) → [{rule: "soft" | "hard", other: workload, own}]
+//       anti-affinity between the pods of the workload and those of another one; own tells that it is the workload's rule
 //   keepApart(workload, rule) → [{op: "put" | "insert" | "remove", path, value?}]
 //       edits of the object, to be made in order
 //   selectorOf(workload) → label selector | undefined
@@ -42,6 +44,26 @@ export function keptApart(workload) {
       }),
     )
     .filter(Boolean);
+}
+
+export function keptFrom(workload, others) {
+  const labelsOf = ({object}) => get(object, ["spec", "template", "metadata", "labels"]) ?? {};
+  const keeps = (rule, from, to) =>
+    termsOf(from, LISTS[rule]).some((item) => {
+      const term = rule === "soft" ? item?.podAffinityTerm : item;
+      const within = term?.namespaces?.length > 0 ? term.namespaces : [from.namespace];
+      return within.includes(to.namespace) && matches(term?.labelSelector, labelsOf(to));
+    });
+  return others
+    .filter(
+      (other) => other.namespace !== workload.namespace || other.kind !== workload.kind || other.name !== workload.name,
+    )
+    .flatMap((other) =>
+      ["hard", "soft"].flatMap((rule) => [
+        ...(keeps(rule, workload, other) ? [{rule, other, own: true}] : []),
+        ...(keeps(rule, other, workload) ? [{rule, other, own: false}] : []),
+      ]),
+    );
 }
 
 export function ruleOf(terms) {

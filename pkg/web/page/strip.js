@@ -133,6 +133,7 @@ function control(lever, pull) {
           h("option", {value: option, title: option, selected: option === lever.value}, short(option)),
         ),
       ),
+      lever.note && h("small", {class: "hint"}, lever.note),
     );
   }
   const to = (value) => pull(lever, Math.max(lever.min, Math.min(lever.max, value)));

@@ -2,7 +2,6 @@
 
 import {steps} from "#shared/data.js";
 import {fill, h, keepingFocus, podKey, say} from "#shared/dom.js";
-import {decided} from "#shared/scores.js";
 import {show, view} from "#shared/view.js";
 import {count, number} from "#shared/words.js";
 
@@ -75,7 +74,7 @@ export function drawWalk() {
       : cycle.scored === 0
         ? "A single node is left, and is taken without scores."
         : `${count(cycle.scored, "node")} scored.`,
-    decided(cycle, pod.node),
+    pod.verdict ?? "",
   ][at];
   const turn = (by) => {
     walk.at += by;

@@ -1,6 +1,6 @@
 // A large map's nodes as cells of a canvas.
 
-import {domainOf, signsOf, steps, uses} from "./data.js";
+import {countPods, domainOf, signsOf, steps, uses} from "./data.js";
 import {colour, h, point, say} from "./dom.js";
 import {select, view} from "./view.js";
 import {count, HOSTNAME, percent} from "./words.js";
@@ -26,7 +26,7 @@ export function cellsOf(world, nodes, place) {
     const arriving = world.arrivals.get(node.name)?.length ?? 0;
     return [
       node.name,
-      count(world.pods.get(node.name)?.length ?? 0, "pod"),
+      count(countPods(world.pods.get(node.name) ?? []), "pod"),
       ...uses(node, world.requested).map((use) => `${use.of} ${percent(use.share)} (${use.words})`),
       ...signsOf(node).map(([, text]) => text),
       world.failed.has(node.name) && "failed",

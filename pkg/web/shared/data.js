@@ -128,6 +128,12 @@ export function podsByNode(step) {
   return byNode;
 }
 
+// isEnding tells of a pod that is being deleted. It is drawn, and not counted, as in the numbers of a step.
+export const isEnding = (pod) => pod.status === "Terminating";
+
+// countPods is the number of pods that are not being deleted.
+export const countPods = (pods) => pods.filter((pod) => !isEnding(pod)).length;
+
 // requestedOn is what the pods on each node request, by the node's name; empty for a report that does not say.
 export const requestedOn = (step) => new Map((step.requested ?? []).map((of) => [of.node, of]));
 
@@ -176,7 +182,7 @@ export function changesBetween(before, after) {
   const workloads = new Map();
   const count = (step, by) => {
     for (const pod of step.pods ?? []) {
-      if (pod.status === "Terminating") continue; // its place is that of another pod by now
+      if (isEnding(pod)) continue; // its place is that of another pod by now
       const key = workloadOf(pod),
         node = pod.node ?? "";
       if (!workloads.has(key)) workloads.set(key, new Map());

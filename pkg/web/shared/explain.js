@@ -3,7 +3,7 @@
 import {explain, live, marks, qualified, steps, workloadOf} from "./data.js";
 import {causes, chip, h, many, section, table, waiting} from "./dom.js";
 import {stepLink} from "./links.js";
-import {cycleOf, decidedPart} from "./scores.js";
+import {cycleOf} from "./scores.js";
 import {mustWait} from "./waits.js";
 import {number} from "./words.js";
 
@@ -126,7 +126,7 @@ export function explanation(pod, open, more = null) {
     ),
     mustWait(pod) && waiting(pod),
     causes(pod),
-    pod.cycle && decidedPart(pod.cycle, pod.node),
+    pod.verdict && h("p", {class: "decided"}, pod.verdict),
     more,
     pod.asked?.length > 0 &&
       h(

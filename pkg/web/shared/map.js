@@ -4,6 +4,7 @@
 
 import {cellsOf, isFound} from "./cells.js";
 import {
+  countPods,
   domainOf,
   groupBy,
   groupKeys,
@@ -50,7 +51,7 @@ function worldOf(step) {
     }
   }
   const shown = (pod) => !view.marked || workloadOf(pod) === view.marked;
-  const weight = (node) => (pods.get(node.name) ?? []).filter((pod) => !ofDaemonSet(pod) && shown(pod)).length;
+  const weight = (node) => countPods((pods.get(node.name) ?? []).filter((pod) => !ofDaemonSet(pod) && shown(pod)));
   const most = nodes.reduce((most, node) => Math.max(most, weight(node)), 0);
   const requested = requestedOn(step);
   const share = (node) => uses(node, requested).find((use) => use.of === view.heat)?.share ?? 0;
@@ -162,7 +163,7 @@ const isFailed = (key, domain) => view.failed?.key === key && view.failed.domain
 function groupOf(world, group, path, within) {
   // within tells that all around it failed, and says so
   const place = path + "/" + (group.value ?? "");
-  const held = group.nodes.reduce((sum, node) => sum + (world.pods.get(node.name)?.length ?? 0), 0);
+  const held = group.nodes.reduce((sum, node) => sum + countPods(world.pods.get(node.name) ?? []), 0);
   const lost = group.nodes.filter((node) => world.failed.has(node.name)).length;
   const whole = lost === group.nodes.length;
   const leaf = group.groups.length === 0;
@@ -253,7 +254,7 @@ function cardOf(world, node) {
   const pods = world.pods.get(node.name) ?? [];
   const domain = domainOf(node, HOSTNAME);
   const signs = signsOf(node);
-  const words = [count(pods.length, "pod"), ...signs.map(([, text]) => text), failed && "failed"]
+  const words = [count(countPods(pods), "pod"), ...signs.map(([, text]) => text), failed && "failed"]
     .filter(Boolean)
     .join(", ");
   return h(
@@ -419,6 +420,7 @@ export function legendOf(step) {
     {class: "legends"},
     dense && densityLegend(ofPods ? ["Pods on a node: 0 ", number(most)] : [view.heat + " requested: 0% ", "100%"]),
     list,
+    paleLegend(step),
     daemons.size > 0 &&
       h(
         "p",
@@ -428,6 +430,24 @@ export function legendOf(step) {
           4,
         )}.`,
       ),
+  );
+}
+
+// paleLegend says what the pale chips are: pods that have a node and do not run.
+function paleLegend(step) {
+  const kinds = Map.groupBy(
+    (step.pods ?? []).filter((pod) => pod.node && pod.status && pod.status !== "Running" && !ofDaemonSet(pod)),
+    ({status}) => status,
+  );
+  if (kinds.size === 0) return null;
+  return h(
+    "p",
+    {class: "hint pale"},
+    chip(unknown, "off"),
+    "does not run: ",
+    [...kinds].map(([status, pods]) => `${number(pods.length)} ${status}`).join(", "),
+    kinds.has("Terminating") && (kinds.size > 1 ? "; pods that are Terminating are not counted" : ", not counted"),
+    ".",
   );
 }
 

@@ -69,45 +69,6 @@ function refusalsOf(cycle) {
   ];
 }
 
-// decided says in a sentence what decided that the pod is on the node, or on none.
-export function decided(cycle, node) {
-  const candidates = cycle.candidates ?? [],
-    refusals = [...(cycle.refusals ?? [])].sort((a, b) => b.count - a.count);
-  const refusers = listed(refusals.map(({plugin, count: n}) => `${plugin} (${count(n, "node")})`));
-  if (candidates.length === 0 || !node) return refusers ? `No node takes it: refused by ${refusers}.` : "";
-  if (candidates.length === 1)
-    return `${node} is the only node that takes it` + (refusers ? `: the others are refused by ${refusers}.` : ".");
-  const chosen = candidates.find((candidate) => candidate.node === node);
-  if (!chosen) return "";
-  const equal = candidates.filter(({rank, total}) => rank === chosen.rank && total === chosen.total);
-  const next = candidates.find(({total}) => total < chosen.total);
-  const words = next ? aheadOf(chosen, next) : "";
-  if (equal.length > 1)
-    return (
-      `Chance decided: ${equal.length} nodes have the same score, ${number(chosen.total)}.` + (words && ` ${words}`)
-    );
-  return words;
-}
-
-// aheadOf names the plugins that put a node ahead of another one, the largest difference first.
-function aheadOf(chosen, next) {
-  const other = new Map((next.scores ?? []).map(({plugin, weighted}) => [plugin, weighted]));
-  const apart = (chosen.scores ?? [])
-    .map(({plugin, weighted}) => ({plugin, by: weighted - (other.get(plugin) ?? 0)}))
-    .filter(({by}) => by !== 0)
-    .sort((a, b) => Math.abs(b.by) - Math.abs(a.by));
-  const ahead = `${chosen.node} is ${count(chosen.total - next.total, "point")} ahead of ${next.node}`;
-  const signed = ({plugin, by}) => `${by > 0 ? "+" : "−"}${number(Math.abs(by))} by ${plugin}`;
-  return apart.length === 1
-    ? `${apart[0].plugin} alone decided: ${ahead}.`
-    : `${apart[0].plugin} decided most: ${ahead}, ${listed(apart.map(signed))}.`;
-}
-
-export const decidedPart = (cycle, node) => {
-  const words = decided(cycle, node);
-  return words && h("p", {class: "decided"}, words);
-};
-
 // candidatesOf has a row for each feasible node and a column for each plugin that tells nodes apart.
 function candidatesOf(scored, candidates) {
   const all = [...new Set(candidates.flatMap((candidate) => (candidate.scores ?? []).map((score) => score.plugin)))];

@@ -2,6 +2,7 @@
 // what is known of it.
 
 import {
+  countPods,
   domainOf,
   groupBy,
   groupKeys,
@@ -192,7 +193,7 @@ export function foundPanel(step, {pod, node, workload, key, domain}) {
 // nodeDetails are what a node has and what its pods request.
 export function nodeDetails(step, node) {
   const pods = podsByNode(step).get(node.name) ?? [],
-    daemons = pods.filter(ofDaemonSet).length;
+    daemons = countPods(pods.filter(ofDaemonSet));
   return h(
     "dl",
     {class: "details"},
@@ -200,7 +201,7 @@ export function nodeDetails(step, node) {
       ...uses(node, requestedOn(step)).map((use) => [`${use.of} requested`, useBar(use)]),
       [
         "Pods",
-        number(pods.length) +
+        number(countPods(pods)) +
           (node.pods ? ` of ${number(node.pods)}` : "") +
           (daemons > 0 ? `, ${number(daemons)} of DaemonSets` : ""),
       ],

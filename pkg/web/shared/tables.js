@@ -2,6 +2,7 @@
 // chosen.
 
 import {
+  countPods,
   changesOf,
   changeWords,
   domainOf,
@@ -183,9 +184,7 @@ function rulesBelow(step, sentence) {
     h(
       "summary",
       {},
-      spoken.length > 0
-        ? `The rule: ${listed(spoken.map((term) => term.path))}`
-        : "Its rules, none of which decided alone",
+      spoken.length > 0 ? `The rule: ${listed(spoken.map((term) => term.path))}` : "Its rules, none of which decided",
     ),
     h(
       "pre",
@@ -226,7 +225,7 @@ export function nodesPart(step) {
           {},
           h("td", {}, failButton(step, HOSTNAME, [domainOf(node, HOSTNAME)], node.name)),
           shown.map((key) => h("td", {}, domainOf(node, key) ?? "–")),
-          [here.length, here.filter(ofDaemonSet).length].map((n) => h("td", {class: "number"}, number(n))),
+          [here, here.filter(ofDaemonSet)].map(countPods).map((n) => h("td", {class: "number"}, number(n))),
           measured.map((of) => h("td", {}, useBar(uses(node, requested).find((use) => use.of === of)))),
           h(
             "td",
@@ -583,7 +582,7 @@ function podRow(pod, keys, columns) {
     : d.scored === 0
       ? "the only feasible node"
       : d.deciders?.length
-        ? d.deciders.join(", ")
+        ? d.deciders.join(d.together ? " + " : ", ")
         : d.ties > 1
           ? "equal nodes"
           : "–";
