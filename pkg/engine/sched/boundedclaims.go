@@ -35,6 +35,9 @@ type stepContext struct {
 	limit        int64
 }
 
+// Done ends the evaluation of a CEL expression that selects devices: CEL waits for it, and does not ask for the error.
+func (s *stepContext) Done() <-chan struct{} { return s.placeContext.Done() }
+
 // Err counts a step.
 func (s *stepContext) Err() error {
 	if s.done.Add(1) > s.limit {

@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/dynamic-resource-allocation/cel"
 
 	"github.com/faultline/faultline/pkg/cluster"
 )
@@ -72,5 +74,22 @@ func TestSearchForDevicesEndsWithItsCaller(t *testing.T) {
 	}
 	if caller.asked > caller.most+10 {
 		t.Errorf("%d more steps after the caller has gone", caller.asked-caller.most)
+	}
+}
+
+// The evaluation of an expression that selects devices ends with the caller of Place, too: one expression may take most of a second for a
+// device.
+func TestExpressionsEndWithTheirCaller(t *testing.T) {
+	const each = "[0,1,2,3,4,5,6,7,8,9].all(%s, "
+	expression := fmt.Sprintf(each+each+each+"a + b + c >= 0)))", "a", "b", "c")
+	caller, leave := context.WithCancel(t.Context())
+	steps := &stepContext{Context: t.Context(), placeContext: caller, limit: 1000}
+	compiled := cel.GetCompiler(cel.Features{}).CompileCELExpression(expression, cel.Options{})
+	if matches, _, err := compiled.DeviceMatches(steps, cel.Device{}); !matches || err != nil {
+		t.Fatalf("matches %t, error %v", matches, err)
+	}
+	leave()
+	if _, _, err := compiled.DeviceMatches(steps, cel.Device{}); err == nil || !strings.Contains(err.Error(), "operation interrupted") {
+		t.Errorf("error %v after the caller has gone", err)
 	}
 }
