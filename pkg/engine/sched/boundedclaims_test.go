@@ -50,6 +50,29 @@ func TestSearchForDevicesIsBounded(t *testing.T) {
 	}
 }
 
+// The search has fewer steps on a node with more devices, each of which a step may look at.
+func TestSearchForManyDevicesIsBounded(t *testing.T) {
+	state, pod := oneDeviceShort()
+	slice := state.ResourceSlices[0]
+	for i := range 16 * usualDevices {
+		slice.Spec.Devices = append(slice.Spec.Devices, resourcev1.Device{Name: fmt.Sprint("other-", i), Attributes: map[resourcev1.QualifiedName]resourcev1.DeviceAttribute{"other": {BoolValue: new(true)}}})
+	}
+	const usual = `!("other" in device.attributes["devices"])`
+	for i := range state.ResourceClaims[0].Spec.Devices.Requests {
+		state.ResourceClaims[0].Spec.Devices.Requests[i].Exactly.Selectors = []resourcev1.DeviceSelector{{CEL: &resourcev1.CELDeviceSelector{Expression: usual}}}
+	}
+	engine := newEngine(t, Ties{})
+	engine.allocationSteps = 10_000
+	caller := &countdownContext{Context: t.Context(), most: 10_000}
+	result, err := engine.Place(caller, state, []*v1.Pod{pod})
+	if err != nil || len(result.Pending) != 1 || !result.Pending[0].Failed {
+		t.Errorf("result %+v, error %v", result, err)
+	}
+	if most := 2 * 10_000 / 16; caller.asked > most { // in two searches
+		t.Errorf("%d steps, want at most %d", caller.asked, most)
+	}
+}
+
 // countdownContext is a context that ends after its error has been asked for a number of times.
 type countdownContext struct {
 	context.Context
