@@ -94,10 +94,10 @@ type Server struct {
 }
 
 // New returns a server of the page. The engine answers the requests that need no turn, and the computer the others, as many at a time as it
-// has turns.
+// has turns. If it has several, it has one more for clients that have none.
 func New(engine *playground.Engine, computer Computer, turns int, hosts Hosts) *Server {
 	return &Server{
-		engine: engine, computer: computer, hosts: hosts, line: line.New(turns, maxWaiting, keptAnswers),
+		engine: engine, computer: computer, hosts: hosts, line: line.New(turns, min(turns-1, 1), maxWaiting, keptAnswers),
 		small: semaphore.NewWeighted(maxSmall), large: semaphore.NewWeighted(maxLarge), answers: semaphore.NewWeighted(maxAnswers),
 	}
 }

@@ -2,9 +2,9 @@
 //
 //	Ask ─ known? ─▶ wait for a turn ─▶ compute ─▶ answer, kept for whoever asks the same
 //
-// The line is fair to clients, as API Priority and Fairness of Kubernetes is: clients with waiting requests have their turns one after the
-// other, by start-time fair queueing, so ten requests of one client delay another by one turn. Requests with the same key share one
-// computation, which ends early only if all of them have left.
+// The line is fair to clients, as API Priority and Fairness of Kubernetes is: it divides the time of computation among the clients that wait,
+// by start-time fair queueing, so ten requests of one client delay another by one turn. A turn is reserved for clients that have none, so one
+// client cannot take all of them. Requests with the same key share one computation, which ends early only if all of them have left.
 package line
 
 import (
@@ -22,26 +22,34 @@ var ErrFull = errors.New("the line is full")
 // tellInterval is the time after which a request that waits first hears of its place, and hears again if it has changed.
 const tellInterval = 300 * time.Millisecond
 
+// usualTime is the time that a computation is expected to take, in virtual time. If it takes more, the client is charged for that.
+const usualTime = 100 * time.Millisecond
+
 // Key identifies a request: requests with the same key have the same answer.
 type Key [32]byte
 
 // Line is the line of waiting requests. Use [New].
 type Line struct {
-	most int
+	most     int
+	reserved int // the last turns, only for clients that have none
 
 	mu      sync.Mutex
-	free    int               // turns that nobody has
-	waiting []*entry          // by their start, then as they came
-	shared  map[Key]*entry    // that wait or are computed, and that somebody waits for
-	ends    map[string]uint64 // when each client's last request ends, in virtual time
-	now     uint64            // virtual time: the start of the last request that had a turn
+	free    int                      // turns that nobody has
+	turns   map[string]int           // that each client has
+	waiting []*entry                 // by their start, then as they came
+	shared  map[Key]*entry           // that wait or are computed, and that somebody waits for
+	ends    map[string]time.Duration // when each client's last request ends, in virtual time: time of computation
+	now     time.Duration            // virtual time: the start of the last request that had a turn
 	kept    keeper
 }
 
-// New returns a line whose requests have that many turns at a time, and in which at most that many wait. It keeps answers of up to keep bytes
-// in all.
-func New(turns, most, keep int) *Line {
-	return &Line{most: most, free: turns, shared: map[Key]*entry{}, ends: map[string]uint64{}, kept: newKeeper(keep)}
+// New returns a line whose requests have that many turns at a time, and the reserved ones, and in which at most that many wait. It keeps answers
+// of up to keep bytes in all.
+func New(turns, reserved, most, keep int) *Line {
+	return &Line{
+		most: most, reserved: reserved, free: turns + reserved, turns: map[string]int{},
+		shared: map[Key]*entry{}, ends: map[string]time.Duration{}, kept: newKeeper(keep),
+	}
 }
 
 // Compute returns an answer, and whether it is the answer to each request with the same key, so that it may be kept. It should return soon
@@ -53,8 +61,8 @@ type entry struct {
 	key     Key
 	client  string
 	compute Compute
-	start   uint64 // in virtual time
-	askers  int    // how many requests wait for it
+	start   time.Duration // in virtual time
+	askers  int           // how many requests wait for it
 	cancel  context.CancelFunc
 	done    chan struct{} // closed when answer and err are there
 	answer  []byte
@@ -105,9 +113,9 @@ func (l *Line) join(client string, key Key, compute Compute) (e *entry, answer [
 		return e, nil
 	}
 	e.start = max(l.now, l.ends[client])
-	l.ends[client] = e.start + 1
+	l.ends[client] = e.start + usualTime
 	l.shared[key] = e
-	at, _ := slices.BinarySearchFunc(l.waiting, e.start+1, func(other *entry, after uint64) int { return cmp.Compare(other.start, after) })
+	at, _ := slices.BinarySearchFunc(l.waiting, e.start+1, func(other *entry, after time.Duration) int { return cmp.Compare(other.start, after) })
 	l.waiting = slices.Insert(l.waiting, at, e)
 	l.giveTurns()
 	return e, nil
@@ -140,13 +148,18 @@ func (l *Line) makeRoom(client string) bool {
 	return false
 }
 
-// giveTurns gives the free turns to the first requests.
+// giveTurns gives the free turns to the first requests that may have them.
 func (l *Line) giveTurns() {
-	for l.free > 0 && len(l.waiting) > 0 {
-		e := l.waiting[0]
-		l.waiting = slices.Delete(l.waiting, 0, 1)
+	for l.free > 0 {
+		i := slices.IndexFunc(l.waiting, func(e *entry) bool { return l.free > l.reserved || l.turns[e.client] == 0 })
+		if i < 0 {
+			return
+		}
+		e := l.waiting[i]
+		l.waiting = slices.Delete(l.waiting, i, i+1)
 		l.free--
-		l.now = e.start
+		l.turns[e.client]++
+		l.now = max(l.now, e.start)
 		for client, end := range l.ends {
 			if end <= l.now { // as for a client that comes for the first time
 				delete(l.ends, client)
@@ -154,23 +167,45 @@ func (l *Line) giveTurns() {
 		}
 		var ctx context.Context
 		ctx, e.cancel = context.WithCancel(context.Background())
-		go func() {
-			answer, keep := e.compute(ctx)
-			e.cancel()
-			l.mu.Lock()
-			defer l.mu.Unlock()
-			if l.shared[e.key] == e {
-				delete(l.shared, e.key)
-			}
-			if keep {
-				l.kept.put(e.key, answer)
-			}
-			e.answer = answer
-			close(e.done)
-			l.free++
-			l.giveTurns()
-		}()
+		go l.run(ctx, e)
 	}
+}
+
+// run computes the answer of an entry that has its turn.
+func (l *Line) run(ctx context.Context, e *entry) {
+	began := time.Now()
+	answer, keep := e.compute(ctx)
+	e.cancel()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.shared[e.key] == e {
+		delete(l.shared, e.key)
+	}
+	if keep {
+		l.kept.put(e.key, answer)
+	}
+	e.answer = answer
+	close(e.done)
+	l.free++
+	if l.turns[e.client]--; l.turns[e.client] == 0 {
+		delete(l.turns, e.client)
+	}
+	if took := time.Since(began); took > usualTime {
+		l.ends[e.client] = max(l.ends[e.client], e.start+usualTime) // it may be over
+		l.delay(e, took-usualTime)
+	}
+	l.giveTurns()
+}
+
+// delay moves the requests of the client that come after an entry to later, or earlier.
+func (l *Line) delay(e *entry, by time.Duration) {
+	l.ends[e.client] += by
+	for _, other := range l.waiting {
+		if other.client == e.client && other.start > e.start {
+			other.start += by
+		}
+	}
+	slices.SortStableFunc(l.waiting, func(a, b *entry) int { return cmp.Compare(a.start, b.start) })
 }
 
 // leave is for a request whose client no longer waits.
@@ -193,13 +228,7 @@ func (l *Line) leave(e *entry) {
 func (l *Line) remove(i int) {
 	e := l.waiting[i]
 	l.waiting = slices.Delete(l.waiting, i, i+1)
-	l.ends[e.client]--
-	for _, other := range l.waiting {
-		if other.client == e.client && other.start > e.start {
-			other.start--
-		}
-	}
-	slices.SortStableFunc(l.waiting, func(a, b *entry) int { return cmp.Compare(a.start, b.start) })
+	l.delay(e, -usualTime)
 }
 
 // place returns the entry's place in the line, from 1; 0 if it has its turn.

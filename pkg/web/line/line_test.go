@@ -84,12 +84,12 @@ func (l *log) begun() (keys []string) {
 // A client with many requests delays another by one turn, even if the other asks again and again.
 func TestFairness(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l, line := &log{}, line.New(1, 100, 0)
+		l, line := &log{}, line.New(1, 0, 100, 0)
 		for i := range 5 {
 			l.start(t.Context(), line, "many", fmt.Sprint("m", i))
 		}
 		l.start(t.Context(), line, "few", "f0")
-		time.Sleep(2 * time.Second)
+		time.Sleep(2500 * time.Millisecond)
 		l.start(t.Context(), line, "few", "f1")
 		time.Sleep(10 * time.Second)
 		if diff := cmp.Diff([]string{"m0", "f0", "m1", "f1", "m2", "m3", "m4"}, l.begun()); diff != "" {
@@ -101,7 +101,7 @@ func TestFairness(t *testing.T) {
 // A request that leaves the line does not make the later requests of its client wait longer.
 func TestLeaving(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l, line := &log{}, line.New(1, 100, 0)
+		l, line := &log{}, line.New(1, 0, 100, 0)
 		l.start(t.Context(), line, "a", "a0")
 		l.start(t.Context(), line, "b", "b0")
 		for i := range 3 {
@@ -122,7 +122,7 @@ func TestLeaving(t *testing.T) {
 // A request hears its place whenever that has changed.
 func TestPlaces(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l, line := &log{}, line.New(1, 100, 0)
+		l, line := &log{}, line.New(1, 0, 100, 0)
 		for _, key := range []string{"a", "b", "c"} {
 			l.start(t.Context(), line, key, key)
 		}
@@ -139,7 +139,7 @@ func TestPlaces(t *testing.T) {
 // Equal requests share a computation, which ends early only when all of them have left, and its answer is kept.
 func TestSharing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l, line := &log{}, line.New(1, 100, 80)
+		l, line := &log{}, line.New(1, 0, 100, 80)
 		first, leaveFirst := context.WithCancel(t.Context())
 		second, leaveSecond := context.WithCancel(t.Context())
 		l.start(first, line, "a", "same")
@@ -163,7 +163,7 @@ func TestSharing(t *testing.T) {
 func TestKeptAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const keep = 80 // ten answers of eight bytes
-		l, line := &log{}, line.New(1, 100, keep)
+		l, line := &log{}, line.New(1, 0, 100, keep)
 		asked := []string{}
 		for i := range 10 {
 			asked = append(asked, fmt.Sprintf("answer-%d", i))
@@ -183,7 +183,7 @@ func TestKeptAnswers(t *testing.T) {
 // A full line refuses the requests of the client that has the most, so that others find room.
 func TestFullLine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l, line := &log{}, line.New(1, 3, 0)
+		l, line := &log{}, line.New(1, 0, 3, 0)
 		for i := range 5 {
 			l.start(t.Context(), line, "many", fmt.Sprint("m", i))
 		}
@@ -197,7 +197,7 @@ func TestFullLine(t *testing.T) {
 // As many requests are computed at a time as there are turns.
 func TestTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l, from := &log{}, line.New(2, 100, 0)
+		l, from := &log{}, line.New(2, 0, 100, 0)
 		for _, key := range []string{"a", "b", "c"} {
 			l.start(t.Context(), from, "one", key)
 		}
@@ -207,5 +207,20 @@ func TestTurns(t *testing.T) {
 			t.Errorf("%q", l.begun())
 		}
 		time.Sleep(2 * time.Second)
+	})
+}
+
+// A client that takes all turns does not take the reserved one, which another client has at once.
+func TestReservedTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, from := &log{}, line.New(2, 1, 100, 0)
+		for _, key := range []string{"a", "b", "c"} {
+			l.start(t.Context(), from, "one", key)
+		}
+		l.check(t, "a begins", "b begins")
+		l.start(t.Context(), from, "other", "d")
+		l.start(t.Context(), from, "other", "e")
+		l.check(t, "a begins", "b begins", "d begins")
+		time.Sleep(5 * time.Second)
 	})
 }
