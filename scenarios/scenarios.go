@@ -9,6 +9,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 
 	"sigs.k8s.io/yaml"
 )
@@ -49,8 +50,11 @@ func (e *Example) File() string {
 	return path.Join(e.Name, file)
 }
 
-// All returns the lessons in their order, then the challenges, and then the other scenarios by name.
-func All() ([]Example, error) {
+// All returns the lessons in their order, then the challenges, and then the other scenarios by name. It reads them once: a class opens the
+// page in the same moment.
+var All = sync.OnceValues(readAll)
+
+func readAll() ([]Example, error) {
 	var all []Example
 	err := fs.WalkDir(FS, ".", func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.Name() != file && entry.Name() != challenge {

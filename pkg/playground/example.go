@@ -6,6 +6,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"sync"
 
 	"sigs.k8s.io/yaml"
 
@@ -17,7 +18,13 @@ import (
 // walkthrough is the example with which an engine starts.
 const walkthrough = "kind-walkthrough"
 
+// readExamples has the examples that were read, by name: a class opens the same one in the same moment.
+var readExamples sync.Map
+
 func loadExample(name string) (Input, error) {
+	if read, known := readExamples.Load(name); known {
+		return read.(Input), nil
+	}
 	all, err := scenarios.All()
 	if err != nil {
 		return Input{}, err
@@ -26,7 +33,11 @@ func loadExample(name string) (Input, error) {
 	if i < 0 {
 		return Input{}, newError(KindInput, "there is no example %q", name)
 	}
-	return builtinInput(all[i].File())
+	read, err := builtinInput(all[i].File())
+	if err == nil {
+		readExamples.Store(name, read)
+	}
+	return read, err
 }
 
 // builtinInput returns a built-in scenario: its file, and all files that strings in it name. The loader would find the files exactly, but it

@@ -93,12 +93,23 @@ func (k *fileKeeper) replaceTexts(in Input) Input {
 	return slim
 }
 
-// WarmUp runs the engine's start before the first request for it, so that the first answer comes sooner.
-func (e *Engine) WarmUp(ctx context.Context) {
+// StartRequest returns the request to run the engine's start, or nil if there is none. To answer it before a page asks makes the page's
+// first answer come sooner.
+func (e *Engine) StartRequest() []byte {
 	start := e.currentStart()
-	if request, err := json.Marshal(RunRequest{Input: e.largeFiles.replaceTexts(start)}); err == nil && start.Main != "" {
-		e.Answer(ctx, "run", request)
+	if start.Main == "" {
+		return nil
 	}
+	request, _ := json.Marshal(RunRequest{Input: e.largeFiles.replaceTexts(start)}) // strings always have a JSON encoding
+	return request
+}
+
+// KeptText returns the text of a large file by its id, if the engine has it.
+func (e *Engine) KeptText(id string) (text string, known bool) {
+	e.largeFiles.mu.Lock()
+	defer e.largeFiles.mu.Unlock()
+	text, known = e.largeFiles.texts[id]
+	return text, known
 }
 
 func (e *Engine) keep(_ context.Context, request KeepRequest) (*KeepResponse, error) {

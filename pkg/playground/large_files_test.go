@@ -1,7 +1,6 @@
 package playground_test
 
 import (
-	"context"
 	"encoding/json"
 	"strings"
 	"testing"
@@ -25,7 +24,13 @@ func TestKeep(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	slim := playground.Input{Main: "scenario.yaml", Files: map[string]string{"scenario.yaml": scenario}, Kept: map[string]string{"web.yaml": id}}
-	engine.WarmUp(context.Background())
+	var started playground.RunRequest
+	if err := json.Unmarshal(engine.StartRequest(), &started); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(slim, started.Input); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
 	got := ask[json.RawMessage](t, engine, "run", playground.RunRequest{Input: slim})
 	if diff := cmp.Diff(string(want), string(got)); diff != "" {
 		t.Errorf("(-whole +kept):\n%s", diff)

@@ -68,13 +68,14 @@ const (
 	KindLimit    = "limit"    // the request exceeds a limit
 	KindCanceled = "canceled" // the client no longer waits
 	KindMissing  = "missing"  // the engine has forgotten a file that the request names
+	KindBusy     = "busy"     // too many requests wait; the same request may be answered later
 	KindInternal = "internal" // the engine could not answer
 )
 
 // Error says why a request is not answered.
 type Error struct {
-	// Kind is input, limit, canceled, missing or internal.
-	Kind string `json:"kind" jsonschema:"enum=input,enum=limit,enum=canceled,enum=missing,enum=internal"`
+	// Kind is input, limit, canceled, missing, busy or internal. A request that is refused as busy may be answered later.
+	Kind string `json:"kind" jsonschema:"enum=input,enum=limit,enum=canceled,enum=missing,enum=busy,enum=internal"`
 	// Message says in one line what is wrong, and what to do.
 	Message string `json:"message"`
 }
@@ -83,6 +84,14 @@ func (e *Error) Error() string { return e.Message }
 
 func newError(kind, format string, args ...any) *Error {
 	return &Error{Kind: kind, Message: fmt.Sprintf(format, args...)}
+}
+
+// NewLimitError returns an error about a request that exceeds a limit.
+func NewLimitError(format string, args ...any) *Error { return newError(KindLimit, format, args...) }
+
+// TimeOver returns the error of a request that takes more time than the limit.
+func (l Limits) TimeOver() *Error {
+	return newError(KindLimit, "no answer within %s; take a smaller scenario, or use the command line", l.Time)
 }
 
 // Failure is the response to a request that is not answered.
@@ -155,17 +164,35 @@ func NeedsNoTurn(name string) bool { return name == "load" || name == "keep" }
 func (e *Engine) Answer(ctx context.Context, method string, request []byte) []byte {
 	response, err := e.respond(ctx, method, request)
 	if err != nil {
-		var known *Error
-		if !errors.As(err, &known) {
-			known = newError(KindInternal, "%s", err)
-		}
-		response = Failure{known}
+		return Refuse(err)
 	}
 	data, err := report.CompactJSON(response)
 	if err != nil { // does not happen for the types of responses
-		data, _ = report.CompactJSON(Failure{newError(KindInternal, "%s", err)})
+		return Refuse(err)
 	}
 	return data
+}
+
+// Refuse returns the response to a request that is not answered.
+func Refuse(err error) []byte {
+	var known *Error
+	if !errors.As(err, &known) {
+		known = newError(KindInternal, "%s", err)
+		if errors.Is(err, context.Canceled) {
+			known = newError(KindCanceled, "canceled")
+		}
+	}
+	data, _ := report.CompactJSON(Failure{known}) // strings always have a JSON encoding
+	return data
+}
+
+// IsRefusal reports whether the response is to a request that is not answered. IsMissing reports whether that is for a file that the engine
+// has forgotten.
+func IsRefusal(response []byte) bool { return bytes.HasPrefix(response, []byte(`{"error":`)) }
+
+// IsMissing is described at [IsRefusal].
+func IsMissing(response []byte) bool {
+	return bytes.HasPrefix(response, []byte(`{"error":{"kind":"`+KindMissing+`"`))
 }
 
 func (e *Engine) respond(ctx context.Context, method string, request []byte) (any, error) {
@@ -185,7 +212,7 @@ func (e *Engine) respond(ctx context.Context, method string, request []byte) (an
 	if ctx.Err() != nil {
 		return nil, newError(KindCanceled, "canceled before it began")
 	}
-	late := newError(KindLimit, "no answer within %s; take a smaller scenario, or use the command line", e.Limits.Time)
+	late := e.Limits.TimeOver()
 	if e.Limits.Time > 0 {
 		var stop context.CancelFunc
 		ctx, stop = context.WithTimeoutCause(ctx, e.Limits.Time, late)

@@ -26,7 +26,8 @@ import (
 // startServer serves the page with an engine. A wrapper may change the engine's answers.
 func startServer(t *testing.T, wrap ...func(http.Handler) http.Handler) (address string) {
 	t.Helper()
-	var handler http.Handler = web.New(playground.New("test"))
+	engine := playground.New("test")
+	var handler http.Handler = web.New(engine, engine, 1, nil)
 	for _, around := range wrap {
 		handler = around(handler)
 	}
@@ -215,7 +216,7 @@ func TestPageReadsAgain(t *testing.T) {
 		read.Files[read.Main] = strings.Replace(read.Files[read.Main], "replicas: 3", "replicas: 2", 1)
 		return read, nil
 	}
-	server := httptest.NewServer(web.New(engine))
+	server := httptest.NewServer(web.New(engine, engine, 1, nil))
 	t.Cleanup(server.Close)
 	r := openPage(t, browsertest.Start(t), server.URL, "/")
 	r.WaitForText("#verdict", "All 3 pods run.")

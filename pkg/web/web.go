@@ -5,7 +5,9 @@ package web
 
 import (
 	"bytes"
+	"cmp"
 	"context"
+	"crypto/sha256"
 	"embed"
 	"encoding/json"
 	"errors"
@@ -17,12 +19,16 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"runtime/debug"
 	"slices"
+	"strconv"
 	"strings"
-	"sync/atomic"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
 	"github.com/faultline/faultline/pkg/playground"
+	"github.com/faultline/faultline/pkg/web/line"
 )
 
 //go:embed page/index.html bundle
@@ -45,31 +51,55 @@ func read(name string) []byte {
 const pagePolicy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data: blob:; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-// maxWaiting is the number of requests that may wait for the engine, which answers one at a time. maxHeld is the number of bytes of
-// requests and answers that may be in memory.
+// maxWaiting is the number of requests that may wait for a turn. keptAnswers is the number of bytes of answers that are kept for whoever asks
+// the same.
 const (
-	maxWaiting = 16
-	maxHeld    = 1 << 30
+	maxWaiting  = 1024
+	keptAnswers = 128 << 20
 )
 
-// writeTimeout is the time in which a client must receive each portion of an answer.
+// maxSmall and maxLarge are the bytes of requests that may be in memory. A request of more than smallBody waits, unread, until there is room
+// among the large ones, so that large requests never delay small ones. maxAnswers is the same for answers that are being sent.
 const (
+	smallBody  = 1 << 20
+	maxSmall   = 128 << 20
+	maxLarge   = 128 << 20
+	maxAnswers = 512 << 20
+)
+
+// retrySeconds is the time after which a client may send again what was refused because too much waits.
+const retrySeconds = 5
+
+// readTimeout is the time in which a request must arrive, and in which it waits for room. writeTimeout is the time in which a client must
+// receive each portion of an answer.
+const (
+	readTimeout  = time.Minute
 	writeTimeout = 10 * time.Second
 	portionSize  = 256 << 10
 )
 
-// Server serves the page's files, and answers its requests with the engine.
-type Server struct {
-	engine    *playground.Engine
-	names     []string
-	turns     chan struct{}
-	heldBytes atomic.Int64 // bytes of requests and answers in memory
+// Computer answers the requests that need a turn, as [playground.Engine.Answer] does.
+type Computer interface {
+	Answer(ctx context.Context, method string, request []byte) []byte
 }
 
-// New returns a server of the page. Clients may address it by any IP address and by these names. It refuses all other names, since a page
-// of somebody else could reach it by a name that resolves to this machine (DNS rebinding).
-func New(engine *playground.Engine, names ...string) *Server {
-	return &Server{engine: engine, names: names, turns: make(chan struct{}, maxWaiting)}
+// Server serves the page's files, and answers its requests.
+type Server struct {
+	engine       *playground.Engine
+	computer     Computer
+	hosts        Hosts
+	line         *line.Line
+	small, large *semaphore.Weighted // bytes of requests in memory
+	answers      *semaphore.Weighted // bytes of answers in memory
+}
+
+// New returns a server of the page. The engine answers the requests that need no turn, and the computer the others, as many at a time as it
+// has turns. If it has several, it has one more for clients that have none.
+func New(engine *playground.Engine, computer Computer, turns int, hosts Hosts) *Server {
+	return &Server{
+		engine: engine, computer: computer, hosts: hosts, line: line.New(turns, min(turns-1, 1), maxWaiting, keptAnswers),
+		small: semaphore.NewWeighted(maxSmall), large: semaphore.NewWeighted(maxLarge), answers: semaphore.NewWeighted(maxAnswers),
+	}
 }
 
 // Serve accepts connections on the listener until the context ends. Then it also ends the requests in progress, after at most two seconds.
@@ -77,7 +107,6 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	server := http.Server{
 		Handler:           s,
 		ReadHeaderTimeout: 10 * time.Second,
-		ReadTimeout:       time.Minute,
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    16 << 10,
 		BaseContext:       func(net.Listener) context.Context { return ctx },
@@ -106,7 +135,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	header.Set("Cross-Origin-Opener-Policy", "same-origin")
 	header.Set("Cross-Origin-Resource-Policy", "same-origin")
 	header.Set("Cache-Control", "no-store")
-	if !s.isKnownHost(r.Host) {
+	if !s.hosts.Has(r.Host) {
 		refuse(w, r, http.StatusForbidden, playground.KindInput, "the page is not served as %q; open the address that simulate serve printed", r.Host)
 		return
 	}
@@ -120,16 +149,6 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	default:
 		s.serveFile(w, r)
 	}
-}
-
-// isKnownHost reports whether clients may address the server by the host of a request.
-func (s *Server) isKnownHost(host string) bool {
-	name, _, err := net.SplitHostPort(host)
-	if err != nil {
-		name = strings.Trim(host, "[]")
-	}
-	_, err = netip.ParseAddr(strings.Replace(name, "%25", "%", 1)) // an IPv6 address may have a zone
-	return err == nil || slices.Contains(s.names, strings.ToLower(name))
 }
 
 // servedFiles maps paths to the page's files and their types.
@@ -168,61 +187,150 @@ func (s *Server) serveMethod(w http.ResponseWriter, r *http.Request, method stri
 		refuse(w, r, http.StatusUnsupportedMediaType, playground.KindInput, "the request is packed by %q; send it as it is", r.Header.Get("Content-Encoding"))
 		return
 	}
-	body, ok := s.readBody(w, r)
-	defer s.heldBytes.Add(-int64(len(body)))
+	body, release, ok := s.readBody(w, r)
 	if !ok {
 		return
 	}
-	answer, ok := s.answerInTurn(r.Context(), method, body)
-	defer s.heldBytes.Add(-int64(len(answer)))
-	if !ok || s.heldBytes.Add(int64(len(answer))) > maxHeld {
-		refuse(w, r, http.StatusTooManyRequests, playground.KindLimit, "%d requests wait already; try again", maxWaiting)
+	if playground.NeedsNoTurn(method) {
+		answer := s.engine.Answer(r.Context(), method, body)
+		release()
+		s.send(w, r, answer)
 		return
 	}
-	w.Header().Set("Content-Type", "application/json")
-	writeAnswer(w, answer)
+	wait := &waitingAnswer{w: w, r: r}
+	key := line.Key(sha256.Sum256(slices.Concat([]byte(method), []byte{0}, body)))
+	answer, err := s.line.Ask(r.Context(), clientOf(r), key, func(ctx context.Context) ([]byte, bool) {
+		answer := s.computer.Answer(ctx, method, body)
+		return answer, !playground.IsRefusal(answer)
+	}, wait.tellPlace)
+	release()
+	switch {
+	case errors.Is(err, line.ErrFull) && wait.told:
+		writeAnswer(w, playground.Refuse(&playground.Error{Kind: playground.KindBusy, Message: fullMessage}))
+	case errors.Is(err, line.ErrFull):
+		refuseForNow(w, r, "%s", fullMessage)
+	case err == nil:
+		s.send(w, r, answer)
+	}
 }
 
-// readBody reads the request before it takes a turn, so that a slow client delays nobody. The bytes count as held until the caller releases
-// them. If the request cannot be read, body sends the error.
-func (s *Server) readBody(w http.ResponseWriter, r *http.Request) (body []byte, ok bool) {
+var fullMessage = fmt.Sprintf("%d requests wait already; try again", maxWaiting)
+
+// clientOf returns the client of a request, to which the line is fair: its address. A host often has all addresses of an IPv6 network.
+func clientOf(r *http.Request) string {
+	host, _, _ := net.SplitHostPort(r.RemoteAddr)
+	address, err := netip.ParseAddr(host)
+	if err != nil {
+		return host
+	}
+	if address = address.Unmap(); address.Is6() {
+		network, _ := address.WithZone("").Prefix(64)
+		return network.String()
+	}
+	return address.String()
+}
+
+// places is the media type of an answer that says before where in the line the request is, a JSON object on each line.
+const places = "application/x-ndjson"
+
+// waitingAnswer tells the client its place in the line, if it asks for that.
+type waitingAnswer struct {
+	w    http.ResponseWriter
+	r    *http.Request
+	told bool // the answer has begun
+}
+
+func (a *waitingAnswer) tellPlace(place int) {
+	if a.r.Header.Get("Accept") != places {
+		return
+	}
+	if !a.told {
+		a.told = true
+		a.w.Header().Set("Content-Type", places)
+	}
+	writeAnswer(a.w, fmt.Appendf(nil, `{"place":%d}`+"\n", place))
+	_ = http.NewResponseController(a.w).Flush() // the recorder in tests does not support it
+}
+
+// readBody reads the request before it waits for its turn, so that a slow client delays nobody. A large request first waits until there is
+// room for it. The bytes count as held until release is called. If the request cannot be read, readBody sends the error.
+func (s *Server) readBody(w http.ResponseWriter, r *http.Request) (body []byte, release func(), ok bool) {
 	limit := int64(s.engine.Limits.Bytes)
 	if limit > 0 {
 		r.Body = http.MaxBytesReader(w, r.Body, limit)
 	}
+	held := &heldBody{from: r.Body, room: s.small}
 	var read bytes.Buffer
-	for {
-		n, err := io.CopyN(&read, r.Body, portionSize)
-		held := s.heldBytes.Add(n)
-		tooLarge := (*http.MaxBytesError)(nil)
-		switch {
-		case errors.Is(err, io.EOF):
-			return read.Bytes(), true
-		case errors.As(err, &tooLarge):
-			refuse(w, r, http.StatusRequestEntityTooLarge, playground.KindLimit, "the files have more than %d MiB, which the page takes; use the command line", limit>>20)
-			return read.Bytes(), false
-		case err != nil: // the client is gone
-			return read.Bytes(), false
-		case held > maxHeld:
-			refuse(w, r, http.StatusTooManyRequests, playground.KindLimit, "requests of %d MiB wait already; try again", maxHeld>>20)
-			return read.Bytes(), false
+	if size := r.ContentLength; size < 0 || size > smallBody {
+		if size < 0 || limit > 0 && size > limit { // the size is not known, or the error comes while it is read
+			size = cmp.Or(limit, maxLarge)
 		}
+		held.room, held.size, held.whole = s.large, min(size, maxLarge), true
+		waits, stop := context.WithTimeout(r.Context(), readTimeout)
+		defer stop()
+		if err := s.large.Acquire(waits, held.size); err != nil {
+			refuseForNow(w, r, "large requests of %d MiB wait already, as many as the page takes at a time; try again", maxLarge>>20)
+			return nil, nil, false
+		}
+		if r.ContentLength > 0 {
+			read.Grow(int(size) + bytes.MinRead)
+		}
+	}
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(readTimeout)) // the recorder in tests does not support it
+	_, err := read.ReadFrom(held)
+	tooLarge := (*http.MaxBytesError)(nil)
+	switch {
+	case err == nil:
+		return read.Bytes(), held.release, true
+	case errors.As(err, &tooLarge):
+		refuse(w, r, http.StatusRequestEntityTooLarge, playground.KindLimit, "the files have more than %d MiB, which the page takes; use the command line", limit>>20)
+	case errors.Is(err, errNoRoom):
+		refuseForNow(w, r, "requests of %d MiB wait already, as many as the page takes at a time; try again", maxSmall>>20)
+	} // otherwise the client is gone
+	held.release()
+	return nil, nil, false
+}
+
+var errNoRoom = errors.New("no room for the request")
+
+// heldBody is the body of a request whose bytes count as held.
+type heldBody struct {
+	from  io.Reader
+	room  *semaphore.Weighted
+	size  int64 // bytes held
+	whole bool  // all of it is held from the beginning
+}
+
+func (h *heldBody) Read(into []byte) (int, error) {
+	n, err := h.from.Read(into)
+	if !h.whole && n > 0 {
+		if !h.room.TryAcquire(int64(n)) {
+			return 0, errNoRoom
+		}
+		h.size += int64(n)
+	}
+	return n, err
+}
+
+func (h *heldBody) release() {
+	h.room.Release(h.size)
+	if h.whole {
+		go debug.FreeOSMemory() // otherwise the memory of a large request stays with the program for minutes
 	}
 }
 
-// answerInTurn waits for a turn and computes the answer. It gives up the turn before the answer is written. It returns false if too many requests
-// wait.
-func (s *Server) answerInTurn(ctx context.Context, method string, body []byte) (answer []byte, ok bool) {
-	if playground.NeedsNoTurn(method) {
-		return s.engine.Answer(ctx, method, body), true
+// send sends the answer, if there is room for it among those that are being sent.
+func (s *Server) send(w http.ResponseWriter, r *http.Request, answer []byte) {
+	size := min(int64(len(answer)), maxAnswers)
+	if !s.answers.TryAcquire(size) {
+		refuseForNow(w, r, "answers of %d MiB, which is as much as the page sends at a time, wait already; try again", maxAnswers>>20)
+		return
 	}
-	select {
-	case s.turns <- struct{}{}:
-		defer func() { <-s.turns }()
-		return s.engine.Answer(ctx, method, body), true
-	default:
-		return nil, false
+	defer s.answers.Release(size)
+	if w.Header().Get("Content-Type") == "" {
+		w.Header().Set("Content-Type", "application/json")
 	}
+	writeAnswer(w, answer)
 }
 
 // writeAnswer sends an answer as long as the client receives it. It ignores errors, since the client may be gone.
@@ -258,6 +366,12 @@ const refusalPage = `<!DOCTYPE html>
 <html lang="en"><meta charset="utf-8"><meta name="color-scheme" content="light dark"><title>Faultline playground</title>
 <h1>%s</h1><p>%s.</p></html>
 `
+
+// refuseForNow refuses a request that may be sent again soon.
+func refuseForNow(w http.ResponseWriter, r *http.Request, format string, args ...any) {
+	w.Header().Set("Retry-After", strconv.Itoa(retrySeconds))
+	refuse(w, r, http.StatusServiceUnavailable, playground.KindBusy, format, args...)
+}
 
 // refuse answers a browser that opens an address with a page, and a request of the page with JSON.
 func refuse(w http.ResponseWriter, r *http.Request, status int, kind, format string, args ...any) {

@@ -20,7 +20,7 @@ import (
 func newServer() *web.Server {
 	engine := playground.New("test")
 	engine.Limits = playground.Limits{Bytes: 1 << 20}
-	return web.New(engine, "localhost")
+	return web.New(engine, engine, 1, web.Hosts{"localhost"})
 }
 
 // request returns a request as the page sends it, with other headers if given.
@@ -109,7 +109,8 @@ func TestRefusalIsAPage(t *testing.T) {
 // An engine without limits takes any request.
 func TestServerWithoutLimits(t *testing.T) {
 	recorder := httptest.NewRecorder()
-	web.New(playground.New("test")).ServeHTTP(recorder, request("POST", "/api/load", "{}"))
+	engine := playground.New("test")
+	web.New(engine, engine, 1, nil).ServeHTTP(recorder, request("POST", "/api/load", "{}"))
 	if recorder.Code != 200 {
 		t.Errorf("%d %s", recorder.Code, recorder.Body)
 	}

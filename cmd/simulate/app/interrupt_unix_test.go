@@ -127,6 +127,9 @@ func TestServeUntilSignalled(t *testing.T) {
 		if err != nil || !strings.Contains(string(body), `"example":"kind-walkthrough"`) {
 			t.Errorf("%v; the answer is not that of the walkthrough", err)
 		}
+		if got := askOfScenario(t, match[1]); !strings.HasPrefix(got, `{"report":`) { // by a process of its own
+			t.Errorf("the run of a scenario is %.300s", got)
+		}
 		if err := syscall.Kill(syscall.Getpid(), signal); err != nil {
 			t.Fatal(err)
 		}
@@ -135,4 +138,20 @@ func TestServeUntilSignalled(t *testing.T) {
 			t.Errorf("%s: exit status %d, want 0; standard error goes on with %q, %v", signal, got, rest, err)
 		}
 	}
+}
+
+// askOfScenario asks a playground for the run of a scenario, and returns the answer.
+func askOfScenario(t *testing.T, address string) string {
+	t.Helper()
+	const request = `{"input": {"main": "a.yaml", "files": {"a.yaml": "{apiVersion: faultline/v1alpha1, kind: Scenario, cluster: [{synthetic: {nodeGroups: [{count: 1}]}}], workloads: [{objects: [{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {containers: [{name: a, image: a}]}}]}]}"}}}`
+	response, err := http.Post(address+"/api/run", "application/json", strings.NewReader(request))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Error(err)
+	}
+	return string(body)
 }

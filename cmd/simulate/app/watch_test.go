@@ -112,6 +112,14 @@ func TestWatch(t *testing.T) {
 			t.Errorf("no %s in:\n%s", want, get())
 		}
 	}
+	request, err := http.NewRequest("GET", address, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Host = "rebound.example" // a name that was made to stand for this machine
+	if answer, err := http.DefaultClient.Do(request); err != nil || answer.StatusCode != http.StatusForbidden {
+		t.Errorf("by another name: %+v, %v", answer, err)
+	}
 	write("kind: [")
 	said.until(t, `the look failed: .*dump.yaml`)
 	if got := get(); !strings.Contains(got, `workload="deployment/web"`) || !regexp.MustCompile(`faultline_failed_looks_total [1-9]`).MatchString(got) {

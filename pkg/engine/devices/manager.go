@@ -11,6 +11,7 @@ import (
 	"k8s.io/dynamic-resource-allocation/deviceclass/extendedresourcecache"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/features"
+	"k8s.io/utils/ptr"
 
 	"github.com/faultline/faultline/pkg/cluster"
 )
@@ -20,6 +21,7 @@ type Manager struct {
 	claims    *claims
 	slices    []*resourcev1.ResourceSlice // as published; tainted has them with the taints of the rules
 	tainted   []*resourcev1.ResourceSlice
+	counts    map[string]int // devices by the node that a slice names; "" for the slices that name none
 	rules     []*resourcev1.DeviceTaintRule
 	classes   []*resourcev1.DeviceClass
 	resources *resolver
@@ -41,6 +43,10 @@ func (m *Manager) Sync(next *cluster.State) bool {
 		changed = true
 		m.slices, m.rules = next.ResourceSlices, next.DeviceTaintRules
 		m.tainted = applyTaintRules(m.slices, m.rules)
+		m.counts = map[string]int{}
+		for _, slice := range m.slices {
+			m.counts[ptr.Deref(slice.Spec.NodeName, "")] += len(slice.Spec.Devices)
+		}
 	}
 	if !cluster.SameSlice(m.classes, next.DeviceClasses) {
 		changed = true
@@ -49,6 +55,9 @@ func (m *Manager) Sync(next *cluster.State) bool {
 	}
 	return changed
 }
+
+// CountDevices returns the number of devices that a search for devices on the node may look at.
+func (m *Manager) CountDevices(node string) int { return m.counts[node] + m.counts[""] }
 
 // Write stores a claim as the API server would.
 func (m *Manager) Write(claim *resourcev1.ResourceClaim) { m.claims.putClaim(claim) }

@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/dynamic-resource-allocation/cel"
 
 	"github.com/faultline/faultline/pkg/cluster"
 )
@@ -48,6 +50,29 @@ func TestSearchForDevicesIsBounded(t *testing.T) {
 	}
 }
 
+// The search has fewer steps on a node with more devices, each of which a step may look at.
+func TestSearchForManyDevicesIsBounded(t *testing.T) {
+	state, pod := oneDeviceShort()
+	slice := state.ResourceSlices[0]
+	for i := range 16 * usualDevices {
+		slice.Spec.Devices = append(slice.Spec.Devices, resourcev1.Device{Name: fmt.Sprint("other-", i), Attributes: map[resourcev1.QualifiedName]resourcev1.DeviceAttribute{"other": {BoolValue: new(true)}}})
+	}
+	const usual = `!("other" in device.attributes["devices"])`
+	for i := range state.ResourceClaims[0].Spec.Devices.Requests {
+		state.ResourceClaims[0].Spec.Devices.Requests[i].Exactly.Selectors = []resourcev1.DeviceSelector{{CEL: &resourcev1.CELDeviceSelector{Expression: usual}}}
+	}
+	engine := newEngine(t, Ties{})
+	engine.allocationSteps = 10_000
+	caller := &countdownContext{Context: t.Context(), most: 10_000}
+	result, err := engine.Place(caller, state, []*v1.Pod{pod})
+	if err != nil || len(result.Pending) != 1 || !result.Pending[0].Failed {
+		t.Errorf("result %+v, error %v", result, err)
+	}
+	if most := 2 * 10_000 / 16; caller.asked > most { // in two searches
+		t.Errorf("%d steps, want at most %d", caller.asked, most)
+	}
+}
+
 // countdownContext is a context that ends after its error has been asked for a number of times.
 type countdownContext struct {
 	context.Context
@@ -72,5 +97,22 @@ func TestSearchForDevicesEndsWithItsCaller(t *testing.T) {
 	}
 	if caller.asked > caller.most+10 {
 		t.Errorf("%d more steps after the caller has gone", caller.asked-caller.most)
+	}
+}
+
+// The evaluation of an expression that selects devices ends with the caller of Place, too: one expression may take most of a second for a
+// device.
+func TestExpressionsEndWithTheirCaller(t *testing.T) {
+	const each = "[0,1,2,3,4,5,6,7,8,9].all(%s, "
+	expression := fmt.Sprintf(each+each+each+"a + b + c >= 0)))", "a", "b", "c")
+	caller, leave := context.WithCancel(t.Context())
+	steps := &stepContext{Context: t.Context(), placeContext: caller, limit: 1000}
+	compiled := cel.GetCompiler(cel.Features{}).CompileCELExpression(expression, cel.Options{})
+	if matches, _, err := compiled.DeviceMatches(steps, cel.Device{}); !matches || err != nil {
+		t.Fatalf("matches %t, error %v", matches, err)
+	}
+	leave()
+	if _, _, err := compiled.DeviceMatches(steps, cel.Device{}); err == nil || !strings.Contains(err.Error(), "operation interrupted") {
+		t.Errorf("error %v after the caller has gone", err)
 	}
 }

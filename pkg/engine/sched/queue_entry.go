@@ -37,10 +37,13 @@ func (e *queueEntry) String() string {
 	return fmt.Sprintf("pod %s/%s", e.Pod.Namespace, e.Pod.Name)
 }
 
-// newEntries returns a queue entry for each pod.
+// newEntries returns a queue entry for each pod, or as many as there are when the caller of Place cancels.
 func (e *Engine) newEntries(pods []*v1.Pod) []*queueEntry {
 	entries := make([]*queueEntry, 0, len(pods))
 	for i, pod := range pods {
+		if e.placeContext.Err() != nil {
+			break
+		}
 		// An error means that affinity terms do not parse. Upstream ignores it here, too, since validation has passed.
 		info, _ := framework.NewPodInfo(pod)
 		queued := &framework.QueuedPodInfo{PodInfo: info}

@@ -9,6 +9,7 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 
 	v1 "k8s.io/api/core/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
@@ -184,8 +185,9 @@ func explainPending(pending []placement.Pending, state *cluster.State) []string 
 	// Group the pods that were rejected for the same reasons.
 	var parts []string
 	counts := map[string]int{}
+	terms := exhaustedTerms{state: state}
 	for _, p := range pending {
-		reason := explainRefusal(p, state)
+		reason := explainRefusal(p, &terms)
 		if counts[reason] == 0 {
 			parts = append(parts, reason)
 		}
@@ -198,9 +200,11 @@ func explainPending(pending []placement.Pending, state *cluster.State) []string 
 }
 
 // explainRefusal says why the scheduler does not place the pod.
-func explainRefusal(p placement.Pending, state *cluster.State) string {
-	if term, domains := findExhaustedTerm(p.Pod, state); term != "" && onlyAffinityRefused(p.Reasons) {
-		return fmt.Sprintf("the required anti-affinity allows one pod in each %s, and every one that takes such pods has one (%s)", term, words.Few(domains))
+func explainRefusal(p placement.Pending, terms *exhaustedTerms) string {
+	if onlyAffinityRefused(p.Reasons) {
+		if term, domains := terms.find(p.Pod); term != "" {
+			return fmt.Sprintf("the required anti-affinity allows one pod in each %s, and every one that takes such pods has one (%s)", term, words.Few(domains))
+		}
 	}
 	if scheduler, left := strings.CutPrefix(p.Untried, placement.LeftTo); left {
 		return "the scheduler " + scheduler + " is not simulated"
@@ -234,6 +238,26 @@ func onlyAffinityRefused(reasons []placement.Reason) bool {
 		}
 	}
 	return apart
+}
+
+// exhaustedTerms finds exhausted terms. It keeps the last one, since the pods of a workload have the same terms: looking at all nodes and pods
+// for each of thousands of pods takes minutes.
+type exhaustedTerms struct {
+	state   *cluster.State
+	pod     *v1.Pod // the last one
+	key     string
+	domains []string
+}
+
+// find is [findExhaustedTerm] in the state.
+func (e *exhaustedTerms) find(pod *v1.Pod) (key string, domains []string) {
+	same := e.pod != nil && e.pod.Namespace == pod.Namespace && apiequality.Semantic.DeepEqual(e.pod.Spec.Affinity, pod.Spec.Affinity) &&
+		apiequality.Semantic.DeepEqual(e.pod.Spec.Tolerations, pod.Spec.Tolerations)
+	if !same {
+		e.pod = pod
+		e.key, e.domains = findExhaustedTerm(pod, e.state)
+	}
+	return e.key, e.domains
 }
 
 // findExhaustedTerm returns the topology key of a required anti-affinity term of the pod that matches a pod in every domain of the key, and the

@@ -29,10 +29,13 @@ func explainedRules(placed []placement.Placement, pending []placement.Pending, s
 			add(p.Pod, plugin, false, "")
 		}
 	}
+	terms := exhaustedTerms{state: state}
 	for _, p := range pending {
-		if key, _ := findExhaustedTerm(p.Pod, state); key != "" && onlyAffinityRefused(p.Reasons) {
-			add(p.Pod, "InterPodAffinity", true, key)
-			continue
+		if onlyAffinityRefused(p.Reasons) {
+			if key, _ := terms.find(p.Pod); key != "" {
+				add(p.Pod, "InterPodAffinity", true, key)
+				continue
+			}
 		}
 		for _, reason := range p.Reasons {
 			add(p.Pod, reason.Plugin, true, "")

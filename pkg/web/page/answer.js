@@ -25,12 +25,15 @@ const at = (id) => document.getElementById(id);
 
 let call,
   drawn = () => {},
+  notice = (_) => {},
   timer,
   running,
+  troubled = false,
   took = 0;
 
-// answering is called once; drawn is called whenever an answer or its problems are on the page.
-export const answering = (engine, then) => ([call, drawn] = [engine, then]);
+// answering is called once; drawn is called whenever an answer or its problems are on the page, and notice with what went
+// wrong elsewhere than in the scenario.
+export const answering = (engine, then, tell) => ([call, drawn, notice] = [engine, then, tell]);
 
 // askSoon asks once the reader pauses; askNow does not wait.
 export function askSoon() {
@@ -52,11 +55,13 @@ export async function askNow() {
     if (challenge) state.start ??= report;
     take(report, problems ?? []);
     took = performance.now() - began;
+    if (troubled) troubled = (notice(""), false);
     document.body.classList.remove("waiting");
     if (report && predictions.on) await askQuiz(mine);
   } catch (error) {
     if (error.name === "AbortError" || running !== mine) return;
-    take(null, [{file: state.input.main, line: 0, message: error.message}]);
+    if (error.kind === "internal") troubled = (notice(error.message), true);
+    else take(null, [{file: state.input.main, line: 0, message: error.message}]);
   }
   document.body.classList.remove("waiting");
 }

@@ -1,11 +1,13 @@
 // The engine that answers: a server, or a worker with the engine in it.
 //
-//   connect({progress}) → call
+//   connect({progress, waiting}) → call
+//       waiting gets the words for what waits in the line of a server, "" when nothing waits any more
 //   call(method, request, signal) → response
 //       throws Refused where the engine does not answer, and AbortError where nobody waits any more
 
 const LARGE = 1 << 16; // characters of a file that is sent once
 const PATIENCE = 1000; // how long a worker may take to stop what nobody waits for, in milliseconds
+const RETRY = 5; // seconds until what was refused for now is asked again, unless the server names another time
 
 export class Refused extends Error {
   constructor({kind, message}) {
@@ -16,9 +18,9 @@ export class Refused extends Error {
 
 const canceled = () => new DOMException("nobody waits any more", "AbortError");
 
-export function connect({progress}) {
+export function connect({progress, waiting}) {
   const kind = document.querySelector('meta[name="engine"]').getAttribute("content");
-  const ask = kind === "worker" ? askWorker(progress) : askServer;
+  const ask = kind === "worker" ? askWorker(progress) : askServer(waiting);
   const ids = new Map(); // of large files, by their texts: the engine has them already
   const answered = async (method, request, signal) => {
     const response = await ask(method, request, signal);
@@ -53,21 +55,78 @@ export function connect({progress}) {
   };
 }
 
-async function askServer(method, request, signal) {
-  let answer;
+// askServer asks a server. What has to wait there has a place in its line, and what the server refuses for now is asked again.
+function askServer(waiting) {
+  const waits = new Map(); // words for each request that waits
+  const tell = (one, words) => {
+    if (words) waits.set(one, words);
+    else if (!waits.delete(one)) return;
+    waiting([...waits.values()].at(-1) ?? "");
+  };
+  return async (method, request, signal) => {
+    const one = {};
+    try {
+      for (;;) {
+        const {answer, retry} = await askOnce(method, request, signal, (place) => tell(one, inLine(place)));
+        if (answer.error?.kind !== "busy") return answer;
+        const seconds = Math.ceil(retry * (1 + Math.random())); // not all pages at the same time
+        tell(one, `${answer.error.message} The page asks again in ${seconds} s.`.replace("; try again", "."));
+        await pause(seconds * 1000, signal);
+      }
+    } finally {
+      tell(one, "");
+    }
+  };
+}
+
+async function askOnce(method, request, signal, placed) {
+  let text = "",
+    answer;
   try {
     answer = await fetch("api/" + method, {
       method: "POST",
-      headers: {"Content-Type": "application/json"},
+      headers: {"Content-Type": "application/json", Accept: "application/x-ndjson"},
       body: JSON.stringify(request),
       signal,
     });
+    const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
+    for (;;) {
+      const {done, value} = await reader.read();
+      if (done) break;
+      text += value;
+      for (let place; (place = /^\{"place":(\d+)\}\n/.exec(text)); text = text.slice(place[0].length))
+        placed(Number(place[1]));
+    }
   } catch (error) {
     if (error.name === "AbortError") throw error;
     throw new Refused({kind: "internal", message: "the server does not answer; is simulate serve still running?"});
   }
-  return answer.json();
+  return {answer: responseOf(answer, text), retry: Number(answer.headers.get("Retry-After")) || RETRY};
 }
+
+// responseOf is the response in the text of an answer; a proxy before the server may answer with something else.
+function responseOf({status}, text) {
+  try {
+    return JSON.parse(text);
+  } catch {
+    const busy = [429, 502, 503, 504].includes(status);
+    return {
+      error: {kind: busy ? "busy" : "internal", message: `the server answers with the status ${status}; try again`},
+    };
+  }
+}
+
+// inLine are the words for a place in the line; "" for a request that has its turn.
+export function inLine(place) {
+  const ending = [11, 12, 13].includes(place % 100) ? "th" : (["th", "st", "nd", "rd"][place % 10] ?? "th");
+  return place > 0 ? `${place}${ending} in line: the engine answers others first.` : "";
+}
+
+const pause = (time, signal) =>
+  new Promise((go, stop) => {
+    const timer = setTimeout(go, time);
+    signal?.addEventListener("abort", () => (clearTimeout(timer), stop(canceled())), {once: true});
+  });
 
 // askWorker keeps one worker, and starts another where one goes on with what nobody waits for. It is asked one thing at
 // a time: what is asked meanwhile waits here, where it can still be taken back.

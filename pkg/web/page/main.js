@@ -43,6 +43,7 @@ const notice = (words) => {
 };
 
 let loading = false; // the notice says how much of the engine is here
+let inLine = false; // the notice says where in the line a request is
 
 const call = connect({
   progress: ({loaded, all}) => {
@@ -56,6 +57,10 @@ const call = connect({
       );
     loading = Boolean(loaded);
     at("notice").style.setProperty("--share", String(all ? loaded / all : 0));
+  },
+  waiting: (words) => {
+    if (words || inLine) notice(words);
+    inLine = Boolean(words);
   },
 });
 
@@ -350,7 +355,7 @@ async function start() {
       lookAt();
     },
   });
-  answering(call, afterAnswer);
+  answering(call, afterAnswer, notice);
   // What was still asked of another step shows nothing while a question is open.
   breaking(call, () => isAsked() || represent());
   explaining(call);

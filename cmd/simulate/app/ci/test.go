@@ -262,7 +262,12 @@ func (t *tests) test(cmd *cobra.Command, s command.Streams, all []*testedScenari
 	}
 	bar := output.NewProgress(s.Err)
 	defer bar.Done()
-	outcomes := gate.Test(cmd.Context(), cases, time.Now, func(last, done int) { bar.Counts("scenarios")(ready[last].path, done, len(cases)) })
+	outcomes, err := exit.CallPatiently(cmd.Context(), func() ([]gate.Outcome, error) {
+		return gate.Test(cmd.Context(), cases, time.Now, func(last, done int) { bar.Counts("scenarios")(ready[last].path, done, len(cases)) }), nil
+	})
+	if err != nil {
+		return err
+	}
 	for i, one := range ready {
 		if one.Outcome = outcomes[i]; one.Err != nil {
 			one.status = exit.Failed

@@ -56,7 +56,7 @@ func (q Question[R]) answer(c *Call) error {
 		defer stop()
 		c.SetContext(ctx)
 	}
-	found, stopped := q.Ask(c)
+	found, stopped := exit.CallPatiently(c.Context(), func() (*R, error) { return q.Ask(c) })
 	c.Bar.Done()
 	if exit.Interrupted(stopped) && exit.TimeOver(c.Context()) {
 		stopped = nil

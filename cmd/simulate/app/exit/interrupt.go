@@ -74,9 +74,22 @@ func TimeOver(ctx context.Context) bool { return errors.Is(context.Cause(ctx), E
 // Interrupted reports whether the error comes from the end of a context, and not from the question itself.
 func Interrupted(err error) bool { return errors.Is(err, context.Canceled) }
 
+// patience is the time in which a function returns what it knows by the end of its context. Nearly all do so at once. A few parts of
+// Kubernetes' code take no context, such as the evaluation of a policy for each of thousands of objects.
+const patience = 2 * time.Second
+
 // CallInterruptibly calls a function that takes no context, such as one that waits for standard input. If the context ends first, it
 // returns the cause and lets the function run on.
 func CallInterruptibly[T any](ctx context.Context, f func() (T, error)) (T, error) {
+	return callWithin(ctx, 0, f)
+}
+
+// CallPatiently is [CallInterruptibly] for a function that sees the end of the context by itself, and has two seconds to return.
+func CallPatiently[T any](ctx context.Context, f func() (T, error)) (T, error) {
+	return callWithin(ctx, patience, f)
+}
+
+func callWithin[T any](ctx context.Context, patience time.Duration, f func() (T, error)) (T, error) {
 	type result struct {
 		value T
 		err   error
@@ -90,6 +103,11 @@ func CallInterruptibly[T any](ctx context.Context, f func() (T, error)) (T, erro
 	case r := <-done:
 		return r.value, r.err
 	case <-ctx.Done():
+	}
+	select {
+	case r := <-done:
+		return r.value, r.err
+	case <-time.After(patience):
 		var none T
 		return none, context.Cause(ctx)
 	}

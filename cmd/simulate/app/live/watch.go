@@ -16,6 +16,7 @@ import (
 	"github.com/faultline/faultline/pkg/ask/look"
 	"github.com/faultline/faultline/pkg/input/manifest"
 	"github.com/faultline/faultline/pkg/report/metrics"
+	"github.com/faultline/faultline/pkg/web"
 	"github.com/faultline/faultline/pkg/words"
 )
 
@@ -54,7 +55,8 @@ that is success, exit code 0.`,
 			if opts.UpTo < 1 {
 				problems = append(problems, fmt.Errorf("--up-to: %d is less than 1; give the number of replicas to look for", opts.UpTo))
 			}
-			if _, _, err := net.SplitHostPort(address); err != nil {
+			host, _, err := net.SplitHostPort(address)
+			if err != nil {
 				problems = append(problems, fmt.Errorf("--metrics %s: give HOST:PORT, such as 127.0.0.1:9464", address))
 			}
 			if err := exit.UsageProblems(cmd, problems...); err != nil {
@@ -75,7 +77,7 @@ that is success, exit code 0.`,
 				return fmt.Errorf("--metrics %s: %w; give another address, or port 0 for any that is free", address, err)
 			}
 			fmt.Fprintf(s.Err, "metrics are at http://%s/metrics; interrupt to end it\n", listener.Addr())
-			server := &http.Server{Handler: w.exporter.Handler(), ReadHeaderTimeout: 10 * time.Second}
+			server := &http.Server{Handler: web.HostsOf(host).CheckService(w.exporter.Handler()), ReadHeaderTimeout: 10 * time.Second}
 			served := make(chan error, 1)
 			go func() { served <- server.Serve(listener) }()
 			defer server.Close()

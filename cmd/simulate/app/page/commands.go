@@ -9,5 +9,5 @@ import (
 
 // Commands returns the commands, as help lists them.
 func Commands(s command.Streams) []*cobra.Command {
-	return []*cobra.Command{newServe(s), newSite(s)}
+	return []*cobra.Command{newServe(s), newSite(s), newEngine(s)}
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"os/exec"
+	"runtime"
 	"strconv"
 	"strings"
 	"time"
@@ -17,6 +19,7 @@ import (
 	"github.com/faultline/faultline/cmd/simulate/app/input"
 	"github.com/faultline/faultline/pkg/input/live"
 	"github.com/faultline/faultline/pkg/playground"
+	"github.com/faultline/faultline/pkg/playground/worker"
 	"github.com/faultline/faultline/pkg/web"
 )
 
@@ -24,6 +27,9 @@ import (
 var playgroundLimits = playground.Limits{
 	Bytes: 64 << 20, YAML: 4 << 20, Nodes: 5_000, Devices: 100_000, Pods: 20_000, Versions: 1_000, Time: time.Minute,
 }
+
+// maxTurns is the maximum number of requests that are answered at a time. Each takes up to 4 GiB of memory.
+const maxTurns = 4
 
 func newServe(s command.Streams) *cobra.Command {
 	var in input.Flags
@@ -86,13 +92,44 @@ none, and asks nothing of the network but the live cluster that --context names.
 				at += ", and for others at http://" + net.JoinHostPort(others[0], port)
 			}
 			fmt.Fprintf(s.Err, "the playground is at %s; interrupt to end it\n", at)
-			go engine.WarmUp(cmd.Context())
-			return web.New(engine, hostNames(host)...).Serve(cmd.Context(), listener)
+			program, err := os.Executable()
+			if err != nil {
+				return err
+			}
+			pool := worker.NewPool(engine, func() *exec.Cmd {
+				return &exec.Cmd{Path: program, Args: []string{"simulate", engineName, fmt.Sprintf("--strict=%t", engine.Strict)}}
+			})
+			defer pool.Close()
+			if start := engine.StartRequest(); start != nil {
+				go pool.Answer(cmd.Context(), "run", start) // the first page has its answer sooner
+			}
+			return web.New(engine, pool, turns(), web.HostsOf(host)).Serve(cmd.Context(), listener)
 		},
 	}
 	in.RegisterFiles(cmd)
 	input.RegisterStrict(cmd, &in.Options.Strict)
 	cmd.Flags().StringVar(&address, "address", "127.0.0.1:8080", "`ADDRESS` to listen at; anybody who can reach it can use the page")
+	return cmd
+}
+
+// turns returns the number of requests that are answered at a time. There are at least two, so that a slow one does not delay all others.
+func turns() int { return min(max(runtime.GOMAXPROCS(0), 2), maxTurns) }
+
+// engineName is the command that [newServe] starts to answer requests.
+const engineName = "engine"
+
+// newEngine returns the command of the processes that answer the requests of serve. It is no command for users.
+func newEngine(s command.Streams) *cobra.Command {
+	engine := playground.New(s.ToolVersion)
+	engine.Limits = playgroundLimits
+	cmd := &cobra.Command{
+		Use:    engineName,
+		Short:  "Answer the requests of serve on standard input",
+		Hidden: true,
+		Args:   cobra.NoArgs,
+		RunE:   func(*cobra.Command, []string) error { return worker.Serve(engine, s.In, s.Out) },
+	}
+	input.RegisterStrict(cmd, &engine.Strict)
 	return cmd
 }
 
@@ -122,13 +159,4 @@ func externalAddresses(host string) []string {
 		}
 	}
 	return append(v4, v6...)
-}
-
-// hostNames returns the host names by which a browser may ask for the page, beside addresses.
-func hostNames(host string) []string {
-	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
-		own, _ := os.Hostname() // without a name, others reach the machine by its addresses
-		return []string{"localhost", strings.ToLower(own)}
-	}
-	return []string{"localhost", strings.ToLower(host)}
 }
