@@ -34,7 +34,7 @@ func singleReplica(l *inspection, s *subject) []Finding {
 		with += " and a PodDisruptionBudget"
 	}
 	return []Finding{{Field: "spec.replicas", Message: "there is one replica: the failure or the drain of its node takes all of it",
-		Fix: fmt.Sprintf("run %d replicas or more, with %s, if several may run at the same time; if not, say so: %s: \"one-replica: REASON\"", replicas, with, IgnoreAnnotation)}}
+		Fix: fmt.Sprintf("run %d replicas or more, with %s; if only one may run, say so: %s: \"one-replica: REASON\"", replicas, with, IgnoreAnnotation)}}
 }
 
 // budgetMissing finds workloads of several replicas without a budget that keeps drains from evicting all replicas together.

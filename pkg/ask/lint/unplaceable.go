@@ -188,7 +188,7 @@ func requestAboveNodes(l *inspection, s *subject) ([]Finding, error) {
 	others := ""
 	for _, c := range causes {
 		if c.Resource == nil {
-			others += "; " + c.Sentence
+			others += "; " + cause.Brief([]cause.Cause{c})
 		}
 	}
 	f.Message = fmt.Sprintf("a pod requests %s%s: %s", strings.Join(asks, "; "), others, f.Message)

@@ -68,7 +68,7 @@ func (r *Report) onlyTakesAllNodes() bool {
 	return true
 }
 
-// verdict says which workloads do not run at the end, so that nothing is lost of them, and what the worst of all failures does.
+// verdict says what the worst of all failures does, and which workloads do not run at the end, so that nothing is lost of them.
 func (r *Report) verdict() doc.Cell {
 	worst := r.worstFailure()
 	if len(r.Steps) == 0 || len(r.Steps[len(r.Steps)-1].NotRunning) == 0 {
@@ -81,7 +81,7 @@ func (r *Report) verdict() doc.Cell {
 	}
 	line := fmt.Sprintf("%s: there is nothing of %s that a failure could take.", who, them)
 	if last.Workloads > 0 {
-		line += " " + worst.Text
+		return worst.Style.Cell(worst.Text + " " + line)
 	}
 	return doc.Red.Cell(line)
 }

@@ -167,12 +167,12 @@ func (l *Line) giveTurns() {
 		}
 		var ctx context.Context
 		ctx, e.cancel = context.WithCancel(context.Background())
-		go l.run(ctx, e)
+		go l.computeEntry(ctx, e)
 	}
 }
 
-// run computes the answer of an entry that has its turn.
-func (l *Line) run(ctx context.Context, e *entry) {
+// computeEntry computes the answer of an entry that has its turn.
+func (l *Line) computeEntry(ctx context.Context, e *entry) {
 	began := time.Now()
 	answer, keep := e.compute(ctx)
 	e.cancel()
