@@ -102,7 +102,7 @@ func (c *class) ask(client *http.Client, method string, request, response any) {
 }
 
 func (c *class) send(client *http.Client, method string, body []byte) ([]byte, error) {
-	request, err := http.NewRequest("POST", c.address+"/api/"+method, bytes.NewReader(body))
+	request, err := http.NewRequest(http.MethodPost, c.address+"/api/"+method, bytes.NewReader(body))
 	if err != nil {
 		return nil, err
 	}

@@ -36,7 +36,7 @@ func TestServiceHosts(t *testing.T) {
 		"rebound.example:9464": 403, "svc": 403, "svc.rebound.example": 403, "localhost.rebound.example": 403, "": 403,
 	} {
 		recorder := httptest.NewRecorder()
-		r := httptest.NewRequest("GET", "/metrics", nil)
+		r := httptest.NewRequest(http.MethodGet, "/metrics", nil)
 		r.Host = host
 		if handler.ServeHTTP(recorder, r); recorder.Code != want {
 			t.Errorf("%q: %d, want %d", host, recorder.Code, want)

@@ -39,7 +39,7 @@ func TestNoRoom(t *testing.T) {
 				if !free {
 					test.fill(server)
 				}
-				r := httptest.NewRequest("POST", "http://127.0.0.1/api/load", strings.NewReader("{"+strings.Repeat(" ", test.size-2)+"}"))
+				r := httptest.NewRequest(http.MethodPost, "http://127.0.0.1/api/load", strings.NewReader("{"+strings.Repeat(" ", test.size-2)+"}"))
 				if !free && test.name == "large requests" {
 					r = r.WithContext(ctx)
 				}
@@ -79,7 +79,7 @@ func TestPlaceBeforeTheAnswer(t *testing.T) {
 	server := httptest.NewServer(New(playground.New("test"), held, 1, nil))
 	defer server.Close()
 	ask := func(body, accept string) *http.Response {
-		request, err := http.NewRequest("POST", server.URL+"/api/run", strings.NewReader(body))
+		request, err := http.NewRequest(http.MethodPost, server.URL+"/api/run", strings.NewReader(body))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -30,7 +30,7 @@ func TestPageWaits(t *testing.T) {
 			switch runs.Add(1) {
 			case 1:
 				w.Header().Set("Retry-After", "1") // with the status 503 the browser would note an error
-				fmt.Fprint(w, `{"error":{"kind":"busy","message":"1024 requests wait already; try again"}}`)
+				_, _ = fmt.Fprint(w, `{"error":{"kind":"busy","message":"1024 requests wait already; try again"}}`)
 			case 2:
 				w.Header().Set("Content-Type", "application/x-ndjson")
 				fmt.Fprintln(w, `{"place":7}`)

@@ -112,7 +112,7 @@ func TestWatch(t *testing.T) {
 			t.Errorf("no %s in:\n%s", want, get())
 		}
 	}
-	request, err := http.NewRequest("GET", address, nil)
+	request, err := http.NewRequest(http.MethodGet, address, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

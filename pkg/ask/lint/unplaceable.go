@@ -124,7 +124,8 @@ func noNodeTakesPods(l *inspection, s *subject) ([]Finding, error) {
 func (l *inspection) admittingFix(s *subject, causes []cause.Cause) (string, error) {
 	var all, helpful []string
 	for _, c := range causes {
-		says, edit := "", func(*v1.PodSpec) {}
+		var says string
+		var edit func(*v1.PodSpec)
 		switch {
 		case c.NodeAffinity != nil:
 			says, edit = "let the node selector and the node affinity admit more nodes", func(spec *v1.PodSpec) {

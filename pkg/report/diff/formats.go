@@ -31,8 +31,8 @@ func document(r *Report, opts report.Options) *doc.Doc {
 }
 
 // Changes returns the document without the verdict, for a page that has a verdict of its own.
-func (r *Report) Changes() *doc.Doc {
-	t := newWriter(r, report.Options{Page: true})
+func (d *Report) Changes() *doc.Doc {
+	t := newWriter(d, report.Options{Page: true})
 	t.changes()
 	return &t.Doc
 }
