@@ -346,19 +346,9 @@ func (g *gateRun) judgeSubject(c *command.Call, one *subject) (*gate.Section, er
 		return section, nil
 	}
 	opts := gate.Options{FailOn: g.FailOn, LintFail: g.lint, Version: c.ToolVersion}
-	defer func() {
-		if one.outcome != nil {
-			g.found.Add(findings.New(one.outcome.report.Head, one.outcome.report.Findings()))
-		}
-		found := section.Lint.Found()
-		if section.Compared != nil {
-			found.Add(section.Compared.Found())
-		}
-		locateTemplates(&found, one.name, one.text)
-		g.found.Add(found)
-	}()
 	if g.base == "" {
 		section.Judgement = gate.JudgeAlone(head, opts)
+		g.addFindings(one, section)
 		return section, nil
 	}
 	var base *gate.Side
@@ -394,7 +384,21 @@ func (g *gateRun) judgeSubject(c *command.Call, one *subject) (*gate.Section, er
 	if uncompared != "" {
 		section.Statements = slices.Insert(section.Statements, 0, gate.Statement{About: one.name, Text: "not compared, " + uncompared})
 	}
+	g.addFindings(one, section)
 	return section, nil
+}
+
+// addFindings adds what the files of --reports have of a judged subject.
+func (g *gateRun) addFindings(one *subject, section *gate.Section) {
+	if one.outcome != nil {
+		g.found.Add(findings.New(one.outcome.report.Head, one.outcome.report.Findings()))
+	}
+	found := section.Lint.Found()
+	if section.Compared != nil {
+		found.Add(section.Compared.Found())
+	}
+	locateTemplates(&found, one.name, one.text)
+	g.found.Add(found)
 }
 
 // hasNoWorkload reports whether the only problem of a subject is that it has no workload.
