@@ -77,9 +77,8 @@ func (c *Comment) Markdown() string {
 		if n := strings.Count(text, "\n"); n > left && i > 0 {
 			cut = append(cut, fmt.Sprintf("%s %s", markdown.CodeSpan(s.Name), Headline(s.statements(), noWorse)))
 			continue
-		} else {
-			left -= n
 		}
+		left -= strings.Count(text, "\n")
 		out.WriteString(text)
 	}
 	if len(cut) > 0 {

@@ -89,7 +89,6 @@ func JudgeChange(ctx context.Context, base, head *Side, opts Options) (*Judgemen
 		return &j.Judgement, nil
 	}
 	j.Compared = diff.NewBlast(base.Blast, head.Blast, opts.Version)
-	j.Compared.FailOn = opts.FailOn
 	j.Lint.SetKnown(base.Lint)
 	j.dropChance()
 	j.stateFindings()

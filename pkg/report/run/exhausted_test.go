@@ -31,3 +31,25 @@ func TestExhaustedByPodsOfTheNamespace(t *testing.T) {
 		}
 	}
 }
+
+// A pod that its own term does not select may have a domain beside any number of such pods, also right after a pod that the term selects.
+func TestExhaustedForEachPod(t *testing.T) {
+	web := map[string]string{"app": "web"}
+	pod := func(name, node string, labels map[string]string) *v1.Pod {
+		return &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, Labels: labels}, Spec: v1.PodSpec{NodeName: node, Affinity: &v1.Affinity{
+			PodAntiAffinity: &v1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []v1.PodAffinityTerm{
+				{TopologyKey: v1.LabelHostname, LabelSelector: &metav1.LabelSelector{MatchLabels: web}}}}}}}
+	}
+	terms := exhaustedTerms{state: &cluster.State{
+		Nodes: []*v1.Node{{ObjectMeta: metav1.ObjectMeta{Name: "n1", Labels: map[string]string{v1.LabelHostname: "n1"}}}},
+		Pods:  []*v1.Pod{pod("a", "n1", web)},
+	}}
+	for _, c := range []struct {
+		pod  *v1.Pod
+		want string
+	}{{pod("b", "", web), v1.LabelHostname}, {pod("c", "", web), v1.LabelHostname}, {pod("d", "", map[string]string{"app": "other"}), ""}, {pod("e", "", web), v1.LabelHostname}} {
+		if key, _ := terms.find(c.pod); key != c.want {
+			t.Errorf("pod %s: the term over %q is exhausted, want %q", c.pod.Name, key, c.want)
+		}
+	}
+}

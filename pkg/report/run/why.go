@@ -3,6 +3,7 @@ package run
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -251,8 +252,8 @@ type exhaustedTerms struct {
 
 // find is [findExhaustedTerm] in the state.
 func (e *exhaustedTerms) find(pod *v1.Pod) (key string, domains []string) {
-	same := e.pod != nil && e.pod.Namespace == pod.Namespace && apiequality.Semantic.DeepEqual(e.pod.Spec.Affinity, pod.Spec.Affinity) &&
-		apiequality.Semantic.DeepEqual(e.pod.Spec.Tolerations, pod.Spec.Tolerations)
+	same := e.pod != nil && e.pod.Namespace == pod.Namespace && maps.Equal(e.pod.Labels, pod.Labels) &&
+		apiequality.Semantic.DeepEqual(e.pod.Spec.Affinity, pod.Spec.Affinity) && apiequality.Semantic.DeepEqual(e.pod.Spec.Tolerations, pod.Spec.Tolerations)
 	if !same {
 		e.pod = pod
 		e.key, e.domains = findExhaustedTerm(pod, e.state)

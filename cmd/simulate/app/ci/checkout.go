@@ -196,25 +196,23 @@ func (o *checkout) scenarios(path string) []string {
 	return files
 }
 
-// oldPath returns where the commit has the file that the working tree has at a path, both as paths of the working directory, or "" if git knows of
-// no move.
-func (o *checkout) oldPath(ctx context.Context, file string) (string, error) {
-	inside, is := o.relativePath(file)
-	if !is {
-		return "", nil
-	}
+// movedFiles returns where the commit has the files that git knows to be moved in the working tree, as paths of the working directory. The keys are
+// the files' paths now, relative to the top of the tree.
+func (o *checkout) movedFiles(ctx context.Context) (map[string]string, error) {
 	moves, err := o.git(ctx, "-C", o.top, "diff", "--name-status", "--find-renames", "--diff-filter=R", "-z", o.id)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
+	old := map[string]string{}
 	fields := strings.Split(moves, "\x00") // R087, the old path, the new path, and so on
 	for i := 2; i < len(fields); i += 3 {
-		if filepath.FromSlash(fields[i]) == inside {
-			old, err := filepath.Rel(o.folder, filepath.Join(o.top, filepath.FromSlash(fields[i-1])))
-			return old, err
+		before, err := filepath.Rel(o.folder, filepath.Join(o.top, filepath.FromSlash(fields[i-1])))
+		if err != nil {
+			return nil, err
 		}
+		old[filepath.FromSlash(fields[i])] = before
 	}
-	return "", nil
+	return old, nil
 }
 
 // withoutTreeName removes the name of the tree's folder from a text, since the name changes from call to call.

@@ -217,15 +217,17 @@ func (g *gateRun) pairScenarios(c *command.Call, all []*testedScenario, base *ch
 			subjects[path].base = load(file)
 		}
 	}
+	moved, err := base.movedFiles(c.Context())
+	if err != nil {
+		return nil, err
+	}
 	for _, one := range all {
 		added := subjects[one.path]
 		if added.nested = base.nestedRepository(one.path); added.base != nil {
 			continue
 		}
-		old, err := base.oldPath(c.Context(), one.file)
-		if err != nil {
-			return nil, err
-		}
+		inside, _ := base.relativePath(one.file)
+		old := moved[inside]
 		if from := subjects[pathOfScenario(old)]; old != "" && (from == nil || from.head == nil) {
 			added.base, added.moved = load(old), pathOfScenario(old)
 			delete(subjects, added.moved)
@@ -265,8 +267,8 @@ func (g *gateRun) renderSubjects(c *command.Call, base *checkout) ([]*subject, e
 		return nil, err
 	}
 	var clusterChanged bool
-	if base != nil && len(g.renders) > 0 {
-		clusterChanged = !base.hasSame(g.cluster)
+	if base != nil && len(g.renders) > 0 { // without these files in the base, both sides read them in the working tree
+		clusterChanged = base.hasAll(g.cluster) && !base.hasSame(g.cluster)
 	}
 	var subjects []*subject
 	for i, command := range g.renders {
