@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"strings"
 
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -19,6 +20,11 @@ type Ref struct {
 
 // RefTo returns the object's kind, namespace and name.
 func RefTo(obj Object) Ref { return Ref{KindOf(obj), obj.GetNamespace(), obj.GetName()} }
+
+// ScaleTarget returns the name of the object whose replicas the autoscaler sets.
+func ScaleTarget(hpa *autoscalingv2.HorizontalPodAutoscaler) Ref {
+	return Ref{Kind: hpa.Spec.ScaleTargetRef.Kind, Namespace: hpa.Namespace, Name: hpa.Spec.ScaleTargetRef.Name}
+}
 
 // Find returns the first of the objects with the name, or nil if there is none.
 func Find(objects []Object, name Ref) Object {

@@ -171,7 +171,7 @@ func (j *judge) stateMaximum(ctx context.Context) error {
 	steps := simulation.StepsOf(s)
 	for _, hpa := range lastState(j.head.Result).HorizontalPodAutoscalers {
 		most, was := hpa.Spec.MaxReplicas, before[cluster.RefTo(hpa)]
-		of := cluster.Ref{Kind: hpa.Spec.ScaleTargetRef.Kind, Namespace: hpa.Namespace, Name: hpa.Spec.ScaleTargetRef.Name}
+		of := cluster.ScaleTarget(hpa)
 		if was == 0 || most <= was || lastState(j.head.Result).Find(of) == nil {
 			continue
 		}

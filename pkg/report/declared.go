@@ -58,8 +58,7 @@ func NewDeclared(step *simulation.Step, from *scenario.Scenario, only map[cluste
 	all := []Declared{}
 	budgets, autoscalers := step.State.Budgets(), map[cluster.Ref]*Autoscaler{}
 	for _, hpa := range step.State.HorizontalPodAutoscalers {
-		target := cluster.Ref{Kind: hpa.Spec.ScaleTargetRef.Kind, Namespace: hpa.Namespace, Name: hpa.Spec.ScaleTargetRef.Name}
-		autoscalers[target] = &Autoscaler{Name: hpa.Name, Min: ptr.Deref(hpa.Spec.MinReplicas, 1), Max: hpa.Spec.MaxReplicas}
+		autoscalers[cluster.ScaleTarget(hpa)] = &Autoscaler{Name: hpa.Name, Min: ptr.Deref(hpa.Spec.MinReplicas, 1), Max: hpa.Spec.MaxReplicas}
 	}
 	for _, obj := range step.State.Objects() {
 		ref := cluster.RefTo(obj)

@@ -81,7 +81,7 @@ func (r *evaluator) setReplicaCost(c *Candidate, replicas int32) {
 	}
 	state := r.result.Steps[len(r.result.Steps)-1].State
 	for _, hpa := range state.HorizontalPodAutoscalers {
-		if of := hpa.Spec.ScaleTargetRef; r.owner == (cluster.Ref{Kind: of.Kind, Namespace: hpa.Namespace, Name: of.Name}) {
+		if r.owner == cluster.ScaleTarget(hpa) {
 			c.ScaledBy = hpa.Name
 		}
 	}

@@ -65,7 +65,7 @@ func newProber(base *simulation.Result, mix []Share, opts Options) *prober {
 	p.scenario = &s
 	for i, share := range mix {
 		for _, hpa := range p.state.HorizontalPodAutoscalers {
-			if ref := hpa.Spec.ScaleTargetRef; share.Ref == (cluster.Ref{Kind: ref.Kind, Namespace: hpa.Namespace, Name: ref.Name}) {
+			if share.Ref == cluster.ScaleTarget(hpa) {
 				p.autoscaled, p.mix[i].Most = true, int(hpa.Spec.MaxReplicas)
 				p.scenario = p.scenario.AppendStep(scenario.Step{Name: "without-autoscaler",
 					Delete: &scenario.Delete{Targets: []string{"hpa/" + hpa.Name}, Namespace: hpa.Namespace}})

@@ -47,8 +47,7 @@ func replicasSetTwice(l *inspection, s *subject) []Finding {
 // scaler returns the autoscaler that sets the subject's replicas; nil if there is none.
 func (s *subject) scaler() *autoscalingv2.HorizontalPodAutoscaler {
 	for _, hpa := range s.step.State.HorizontalPodAutoscalers {
-		ref := hpa.Spec.ScaleTargetRef
-		if hpa.Namespace == s.owner.Namespace && ref.Kind == s.owner.Kind && ref.Name == s.owner.Name {
+		if cluster.ScaleTarget(hpa) == s.owner {
 			return hpa
 		}
 	}

@@ -27,13 +27,12 @@ func autoscalerTargetMissing(l *inspection, s *subject) []Finding {
 	}
 	var found []Finding
 	for _, hpa := range s.step.State.HorizontalPodAutoscalers {
-		target := hpa.Spec.ScaleTargetRef
-		ref := cluster.Ref{Kind: target.Kind, Namespace: hpa.Namespace, Name: target.Name}
-		if !slices.Contains(scalableKinds, target.Kind) || s.step.State.Find(ref) != nil {
+		target := cluster.ScaleTarget(hpa)
+		if !slices.Contains(scalableKinds, target.Kind) || s.step.State.Find(target) != nil {
 			continue
 		}
 		f := Finding{Object: objectOf(cluster.RefTo(hpa)), ExpandedFrom: hpa.Annotations[operator.OwnerAnnotation], Field: "spec.scaleTargetRef",
-			Message: fmt.Sprintf("there is no %s to scale, so that the autoscaler does nothing", ref), Fix: "name a workload that exists, or delete the autoscaler"}
+			Message: fmt.Sprintf("there is no %s to scale, so that the autoscaler does nothing", target), Fix: "name a workload that exists, or delete the autoscaler"}
 		var same []string
 		for _, o := range l.subjects {
 			if o.step == s.step && o.owner.Kind == target.Kind && o.owner.Namespace == hpa.Namespace {
