@@ -33,8 +33,8 @@ func (j *judge) stateApply(ctx context.Context) error {
 	if base.Federated() || head.Federated() || reflect.DeepEqual(before, after) {
 		return nil
 	}
-	s := *base
-	s.Cluster, s.Workloads, s.Expect, s.Variants = head.Cluster, before, nil, nil
+	s := *head
+	s.Workloads, s.Expect, s.Variants = before, nil, nil
 	s.Steps = []scenario.LoadedStep{{Step: scenario.Step{Name: applyStep, Apply: &scenario.Source{}}, Objects: after}}
 	kept := map[cluster.Ref]bool{}
 	for _, obj := range after {
@@ -125,11 +125,12 @@ func (j *judge) stateRollouts(ctx context.Context, result *simulation.Result, be
 			if len(group) <= alone[of] || step != last && final[of] > 0 {
 				continue
 			}
-			why, err := explainBriefly(ctx, result.Scenario, step.State, &group[0])
+			why, err := j.explainBriefly(ctx, step.State, &group[0])
 			if err != nil {
 				return err
 			}
-			waiting := fmt.Sprintf("%d of %s Pending", len(group), words.Count(countPods(step.State, of), "pod"))
+			all, _ := countPods(step.State, of)
+			waiting := fmt.Sprintf("%d of %s Pending", len(group), words.Count(all, "pod"))
 			if step != last {
 				j.state(nameWorkload(of.Workload()), false, "%s until %s, which the change removes, is deleted", waiting, words.Few(removedWorkloads(before, after)))
 				continue
@@ -190,7 +191,7 @@ func (j *judge) stateMaximum(ctx context.Context) error {
 		if len(pending) == 0 {
 			continue
 		}
-		why, err := explainBriefly(ctx, s, last.State, &pending[0])
+		why, err := j.explainBriefly(ctx, last.State, &pending[0])
 		if err != nil {
 			return err
 		}
@@ -204,12 +205,7 @@ func lastState(result *simulation.Result) *cluster.State {
 }
 
 // explainBriefly returns in a few words why a pod of the state is Pending.
-func explainBriefly(ctx context.Context, s *scenario.Scenario, state *cluster.State, p *placement.Pending) (string, error) {
-	finder, err := cause.NewFinder(s.Config)
-	if err != nil {
-		return "", err
-	}
-	defer finder.Close()
-	causes, err := finder.ExplainPending(ctx, state, p)
+func (j *judge) explainBriefly(ctx context.Context, state *cluster.State, p *placement.Pending) (string, error) {
+	causes, err := j.finder.ExplainPending(ctx, state, p)
 	return cmp.Or(cause.Brief(causes), words.Shorten(p.Why(), 120)), err
 }

@@ -11,6 +11,7 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/faultline/faultline/pkg/ask/cause"
 	asklint "github.com/faultline/faultline/pkg/ask/lint"
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/placement"
@@ -65,13 +66,19 @@ type Judgement struct {
 type judge struct {
 	Judgement
 	Options
-	head, base *Side // base is nil if there is nothing to compare with
+	head, base *Side         // base is nil if there is nothing to compare with
+	finder     *cause.Finder // finds why pods are Pending
 }
 
 // JudgeChange judges what a change makes of a subject. base is the subject before the change; nil for a new subject, of which all counts as
 // an effect of the change.
 func JudgeChange(ctx context.Context, base, head *Side, opts Options) (*Judgement, error) {
-	j := &judge{Options: opts, head: head, base: base}
+	finder, err := cause.NewFinder(head.Result.Scenario.Config)
+	if err != nil {
+		return nil, err
+	}
+	defer finder.Close()
+	j := &judge{Options: opts, head: head, base: base, finder: finder}
 	j.Lint = head.Lint
 	if base != nil {
 		if err := j.stateApply(ctx); err != nil {
@@ -118,9 +125,9 @@ func nameWorkload(w cluster.WorkloadRef) string {
 // waiting are the Pending pods of a workload after a step.
 type waiting struct {
 	step *simulation.Step
-	// newly is how many more pods are Pending than in the base, and all how many pods the workload has.
-	newly, all int
-	first      placement.Pending
+	// newly is how many more pods are Pending than in the base, all how many pods the workload wants, and absent how many of these nobody has created.
+	newly, all, absent int
+	first              placement.Pending
 }
 
 // newlyPending returns a statement for each workload of which more pods are Pending than in the base, after the step with the most such pods.
@@ -151,7 +158,8 @@ func (j *judge) newlyPending(ctx context.Context) ([]Statement, error) {
 			if worst[of] == nil {
 				order = append(order, of)
 			}
-			worst[of] = &waiting{step: step, newly: newly, all: countPods(step.State, of), first: group[0]}
+			all, absent := countPods(step.State, of)
+			worst[of] = &waiting{step, newly, all, absent, group[0]}
 		}
 	}
 	var all []Statement
@@ -170,10 +178,13 @@ func (j *judge) newlyPending(ctx context.Context) ([]Statement, error) {
 // describe returns "3 of 3 pods Pending, no node has pool=db".
 func (j *judge) describe(ctx context.Context, w *waiting) (string, error) {
 	text := fmt.Sprintf("%d of %s Pending", w.newly, words.Count(w.all, "pod"))
+	if w.absent > 0 {
+		text += fmt.Sprintf(" and %d not created", w.absent)
+	}
 	if len(j.head.Result.Steps) > 1 {
 		text += " after " + w.step.Name
 	}
-	why, err := explainBriefly(ctx, j.head.Result.Scenario, w.step.State, &w.first)
+	why, err := j.explainBriefly(ctx, w.step.State, &w.first)
 	return text + ", " + why, err
 }
 
@@ -195,15 +206,19 @@ func countPending(result *simulation.Result, step *simulation.Step) map[cluster.
 	return n
 }
 
-// countPods counts the pods of a workload, without Terminating ones.
-func countPods(state *cluster.State, of cluster.Ref) int {
-	owner, n := state.Owners(), 0
+// countPods counts the pods that a workload has or wants, without Terminating ones. absent is how many of these nobody has created: a StatefulSet
+// creates none while the one before it is Pending.
+func countPods(state *cluster.State, of cluster.Ref) (all, absent int) {
+	owner := state.Owners()
 	for _, pod := range state.Pods {
 		if pod.DeletionTimestamp == nil && owner(pod) == of {
-			n++
+			all++
 		}
 	}
-	return n
+	if wanted, _ := cluster.Replicas(state.Find(of)); int(wanted) > all {
+		return int(wanted), int(wanted) - all
+	}
+	return all, 0
 }
 
 // boundsPending reports whether the expectations bound the number of Pending pods.
@@ -264,10 +279,7 @@ func (j *judge) describeFinding(f *asklint.Finding) (about, text string) {
 	if f.Kind == "PodDisruptionBudget" {
 		about = j.nameCovered(f.Object.Ref())
 	}
-	if short := shortFindings[f.Check]; short != "" {
-		return about, short
-	}
-	return about, f.Message
+	return about, cmp.Or(f.Brief, f.Message)
 }
 
 // nameCovered returns the name of the first workload whose pods the budget covers, or the budget's own name if it covers none.
@@ -280,12 +292,6 @@ func (j *judge) nameCovered(budget cluster.Ref) string {
 		}
 	}
 	return budget.Qualified()
-}
-
-// shortFindings has a few words for checks whose messages are long, and whose reader wants to know what happens.
-var shortFindings = map[string]string{
-	"budget-forbids-eviction": "drains never end, its budget allows 0 evictions",
-	"budgets-overlap":         "drains never end, several budgets select its pods",
 }
 
 // stateFailures states what failures take more than in the base.

@@ -1,6 +1,7 @@
 package cause
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,20 +12,49 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// maxBrief is how many characters of a whole sentence stand in a brief cause.
+// maxBrief is how many characters of a whole sentence stand in a brief cause, and how many two causes have at most.
 const maxBrief = 120
 
 // Brief returns the causes in a few words, for a line about many pods, such as "no node has pool=db" or "1 cpu asked and at most 500m free on 6 nodes,
-// untolerated taint dedicated=gpu:NoSchedule on 3". A label that no node has says all, since no other change helps. Otherwise Brief returns
-// the two causes that refuse the most nodes. It returns "" for no causes.
+// untolerated taint dedicated=gpu:NoSchedule on 3 nodes". A label that no node has says all, since no other change helps. Otherwise Brief returns
+// the first two causes in the order of [Compare], or the first one if both are long. It returns "" for no causes.
 func Brief(causes []Cause) string {
-	unmet := slices.IndexFunc(causes, func(c Cause) bool { return c.NodeAffinity != nil && len(c.NodeAffinity.Unmet) > 0 })
-	if unmet >= 0 {
-		return "no node has " + words.And(list.Map(causes[unmet].NodeAffinity.Unmet, func(u Unmet) string { return u.Requirement }))
+	if unmet := FindUnmet(causes); len(unmet) > 0 {
+		return "no node has " + words.And(list.Map(unmet, func(u Unmet) string { return u.Requirement }))
 	}
 	refusing := list.Where(causes, func(c Cause) bool { return c.Preemption == nil && c.Rollout == nil })
-	slices.SortStableFunc(refusing, func(a, b Cause) int { return b.Nodes - a.Nodes })
-	return strings.Join(list.Map(refusing[:min(2, len(refusing))], Cause.brief), ", ")
+	slices.SortStableFunc(refusing, Compare)
+	first := list.Map(refusing[:min(2, len(refusing))], Cause.brief)
+	if text := strings.Join(first, ", "); len(text) <= maxBrief || len(first) < 2 {
+		return text
+	}
+	return first[0]
+}
+
+// FindUnmet returns the requirements of a node selector or a node affinity that no node meets.
+func FindUnmet(causes []Cause) []Unmet {
+	for _, c := range causes {
+		if c.NodeAffinity != nil && len(c.NodeAffinity.Unmet) > 0 {
+			return c.NodeAffinity.Unmet
+		}
+	}
+	return nil
+}
+
+// Compare orders causes by how much they say, for slices.SortFunc: first what nodes lack that the pod may use, then taints and cordoned nodes, then the
+// nodes that the pod's own selector leaves out; among equals, what refuses the most nodes.
+func Compare(a, b Cause) int {
+	return cmp.Or(cmp.Compare(a.order(), b.order()), cmp.Compare(b.Nodes, a.Nodes))
+}
+
+func (c Cause) order() int {
+	switch {
+	case c.NodeAffinity != nil:
+		return 2
+	case len(c.Taints) > 0 || len(c.Cordoned) > 0:
+		return 1
+	}
+	return 0
 }
 
 // brief returns the cause in a few words, with the number of nodes.

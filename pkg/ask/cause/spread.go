@@ -30,8 +30,7 @@ type Spread struct {
 	Unlabelled []string `json:"unlabelled,omitempty"`
 	// Blocked says why the domains with the fewest pods take no pod: each reason, and the nodes that it applies to.
 	Blocked []Blocked `json:"blocked,omitempty"`
-	// IgnoresTaints means that nodes count although the pod does not tolerate their taints, and that one of the domains with the fewest
-	// pods has such a node.
+	// IgnoresTaints means that one of the domains with the fewest pods counts only by nodes whose taints the pod does not tolerate.
 	IgnoresTaints bool `json:"ignoresTaints,omitempty"`
 }
 
@@ -131,15 +130,17 @@ func (v *view) addBlocked(s *Spread, c *v1.TopologySpreadConstraint) {
 			at = append(at, d.Domain)
 		}
 	}
+	tolerated := map[string]bool{} // domains with a node whose taints the pod tolerates
 	for _, node := range v.state.Nodes {
-		if !slices.Contains(at, node.Labels[c.TopologyKey]) || !cluster.SpreadIncludes(c, node, v.pod) {
+		domain := node.Labels[c.TopologyKey]
+		if !slices.Contains(at, domain) || !cluster.SpreadIncludes(c, node, v.pod) {
 			continue
 		}
+		tolerated[domain] = tolerated[domain] || !cluster.Repels(node, v.pod)
 		why := v.explainRefusal(node)
 		if why == "" {
 			continue
 		}
-		s.IgnoresTaints = s.IgnoresTaints || cluster.Repels(node, v.pod)
 		same := slices.IndexFunc(s.Blocked, func(b Blocked) bool { return b.Why == why })
 		if same < 0 {
 			same = len(s.Blocked)
@@ -147,6 +148,7 @@ func (v *view) addBlocked(s *Spread, c *v1.TopologySpreadConstraint) {
 		}
 		s.Blocked[same].Nodes = append(s.Blocked[same].Nodes, node.Name)
 	}
+	s.IgnoresTaints = slices.ContainsFunc(at, func(domain string) bool { return !tolerated[domain] })
 }
 
 // sentence returns, for example, "the spread over topology.kubernetes.io/zone counts e1 1, e2 0 and e3 1; e2 has the fewest (0), so no zone

@@ -115,7 +115,7 @@ func volumeBindings(v *view, r refused) []Cause {
 		pv := v.volumeOf(claim)
 		switch {
 		case claim == nil:
-			causes = append(causes, Cause{Plugin: "VolumeBinding", Sentence: fmt.Sprintf("there is no claim %s in namespace %s", names[i], v.pod.Namespace), Volume: &fact})
+			causes = append(causes, v.missingClaim("VolumeBinding", names[i]))
 		case pv != nil:
 			fact.Volume = pv.Name
 			away := list.Where(r.nodes, func(node *v1.Node) bool { return storagehelpers.CheckNodeAffinity(pv, node.Labels) != nil })
@@ -138,6 +138,11 @@ func volumeBindings(v *view, r refused) []Cause {
 		}
 	}
 	return causes
+}
+
+// missingClaim returns the cause that the pod names a claim which does not exist.
+func (v *view) missingClaim(plugin, name string) Cause {
+	return Cause{Plugin: plugin, Sentence: fmt.Sprintf("there is no claim %s in namespace %s", name, v.pod.Namespace), Volume: &Volume{Claim: name}}
 }
 
 // blockedNodes returns the nodes that satisfy the function, grouped by why they take no pod.
@@ -327,7 +332,11 @@ func volumeRestrictions(v *view, r refused) []Cause {
 	var causes []Cause
 	names, claims := v.claimsOf(v.pod)
 	for i, claim := range claims {
-		if claim == nil || !slices.Contains(claim.Spec.AccessModes, v1.ReadWriteOncePod) {
+		if claim == nil { // this plugin looks for the claims first
+			causes = append(causes, v.missingClaim("VolumeRestrictions", names[i]))
+			continue
+		}
+		if !slices.Contains(claim.Spec.AccessModes, v1.ReadWriteOncePod) {
 			continue
 		}
 		fact := Volume{Claim: names[i]}

@@ -56,7 +56,7 @@ func budgetsOverlap(_ *inspection, s *subject) []Finding {
 	if guarded == 0 {
 		return nil
 	}
-	f := Finding{Field: s.labelsField(), Fix: "keep one of the budgets for these pods: delete the " + words.Pick(len(names)-1, "other, or narrow its selector", "others, or narrow their selectors"),
+	f := Finding{Field: s.labelsField(), Brief: "drains never end, several budgets select its pods", Fix: "keep one of the budgets for these pods: delete the " + words.Pick(len(names)-1, "other, or narrow its selector", "others, or narrow their selectors"),
 		Message: fmt.Sprintf("the budgets %s select the same pods (%d of %d): the API server refuses every eviction of them", words.And(names), guarded, len(pods))}
 	if s.owner.Kind == "DaemonSet" { // drains do not evict the pods of a DaemonSet
 		f.Severity = Note
@@ -68,7 +68,7 @@ func budgetsOverlap(_ *inspection, s *subject) []Finding {
 
 // budgetForbidsEviction finds budgets that allow no eviction although every pod runs that can run, and budgets that the disruption controller
 // cannot compute, which also allow none.
-func budgetForbidsEviction(_ *inspection, s *subject) []Finding {
+func budgetForbidsEviction(l *inspection, s *subject) []Finding {
 	if !s.nodesKept || s.owner.Kind == "DaemonSet" { // drains do not evict the pods of a DaemonSet
 		return nil
 	}
@@ -76,7 +76,7 @@ func budgetForbidsEviction(_ *inspection, s *subject) []Finding {
 	for _, b := range s.budgetsOfAny() {
 		status := &b.Status
 		field, value := budgetLimit(b)
-		f := Finding{Object: objectOf(cluster.RefTo(b)), ExpandedFrom: b.Annotations[operator.OwnerAnnotation], Field: "spec." + field}
+		f := Finding{Object: objectOf(cluster.RefTo(b)), ExpandedFrom: b.Annotations[operator.OwnerAnnotation], Field: "spec." + field, Brief: "drains never end, its budget allows 0 evictions"}
 		switch why := s.uncomputedReason(b); {
 		case b.Spec.MaxUnavailable == nil && b.Spec.MinAvailable == nil:
 			f.Field, f.Fix = "spec", "set one of them, such as minAvailable: 1 for two pods"
@@ -86,7 +86,7 @@ func budgetForbidsEviction(_ *inspection, s *subject) []Finding {
 			f.Fix = s.countableFix(b)
 		case s.replicas == 0 || status.ExpectedPods == 0 || status.CurrentHealthy == 0 || status.DisruptionsAllowed > 0:
 			continue
-		case int(status.CurrentHealthy)+s.countRecovering(b) > int(status.DesiredHealthy):
+		case int(status.CurrentHealthy)+l.countRecovering(s, b) > int(status.DesiredHealthy):
 			continue // the budget allows an eviction after the recovering pods are ready
 		case !slices.Contains(s.budgets(), b):
 			continue // an operator can give the role that the budget selects to another pod
@@ -111,9 +111,12 @@ func (s *subject) coveredPods(b *policyv1.PodDisruptionBudget) []*v1.Pod {
 // created yet. A Terminating pod never becomes healthy, nor does a pod on a node that is gone or not ready, as the disruption controller
 // counts:
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/disruption/disruption.go, countHealthyPods.
-func (s *subject) countRecovering(b *policyv1.PodDisruptionBudget) int {
-	guarded := s.coveredPods(b)
-	n := max(0, int(b.Status.ExpectedPods)-len(guarded))
+func (l *inspection) countRecovering(s *subject, b *policyv1.PodDisruptionBudget) int {
+	guarded, wanted := s.coveredPods(b), 0
+	for _, covered := range l.coveredSubjects(s.step, b) {
+		wanted += covered.replicas
+	}
+	n := max(0, max(wanted, int(b.Status.ExpectedPods))-len(guarded))
 	for _, pod := range guarded {
 		if pod.DeletionTimestamp == nil && !podutil.IsPodReady(pod) && !s.onDownNode(pod) {
 			n++
@@ -305,7 +308,8 @@ func (l *inspection) brokenBudgets(s *subject, key string) ([]Finding, error) {
 			found = append(found, Finding{Object: objectOf(cluster.RefTo(b)), ExpandedFrom: b.Annotations[operator.OwnerAnnotation], Field: "spec." + field,
 				Message: fmt.Sprintf("%s %s holds %d of the %d pods %s, and without them the budget (%s %s) is broken: no drain goes on until they are back",
 					noun, failure.Domains[0], lost, b.Status.CurrentHealthy, of, field, value),
-				Fix: l.brokenBudgetFix(s.step, b, key, lost)})
+				Brief: fmt.Sprintf("%s %s holds %d of its %d pods, and their loss breaks its budget (%s %s)", noun, failure.Domains[0], lost, b.Status.CurrentHealthy, field, value),
+				Fix:   l.brokenBudgetFix(s.step, b, key, lost)})
 			break
 		}
 	}

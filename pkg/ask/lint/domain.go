@@ -246,7 +246,7 @@ func minDomainsAboveDomains(l *inspection, s *subject) []Finding {
 			continue
 		}
 		f := Finding{Field: t.field() + ".minDomains", Fix: fmt.Sprintf("set minDomains to at most %d, or add domains of %s", domains, t.TopologyKey),
-			Message: fmt.Sprintf("minDomains is %d and there are %d, so that every domain takes maxSkew (%d) pods at most", asked, domains, t.MaxSkew)}
+			Message: fmt.Sprintf("minDomains is %d and there %s %d, so that every domain takes maxSkew (%d) pods at most", asked, words.Pick(domains, "is", "are"), domains, t.MaxSkew)}
 		if most := domains * int(t.MaxSkew); s.replicas > most {
 			f.Message += fmt.Sprintf(": %s Pending", phraseStay(s.replicas-most, s.replicas))
 		}

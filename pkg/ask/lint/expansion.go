@@ -9,7 +9,9 @@ import (
 	v1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 
+	"github.com/faultline/faultline/pkg/input/manifest"
 	"github.com/faultline/faultline/pkg/input/operator"
+	"github.com/faultline/faultline/pkg/list"
 )
 
 // zonalProvisioners has the provisioners whose volumes belong to one zone.
@@ -60,12 +62,14 @@ func claimWithoutClass(_ *inspection, s *subject) []Finding {
 				continue
 			}
 			said[volume.Name] = true
-			wants := "names no StorageClass, and the scenario has no default one"
+			similar, wants := "", "names no StorageClass, and the scenario has no default one"
 			if claim.Spec.StorageClassName != nil && *claim.Spec.StorageClassName != "" {
 				wants = fmt.Sprintf("names StorageClass %s, which the scenario does not have", *claim.Spec.StorageClassName)
+				names := list.Map(s.step.State.StorageClasses, func(class *storagev1.StorageClass) string { return class.Name })
+				similar = manifest.DidYouMean(*claim.Spec.StorageClassName, names)
 			}
 			found = append(found, Finding{Field: s.claimField(volume.Name),
-				Message: fmt.Sprintf("claim %s %s, nor a PersistentVolume for it, so that the pods of %s stay Pending", claim.Name, wants, s.owner),
+				Message: fmt.Sprintf("claim %s %s, nor a PersistentVolume for it, so that the pods of %s stay Pending%s", claim.Name, wants, s.owner, similar),
 				Fix:     "add the StorageClasses that the cluster has, such as standard of kind, which is annotated storageclass.kubernetes.io/is-default-class: \"true\""})
 		}
 	}

@@ -59,6 +59,8 @@ type Finding struct {
 	// Message is one sentence about what was found. Fix says what to do.
 	Message string `json:"message"`
 	Fix     string `json:"fix"`
+	// Brief is a shorter message for a line that names the object already; "" if Message is short.
+	Brief string `json:"-"`
 	// Page is the address of the check's page.
 	Page string `json:"page"`
 }

@@ -46,7 +46,7 @@ func budgetMissing(_ *inspection, s *subject) []Finding {
 	if owner, is := s.object.(*cluster.UnknownOwner); is && owner.Spec.Unscaled { // a budget with maxUnavailable would allow no eviction
 		budget = fmt.Sprintf("minAvailable: %d", s.replicas-1)
 	}
-	return []Finding{{Field: "spec", Message: fmt.Sprintf("no PodDisruptionBudget covers the %s: drains may evict all at the same time", words.Count(s.replicas, "replica")),
+	return []Finding{{Field: "spec", Brief: fmt.Sprintf("no budget covers its %s", words.Count(s.replicas, "replica")), Message: fmt.Sprintf("no PodDisruptionBudget covers the %s: drains may evict all at the same time", words.Count(s.replicas, "replica")),
 		Fix: "add a PodDisruptionBudget with " + budget + " and the selector " + matchLabels(s.identityLabels())}}
 }
 
@@ -73,7 +73,7 @@ func requestsMissing(_ *inspection, s *subject) []Finding {
 	if len(lack) == 0 {
 		return nil
 	}
-	return []Finding{{Field: s.field("containers"), Fix: "set resources.requests to what the containers use",
+	return []Finding{{Field: s.field("containers"), Brief: strings.Join(lack, ", and "), Fix: "set resources.requests to what the containers use",
 		Message: strings.Join(lack, ", and ") + ": the scheduler counts what is not requested as nothing, and puts such pods on nodes that have nothing left"}}
 }
 

@@ -209,6 +209,10 @@ func rolloutDeadlock(l *inspection, s *subject) ([]Finding, error) {
 	if err != nil {
 		return nil, err
 	}
+	f.Brief = fmt.Sprintf("a rollout never ends%s, at %d of %d updated", of, rollout.Updated, rollout.Desired)
+	if why := cause.Brief(causes); why != "" {
+		f.Brief += ": " + why
+	}
 	if len(causes) > 0 {
 		if t := s.refusingTerm(causes[0]); t != nil {
 			f.Field = t.field()
@@ -228,8 +232,8 @@ func strategyField(s *subject) string {
 	return "spec.strategy"
 }
 
-// findCauses returns the causes for which the subject's first Pending pod is Pending in the step. It returns none if no pod is Pending, for
-// example because a volume is still attached elsewhere.
+// findCauses returns the causes for which the subject's first Pending pod is Pending in the step, in the order of [cause.Compare]. It returns none
+// if no pod is Pending, for example because a volume is still attached elsewhere.
 func (l *inspection) findCauses(s *subject, step *simulation.Step) ([]cause.Cause, error) {
 	owner := step.State.Owners()
 	for _, p := range step.Pending {
@@ -240,7 +244,9 @@ func (l *inspection) findCauses(s *subject, step *simulation.Step) ([]cause.Caus
 		if err != nil {
 			return nil, err
 		}
-		return finder.Causes(l.ctx, step.State, p.Pod)
+		causes, err := finder.Causes(l.ctx, step.State, p.Pod)
+		slices.SortStableFunc(causes, cause.Compare)
+		return causes, err
 	}
 	return nil, nil
 }
@@ -391,7 +397,8 @@ func matchLabelKeysMissing(l *inspection, s *subject) ([]Finding, error) {
 		found = append(found, Finding{Field: t.field(),
 			Message: fmt.Sprintf("after kubectl rollout restart the pods are skewed by %d over %s%s%s, though maxSkew is %d: the old pods count while the new ones are placed",
 				most, t.TopologyKey, in, all, t.MaxSkew),
-			Fix: fix.instruction})
+			Brief: fmt.Sprintf("a rollout leaves its pods skewed by %d over %s%s, though maxSkew is %d", most, t.TopologyKey, in, t.MaxSkew),
+			Fix:   fix.instruction})
 	}
 	return found, nil
 }

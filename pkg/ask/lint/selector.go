@@ -8,9 +8,11 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/cluster/rule"
+	"github.com/faultline/faultline/pkg/input/manifest"
 	"github.com/faultline/faultline/pkg/input/operator"
 	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/words"
@@ -44,8 +46,8 @@ func selectorDrift(l *inspection, s *subject) []Finding {
 						t.Rule, t.Selector, all-len(missed), all, missed[0].Name),
 					Fix: selects + ", which all revisions have"})
 			}
-		case t.isMeantForOwnPods() && !l.selectsKnownPod(&t):
-			f := Finding{Field: t.field(), Fix: selects}
+		case t.isMeantForOwnPods() && !l.selectsKnownPod(&t) && l.suggestLabel(&t) == "":
+			f := Finding{Field: t.field(), Fix: selects, Brief: fmt.Sprintf("its %s selects no pod", t.Rule)}
 			agree, differ := t.compareLabels()
 			f.Message = fmt.Sprintf("the %s selects %s, which matches no pod: its own pods have %s", t.Rule, t.Selector, strings.Join(differ, ","))
 			if len(agree) == 0 && !t.isRenamed() { // the rule may be meant for an application outside the scenario
@@ -126,9 +128,10 @@ func spreadSelectorMissesPods(_ *inspection, s *subject) []Finding {
 		if t.Kind != rule.Spread || t.needsGeneratedLabel() || t.podSelector.Matches(s.labels()) || t.selectsPodOfUnknownOwner() {
 			continue
 		}
-		f := Finding{Field: t.field() + ".labelSelector", Fix: fmt.Sprintf("give it labelSelector %s", matchLabels(s.identityLabels())),
+		f := Finding{Field: t.field() + ".labelSelector", Brief: fmt.Sprintf("its spread over %s selects %s, which its own pods lack", t.TopologyKey, words.Shorten(t.Selector, 60)), Fix: fmt.Sprintf("give it labelSelector %s", matchLabels(s.identityLabels())),
 			Message: fmt.Sprintf("the spread over %s selects %s, which does not match %s, so that they count as if there were none of them", t.TopologyKey, t.Selector, s.describePods())}
 		if t.selector == nil {
+			f.Brief = fmt.Sprintf("its spread over %s has no labelSelector and spreads nothing", t.TopologyKey)
 			f.Message = fmt.Sprintf("the spread over %s has no labelSelector, which selects no pod, so that it spreads nothing", t.TopologyKey)
 		}
 		found = append(found, f)
@@ -145,7 +148,8 @@ func matchLabels(set labels.Set) string {
 func referenceResolvesToNothing(l *inspection, s *subject) []Finding {
 	var found []Finding
 	for _, t := range s.terms() {
-		drifted := t.Kind == rule.AntiAffinity && t.isMeantForOwnPods()
+		similar := l.suggestLabel(&t)
+		drifted := t.Kind == rule.AntiAffinity && t.isMeantForOwnPods() && similar == ""
 		if t.Kind == rule.Spread || drifted || t.needsGeneratedLabel() || t.selectsOwnPods() || l.selectsKnownPod(&t) {
 			continue
 		}
@@ -154,10 +158,34 @@ func referenceResolvesToNothing(l *inspection, s *subject) []Finding {
 			does = "no node satisfies it"
 		}
 		found = append(found, Finding{Field: t.field(),
-			Message: fmt.Sprintf("the %s refers to pods with %s, and the scenario has none, so that %s", t.Rule, t.Selector, does),
+			Brief:   fmt.Sprintf("its %s selects no pod, so that %s%s", t.Rule, does, similar),
+			Message: fmt.Sprintf("the %s refers to pods with %s, and the scenario has none, so that %s%s", t.Rule, t.Selector, does, similar),
 			Fix:     fmt.Sprintf("give the pods that are meant the labels %s, correct the selector, or add what makes them", t.Selector)})
 	}
 	return found
+}
+
+// suggestLabel returns the end of a message that suggests a label of other workloads' pods, if the term asks for a value that no pod has and that is
+// similar to theirs but not to the own pods': `; did you mean "index"?`. It returns "" otherwise.
+func (l *inspection) suggestLabel(t *term) string {
+	requirements, _ := t.podSelector.Requirements()
+	for _, r := range requirements {
+		values := r.ValuesUnsorted()
+		if r.Operator() != selection.In && r.Operator() != selection.Equals || len(values) != 1 {
+			continue
+		}
+		var others []string
+		for _, o := range l.otherSubjects(t.subject) {
+			if t.coversNamespace(o.owner.Namespace) && o.labels().Has(r.Key()) {
+				others = append(others, o.labels()[r.Key()])
+			}
+		}
+		similar := manifest.DidYouMean(values[0], others)
+		if similar != "" && !slices.Contains(others, values[0]) && manifest.DidYouMean(values[0], []string{t.subject.labels()[r.Key()]}) == "" {
+			return similar
+		}
+	}
+	return ""
 }
 
 // namespaceMissing finds terms with namespaces that the scenario lacks, if it defines any namespaces.

@@ -52,7 +52,7 @@ func (l *inspection) causesOnEmptyNodes(s *subject) ([]cause.Cause, error) {
 	if err != nil || slices.ContainsFunc(causes, func(c cause.Cause) bool { return !slices.Contains(nodePlugins, c.Plugin) }) {
 		return nil, err
 	}
-	if i := slices.IndexFunc(causes, func(c cause.Cause) bool { return len(c.Taints) > 0 }); i >= 0 && unmetRequirement(causes) == nil {
+	if i := slices.IndexFunc(causes, func(c cause.Cause) bool { return len(c.Taints) > 0 }); i >= 0 && len(cause.FindUnmet(causes)) == 0 {
 		// Taints are compared first. A node selector that no node meets is the better reason, since no toleration helps then.
 		tolerant := pod.DeepCopy()
 		tolerant.Spec.Tolerations = append(tolerant.Spec.Tolerations, v1.Toleration{Operator: v1.TolerationOpExists})
@@ -60,7 +60,7 @@ func (l *inspection) causesOnEmptyNodes(s *subject) ([]cause.Cause, error) {
 		if err != nil {
 			return nil, err
 		}
-		if unmetRequirement(others) != nil {
+		if len(cause.FindUnmet(others)) > 0 {
 			causes = others
 		}
 	}
@@ -84,16 +84,6 @@ func (l *inspection) refusalsByEmptyNodes(s *subject, pod *v1.Pod) ([]cause.Caus
 	return list.Without(causes, func(c cause.Cause) bool { return c.Preemption != nil }), err
 }
 
-// unmetRequirement returns the first requirement of a node selector or a node affinity that no node meets.
-func unmetRequirement(causes []cause.Cause) *cause.Unmet {
-	for _, c := range causes {
-		if c.NodeAffinity != nil && len(c.NodeAffinity.Unmet) > 0 {
-			return &c.NodeAffinity.Unmet[0]
-		}
-	}
-	return nil
-}
-
 // noNodeTakesPods finds workloads whose node selector, node affinity or missing tolerations exclude every node.
 func noNodeTakesPods(l *inspection, s *subject) ([]Finding, error) {
 	causes, err := l.findUnplaceable(s)
@@ -101,7 +91,8 @@ func noNodeTakesPods(l *inspection, s *subject) ([]Finding, error) {
 		return nil, err
 	}
 	f := s.unplaceableFinding()
-	if unmet := unmetRequirement(causes); unmet != nil {
+	if all := cause.FindUnmet(causes); len(all) > 0 {
+		unmet := &all[0]
 		f.Field = s.requirementField(unmet)
 		fix, err := l.unmetFix(s, unmet)
 		if err != nil {
@@ -178,13 +169,17 @@ func (s *subject) lonePod() (*v1.Pod, error) {
 func requestAboveNodes(l *inspection, s *subject) ([]Finding, error) {
 	causes, err := l.findUnplaceable(s)
 	short := list.Where(causes, func(c cause.Cause) bool { return c.Resource != nil })
-	if err != nil || len(short) == 0 || unmetRequirement(causes) != nil {
+	if err != nil || len(short) == 0 || len(cause.FindUnmet(causes)) > 0 {
 		return nil, err
 	}
 	f := s.unplaceableFinding()
 	f.Field = s.field("containers")
 	asks := list.Map(short, func(c cause.Cause) string {
-		return fmt.Sprintf("%s %s, and %s no more than %s", c.Resource.Asked, c.Resource.Resource, words.Has(c.Nodes, "node"), c.Resource.Allocatable)
+		most := "no more than " + c.Resource.Allocatable
+		if c.Resource.Allocatable == "0" {
+			most = "none"
+		}
+		return fmt.Sprintf("%s %s, and %s %s", c.Resource.Asked, c.Resource.Resource, words.Has(c.Nodes, "node"), most)
 	})
 	others := ""
 	for _, c := range causes {
@@ -207,6 +202,8 @@ func requestAboveNodes(l *inspection, s *subject) ([]Finding, error) {
 func (s *subject) unplaceableFinding() Finding {
 	f := Finding{Field: s.path}
 	switch n := len(s.pods()); {
+	case s.owner.Kind == "StatefulSet" && n > 0 && n < s.replicas: // it makes one pod after the other
+		f.Message = fmt.Sprintf("the first of %d pods stays Pending, and the others wait for it", s.replicas)
 	case n == 1:
 		f.Message = "the pod stays Pending"
 	case n > 1:
