@@ -86,6 +86,11 @@ func (c Cause) brief() string {
 	case c.HostPort != nil:
 		return fmt.Sprintf("host port %d is taken on %s", c.HostPort.Port, on)
 	}
+	if v := c.Volume; v != nil && v.Asked != "" {
+		return fmt.Sprintf("claim %s finds no volume of %s on %s", v.Claim, v.Asked, on)
+	} else if v != nil && len(v.Wants) > 0 {
+		return fmt.Sprintf("%s cannot reach the volume of claim %s", on, v.Claim)
+	}
 	return words.Shorten(c.Sentence, maxBrief)
 }
 

@@ -1,6 +1,7 @@
 package cause
 
 import (
+	"strings"
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
@@ -30,6 +31,10 @@ func TestBrief(t *testing.T) {
 		{"anti-affinity over zone keeps it off 2 nodes, the anti-affinity of shop/db-0 keeps it off 1 node", []Cause{
 			{Nodes: 2, PodAffinity: &PodAffinity{TopologyKey: "zone", Anti: true}}, {Nodes: 1, PodAffinity: &PodAffinity{Owner: "shop/db-0", Anti: true}}}},
 		{"host port 80 is taken on 1 node", []Cause{{Nodes: 1, HostPort: &HostPort{Port: 80}}}},
+		{"claim data finds no volume of 20Gi on 3 nodes", []Cause{{Nodes: 3, Volume: &Volume{Claim: "data", Asked: "20Gi"}}}},
+		{"2 nodes cannot reach the volume of claim data", []Cause{{Nodes: 2, Volume: &Volume{Claim: "data", Volume: "pv-1", Wants: []string{"zone=a"}}}}},
+		{"2 nodes are cordoned, 6 nodes lack pool=db", []Cause{{Nodes: 6, NodeAffinity: &NodeAffinity{Lacks: []string{"pool=db"}}}, {Nodes: 2, Cordoned: []string{"a", "b"}}}},
+		{"2 nodes have no pod with " + strings.Repeat("a", 100), []Cause{{Nodes: 2, PodAffinity: &PodAffinity{Selector: strings.Repeat("a", 100)}}, taints}},
 		{"claim data has no volume", []Cause{{Nodes: 1, Sentence: "claim data has no volume", Volume: &Volume{}}}},
 	} {
 		if got := Brief(c.causes); got != c.want {

@@ -93,6 +93,9 @@ type Result struct {
 	Findings []Finding `json:"findings"`
 	// IgnoredFindings are the findings that annotations declare as intended.
 	IgnoredFindings []Ignored `json:"ignoredFindings,omitempty"`
+	// Pending are the workloads with Pending pods before any step takes nodes away; missing for a federation. They are no findings: what keeps the
+	// pods from nodes may be meant.
+	Pending []Pending `json:"pending,omitempty"`
 	// Checks are the checks that ran.
 	Checks []Check `json:"checks"`
 	// LeftOut are the checks that did not run, because the simulator may not read kinds that they need.
@@ -138,6 +141,12 @@ func Run(ctx context.Context, result *simulation.Result, opts Options) (*Result,
 			r.Unexamined += l.skippedEdits
 		}
 		r.Findings, r.IgnoredFindings = splitIgnored(looks, c, made)
+	}
+	if karmada == nil {
+		var err error
+		if r.Pending, err = looks[0].findPending(); err != nil {
+			return nil, err
+		}
 	}
 	for i := range made {
 		if karmada == nil || made[i].findInKarmada == nil {

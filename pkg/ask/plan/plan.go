@@ -19,6 +19,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/faultline/faultline/pkg/ask/blast"
 	"github.com/faultline/faultline/pkg/ask/capacity"
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/node"
@@ -47,8 +48,13 @@ type Answer struct {
 	Survive []string         `json:"survive"`
 	Mode    node.FailureMode `json:"mode"`
 	Domains int              `json:"domains"`
-	// Nodes is the number of nodes that the cluster has.
-	Nodes int `json:"nodes"`
+	// Nodes is the number of nodes that the cluster has. Running is the number of pods with a node, and Pending the number of pods without one
+	// before anything is lost.
+	Nodes   int `json:"nodes"`
+	Running int `json:"running"`
+	Pending int `json:"pending"`
+	// NotRunning are the workloads of which no pod runs although pods wait for a node. No loss strands anything of them.
+	NotRunning []string `json:"notRunning,omitempty"`
 	// Unreplaced is the largest number of pods that nothing replaces after one loss. They need no room.
 	Unreplaced int `json:"unreplaced,omitempty"`
 	// Autoscaled is, by group, the largest number of nodes that an autoscaler adds by itself after one loss. Add and Changes come on top of
@@ -146,6 +152,9 @@ func Find(ctx context.Context, base *simulation.Result, opts Options) (*Answer, 
 	defer p.worlds.Close()
 	p.crewsBefore, p.losesWork = p.state.PodsByWorkload(), p.state.LosesWork()
 	answer := &Answer{Survive: opts.Survive, Mode: opts.Mode, Nodes: len(p.state.Nodes)}
+	if err := answer.countPods(p.state); err != nil {
+		return nil, err
+	}
 	losses, err := p.loseEach(ctx, base, func(string) bool { return true })
 	if err != nil {
 		return p.interruptedAnswer(ctx, answer, losses, err)
@@ -170,6 +179,18 @@ func Find(ctx context.Context, base *simulation.Result, opts Options) (*Answer, 
 		}
 	}
 	return answer, nil
+}
+
+// countPods counts the pods with and without a node, and finds the workloads that do not run.
+func (a *Answer) countPods(state *cluster.State) error {
+	for _, count := range state.PodCounts() {
+		a.Running, a.Pending = a.Running+count.Running, a.Pending+count.Pending
+	}
+	analysis, err := blast.Lost(state, blast.Options{Levels: a.Survive[:1], Simultaneous: 1})
+	if err == nil {
+		a.NotRunning = analysis.NotRunning
+	}
+	return err
 }
 
 // countLosses counts the losses that were tried, and the most pods that nothing replaces after one.

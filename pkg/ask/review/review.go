@@ -36,6 +36,8 @@ type Review struct {
 	// Running is the number of pods with a node. Pending is the number of pods without one.
 	Running int `json:"running"`
 	Pending int `json:"pending"`
+	// NotRunning are the workloads of which no pod runs although pods wait for a node. No failure takes anything of them.
+	NotRunning []string `json:"notRunning,omitempty"`
 	// Cost is what the nodes with a known price cost an hour; missing if no price is known. Unpriced is the number of the other nodes.
 	Cost     *float64 `json:"cost,omitempty"`
 	Unpriced int      `json:"unpriced,omitempty"`
@@ -168,6 +170,7 @@ func (r *Review) addLosses(ctx context.Context, result *simulation.Result, last 
 	if err != nil {
 		return 0, 0, err
 	}
+	r.NotRunning = analysis.NotRunning
 	var progress func(domains string, done, total int)
 	if opts.Progress != nil {
 		progress = func(domains string, done, total int) { opts.Progress("loss of "+domains, done, total) }

@@ -75,11 +75,7 @@ func (r *Report) verdict() doc.Cell {
 		return worst
 	}
 	last := &r.Steps[len(r.Steps)-1]
-	who, them := "No pod of "+last.NotRunning[0]+" has a node", "it"
-	if n := len(last.NotRunning); n > 1 {
-		who, them = fmt.Sprintf("No pod of %d workloads has a node (%s)", n, words.Few(last.NotRunning)), "them"
-	}
-	line := fmt.Sprintf("%s: there is nothing of %s that a failure could take.", who, them)
+	line := words.UpperFirst(doc.NothingToLose(last.NotRunning)) + "."
 	if last.Workloads > 0 {
 		return worst.Style.Cell(worst.Text + " " + line)
 	}

@@ -1,6 +1,7 @@
 package doc
 
 import (
+	"fmt"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
@@ -42,4 +43,13 @@ func WaitLines(message, reason, untried string) []string {
 		lines = append(lines, RefusalText(placement.NotTried+untried))
 	}
 	return lines
+}
+
+// NothingToLose says of workloads without a running pod that no failure can take one: "no pod of deployment/web has a node: there is nothing of it that
+// a failure could take".
+func NothingToLose(notRunning []string) string {
+	if len(notRunning) == 1 {
+		return fmt.Sprintf("no pod of %s has a node: there is nothing of it that a failure could take", notRunning[0])
+	}
+	return fmt.Sprintf("no pod of %d workloads has a node (%s): there is nothing of them that a failure could take", len(notRunning), words.Few(notRunning))
 }

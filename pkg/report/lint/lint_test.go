@@ -91,6 +91,23 @@ func TestLintHostile(t *testing.T) {
 	}
 }
 
+// The first line names the workloads with Pending pods, also if the checks find nothing.
+func TestPending(t *testing.T) {
+	waiting := func(name string) lint.Pending {
+		return lint.Pending{Object: lint.Object{Namespace: "shop", Kind: "Deployment", Name: name}, Pods: 1, Wanted: 3, Why: "no node has pool=db"}
+	}
+	for want, r := range map[string]Report{
+		"0 checks found nothing.": {},
+		"0 checks found nothing; Pending: shop/deployment/a (1 of 3 pods, no node has pool=db).": {Result: lint.Result{Pending: []lint.Pending{waiting("a")}}},
+		"0 checks found nothing; Pending: shop/deployment/a (1 of 3 pods, no node has pool=db), shop/deployment/b (1 of 3 pods, no node has pool=db), " +
+			"shop/deployment/c (1 of 3 pods, no node has pool=db) and 1 more workload.": {Result: lint.Result{Pending: []lint.Pending{waiting("a"), waiting("b"), waiting("c"), waiting("d")}}},
+	} {
+		if got := r.verdict().Text; got != want {
+			t.Errorf("got  %s\nwant %s", got, want)
+		}
+	}
+}
+
 func TestLintFails(t *testing.T) {
 	of := func(severities ...lint.Severity) *Report {
 		r := &Report{}

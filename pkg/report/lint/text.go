@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/faultline/faultline/pkg/ask/lint"
 	"github.com/faultline/faultline/pkg/cluster"
@@ -158,7 +159,27 @@ func (r *Report) verdict() doc.Cell {
 	if n := len(r.IgnoredFindings); n > 0 {
 		line += fmt.Sprintf("; %s ignored", words.Count(n, "finding"))
 	}
+	if len(r.Pending) > 0 {
+		line += "; Pending: " + r.describePending()
+		if style == doc.Green {
+			style = doc.Yellow
+		}
+	}
 	return style.Cell(line + ".")
+}
+
+// maxPending is how many workloads with Pending pods the first line names.
+const maxPending = 3
+
+// describePending returns "deployment/web (3 of 3 pods, no node has pool=db), deployment/api (1 of 4 pods, …) and 2 more workloads".
+func (r *Report) describePending() string {
+	text := strings.Join(list.Map(r.Pending[:min(maxPending, len(r.Pending))], func(p lint.Pending) string {
+		return fmt.Sprintf("%s (%d of %s, %s)", p.Ref().Qualified(), p.Pods, words.Count(p.Wanted, "pod"), p.Why)
+	}), ", ")
+	if more := len(r.Pending) - maxPending; more > 0 {
+		text += " and " + words.Count(more, "more workload")
+	}
+	return text
 }
 
 // header returns the name of the finding's object, its file, and the resource that it was expanded from.

@@ -54,13 +54,16 @@ func TestVerdict(t *testing.T) {
 	price := 1.25
 	const now = "No: the loss of zone a strands 9 pods, and 1 other loss strands some, too"
 	for want, a := range map[string]*plan.Answer{
-		"Yes: the loss of any zone strands nobody; nothing is to be added.":                                                                                        {Survive: []string{zone}},
-		"Yes, with the autoscaler: the loss of any zone strands nobody once it has added nodes; nothing else is to be added.":                                      {Survive: []string{zone}, Autoscaled: []plan.Autoscaled{{Group: "general", Nodes: 2, To: 8, Max: 9}}},
-		"Yes: the loss of any zone or any node strands nobody; nothing is to be added.":                                                                            {Survive: []string{zone, "kubernetes.io/hostname"}},
-		now + ". With 2 patches and 4 more nodes the worst loss leaves 1: neither nodes nor known patches help them; the others need no fewer than 3 nodes.":       answer(),
-		now + ". With 2 patches and 4 more nodes the worst loss leaves 1: the search ended before it knew what helps them; the others need no fewer than 3 nodes.": change(func(a *plan.Answer) { a.Unfinished = true }),
-		now + ". 2 patches and 4 more nodes are enough; fewer than 3 nodes are not.":                                                                               change(func(a *plan.Answer) { a.Left = nil }),
-		now + ". 4 more nodes for 1.25 an hour are enough, and no fewer.":                                                                                          change(func(a *plan.Answer) { a.Left, a.Changes, a.AtLeast, a.Price = nil, nil, 4, &price }),
+		"Yes: the loss of any zone strands nobody; nothing is to be added.":                                                                                                                                          {Survive: []string{zone}},
+		"Yes, with the autoscaler: the loss of any zone strands nobody once it has added nodes; nothing else is to be added.":                                                                                        {Survive: []string{zone}, Autoscaled: []plan.Autoscaled{{Group: "general", Nodes: 2, To: 8, Max: 9}}},
+		"No pod of shop/deployment/web has a node: there is nothing of it that a failure could take.":                                                                                                                {Survive: []string{zone}, Pending: 3, NotRunning: []string{"shop/deployment/web"}},
+		"Yes: the loss of any zone strands nobody; nothing is to be added. Before any loss 1 of 4 pods is Pending.":                                                                                                  {Survive: []string{zone}, Running: 3, Pending: 1},
+		"Yes: the loss of any zone strands nobody; nothing is to be added. Before any loss 5 of 8 pods are Pending. No pod of 2 workloads has a node (a and b): there is nothing of them that a failure could take.": {Survive: []string{zone}, Running: 3, Pending: 5, NotRunning: []string{"a", "b"}},
+		"Yes: the loss of any zone or any node strands nobody; nothing is to be added.":                                                                                                                              {Survive: []string{zone, "kubernetes.io/hostname"}},
+		now + ". With 2 patches and 4 more nodes the worst loss leaves 1: neither nodes nor known patches help them; the others need no fewer than 3 nodes.":                                                         answer(),
+		now + ". With 2 patches and 4 more nodes the worst loss leaves 1: the search ended before it knew what helps them; the others need no fewer than 3 nodes.":                                                   change(func(a *plan.Answer) { a.Unfinished = true }),
+		now + ". 2 patches and 4 more nodes are enough; fewer than 3 nodes are not.":                                                                                                                                 change(func(a *plan.Answer) { a.Left = nil }),
+		now + ". 4 more nodes for 1.25 an hour are enough, and no fewer.":                                                                                                                                            change(func(a *plan.Answer) { a.Left, a.Changes, a.AtLeast, a.Price = nil, nil, 4, &price }),
 		now + ". 1 patch is enough.":                change(func(a *plan.Answer) { a.Left, a.Add, a.Changes = nil, nil, a.Changes[:1] }),
 		now + "; no node and no known patch helps.": change(func(a *plan.Answer) { a.Add, a.Changes = nil, nil }),
 	} {

@@ -151,8 +151,28 @@ func priceText(price []string) string {
 	return " (" + strings.Join(price, "; ") + ")"
 }
 
-// verdict returns the first line.
+// verdict returns the first line: what the losses strand, and which pods do not run before any loss.
 func (r *Report) verdict() doc.Cell {
+	verdict := r.lossVerdict()
+	nothing := words.UpperFirst(doc.NothingToLose(r.NotRunning)) + "."
+	switch {
+	case len(r.NotRunning) > 0 && r.Running == 0:
+		return doc.Red.Cell(nothing)
+	case r.Pending == 0:
+		return verdict
+	}
+	if verdict.Style == doc.Green {
+		verdict.Style = doc.Yellow
+	}
+	verdict.Text += fmt.Sprintf(" Before any loss %d of %s %s Pending.", r.Pending, words.Count(r.Running+r.Pending, "pod"), words.Pick(r.Pending, "is", "are"))
+	if len(r.NotRunning) > 0 {
+		verdict.Text += " " + nothing
+	}
+	return verdict
+}
+
+// lossVerdict says what the losses strand, and what would suffice.
+func (r *Report) lossVerdict() doc.Cell {
 	any := words.Or(list.Map(r.Survive, doc.AnyDomain))
 	if len(r.Losses) == 0 && r.Partial != "" {
 		return doc.Yellow.Cellf("Not known yet: %s nobody, and the others were not tried.", words.Pick(r.Domains, "1 loss was tried and strands", fmt.Sprintf("%d losses were tried and strand", r.Domains)))

@@ -69,6 +69,12 @@ func TestAnswer(t *testing.T) {
 		"Every lost pod comes back after the loss of any of 2 zones; 0 of 11 pods are Pending now; lint finds 0 errors and 0 warnings.": func(f *review.Review) {
 			f.Levels[0].Losses, f.Pending, f.Risks, f.Cost = []review.Loss{{Domain: "a"}, {Domain: "b"}}, 0, nil, nil
 		},
+		"No pod of shop/deployment/web has a node: there is nothing of it that a failure could take; 3 of 3 pods are Pending now; lint finds 1 error and 0 warnings.": func(f *review.Review) {
+			f.Running, f.Pending, f.NotRunning, f.Risks, f.Cost = 0, 3, []string{"shop/deployment/web"}, f.Risks[:1], nil
+		},
+		"Every lost pod comes back after the loss of any of 1 zone; no pod of shop/deployment/web has a node: there is nothing of it that a failure could take; 1 of 12 pods is Pending now; lint finds 0 errors and 0 warnings.": func(f *review.Review) {
+			f.Levels[0].TopologyKey, f.Levels[0].Losses, f.NotRunning, f.Risks, f.Cost = "topology.kubernetes.io/zone=c", f.Levels[0].Losses[2:], []string{"shop/deployment/web"}, nil, nil
+		},
 		"After the loss of zone b 2 of 4 lost pods do not come back; 1 of 12 pods is Pending now; lint finds 0 errors and 1 warning.": func(f *review.Review) {
 			f.Levels[0].TopologyKey, f.Levels[0].Losses, f.Risks, f.Cost = "topology.kubernetes.io/zone=b", f.Levels[0].Losses[1:2], f.Risks[1:2], nil
 		},

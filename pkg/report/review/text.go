@@ -82,6 +82,8 @@ func (r *Report) answer() doc.Cell {
 	style := doc.Green
 	var parts []string
 	switch level, worst := r.worstLoss(); {
+	case len(r.NotRunning) > 0 && r.Running == 0:
+		parts = append(parts, words.UpperFirst(doc.NothingToLose(r.NotRunning)))
 	case worst == nil:
 		parts = append(parts, "No level has several domains that could fail")
 	case worst.NotBack == 0:
@@ -93,6 +95,9 @@ func (r *Report) answer() doc.Cell {
 			text += ", the most of " + countDomains(*level)
 		}
 		parts = append(parts, text)
+	}
+	if len(r.NotRunning) > 0 && r.Running > 0 {
+		parts = append(parts, doc.NothingToLose(r.NotRunning))
 	}
 	parts = append(parts, fmt.Sprintf("%d of %s %s Pending now", r.Pending, words.Count(r.Running+r.Pending, "pod"), words.Pick(r.Pending, "is", "are")))
 	if r.Pending > 0 {
