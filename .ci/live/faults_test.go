@@ -70,6 +70,9 @@ func lintChart(t *testing.T, repo, render string) (found []string) {
 }
 
 var faults = []fault{
+	{"no fault but another config, of which the pods have the checksum", "web", []edit{{"web/values.yaml", "greeting: hello", "greeting: bye"}},
+		nil,
+		"✅ nothing is worse than in the base; a rollout replaces the pods of shop-web"},
 	{"topology key that no node has", "web", []edit{{"web/values.yaml", "key: topology.kubernetes.io/zone", "key: topology.kubernetes.io/zones"}},
 		[]string{"topology-label-missing deployment/shop-web", "pending deployment/shop-web"},
 		"❌ shop-web: 3 of 3 pods Pending, 6 nodes lack the label topology.kubernetes.io/zones, untolerated taint pool=db:NoSchedule on 3 nodes"},

@@ -126,7 +126,7 @@ var changes = []change{
 	{name: "documentation", edit: edit{"README.md", "The chart", "The only chart"},
 		want: "✅ nothing is worse than in the base"},
 	{name: "image", edit: edit{"charts/shop/values.yaml", `tag: "1.0"`, `tag: "1.1"`},
-		want: "✅ nothing is worse than in the base"},
+		want: "✅ nothing is worse than in the base; a rollout replaces the pods of shop-web"},
 	{name: "one more replica", edit: edit{"charts/shop/values.yaml", "replicas: 3\n  cpu: 500m", "replicas: 4\n  cpu: 500m"},
 		want: "✅ nothing is worse than in the base; declared: shop-web: 3 replicas → 4 replicas"},
 	{name: "selector with a typo", edit: edit{"apps/search/base/search.yaml", "{pool: general}", "{pool: compute}"}, exit: 3,

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/faultline/faultline/pkg/ask/cause"
@@ -33,6 +34,7 @@ func (j *judge) stateApply(ctx context.Context) error {
 	if base.Federated() || head.Federated() || reflect.DeepEqual(before, after) {
 		return nil
 	}
+	j.RolledOut = rolledOut(before, after)
 	s := *head
 	s.Workloads, s.Expect, s.Variants = before, nil, nil
 	s.Steps = []scenario.LoadedStep{{Step: scenario.Step{Name: applyStep, Apply: &scenario.Source{}}, Objects: after}}
@@ -57,6 +59,25 @@ func (j *judge) stateApply(ctx context.Context) error {
 		return err
 	}
 	return j.stateRollouts(ctx, result, before, after)
+}
+
+// rolledOut returns the names of the workloads whose pods a rollout replaces, since their templates differ: in a rule, an image, or only in an
+// annotation with the checksum of a ConfigMap.
+func rolledOut(before, after []cluster.Object) []string {
+	var names []string
+	for _, obj := range after {
+		ref := cluster.RefTo(obj)
+		old := cluster.Find(before, ref)
+		if old == nil || !slices.Contains([]string{"Deployment", "StatefulSet", "DaemonSet"}, ref.Kind) {
+			continue
+		}
+		was, _ := cluster.Template(old)
+		is, _ := cluster.Template(obj)
+		if !reflect.DeepEqual(was, is) {
+			names = append(names, nameWorkload(ref.Workload()))
+		}
+	}
+	return names
 }
 
 // firstObjects returns the objects that the first step of a run applies.

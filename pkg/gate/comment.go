@@ -91,7 +91,11 @@ func (c *Comment) Markdown() string {
 		}
 	}
 	if len(same) > 0 {
-		fmt.Fprintf(&out, "\nNo difference: %s.\n", words.Few(same))
+		other := ""
+		if slices.ContainsFunc(c.Sections, func(s Section) bool { return s.Judgement != nil && len(s.RolledOut) > 0 }) {
+			other = "other "
+		}
+		fmt.Fprintf(&out, "\nNo %sdifference: %s.\n", other, words.Few(same))
 	}
 	return out.String()
 }
@@ -110,21 +114,27 @@ func (c *Comment) passes() string {
 	case c.Expectations > 0:
 		text = "every expectation is met, and " + text
 	}
-	var declared []string
+	var declared, rolledOut []string
 	for i := range c.Sections {
-		if j := c.Sections[i].Judgement; j != nil && j.Compared != nil {
+		j := c.Sections[i].Judgement
+		if j != nil {
+			rolledOut = append(rolledOut, j.RolledOut...)
+		}
+		if j != nil && j.Compared != nil {
 			for k := range j.Compared.Declared {
 				declared = append(declared, describeDeclared(&j.Compared.Declared[k]))
 			}
 		}
 	}
 	declared = list.Distinct(declared)
-	if len(declared) == 0 {
-		return text
+	if len(declared) > 0 {
+		text += "; declared: " + strings.Join(declared[:min(maxAbout, len(declared))], ", ")
 	}
-	text += "; declared: " + strings.Join(declared[:min(maxAbout, len(declared))], ", ")
 	if more := len(declared) - maxAbout; more > 0 {
 		text += fmt.Sprintf(" and %d more", more)
+	}
+	if len(rolledOut) > 0 {
+		text += "; a rollout replaces the pods of " + words.Few(list.Distinct(rolledOut))
 	}
 	return text
 }

@@ -58,6 +58,8 @@ type Judgement struct {
 	Compared *diff.Report
 	// Lint has the findings that count: of a change, those that the base does not have and that the change brings about.
 	Lint *lint.Report
+	// RolledOut are the names of the workloads whose pods a rollout replaces, since the change changes their template.
+	RolledOut []string
 	// Pending has kube-scheduler's message for each workload with newly Pending pods.
 	Pending []string
 }

@@ -279,7 +279,7 @@ func (g *gateRun) renderSubjects(c *command.Call, base *checkout) ([]*subject, e
 			}
 		}
 		if head.err == nil && before.err == nil && base != nil && !bytes.Equal(head.text, before.text) {
-			if head.text, err = g.withoutRandomNames(c, base, command, head.text, before.text); err != nil {
+			if head.text, err = g.withoutRandom(c, base, command, head.text, before.text); err != nil {
 				return nil, err
 			}
 		}
