@@ -112,7 +112,8 @@ func (r *Report) otherLines() []doc.Cell {
 }
 
 func (r *Report) podRows() [][]doc.Cell {
-	rows := [][]doc.Cell{doc.Bold.Row("POD", "WORKLOAD", "NODE", "AS "+r.From, "AS "+r.To, "WHY")}
+	titles := doc.Bold.Row("POD", "WORKLOAD", "NODE", "AS "+r.From, "AS "+r.To, "WHY")
+	rows := [][]doc.Cell{doc.SetDropOrder(titles, "WORKLOAD", "NODE")}
 	for _, c := range r.Changes {
 		rows = append(rows, doc.Plain.Row(cluster.Qualify(c.Namespace, c.Name), doc.OrNone(c.Workload), doc.OrNone(c.Node),
 			cmp.Or(c.From, "Pending"), cmp.Or(c.To, "Pending"), cmp.Or(c.Message, c.Why)))
@@ -126,13 +127,13 @@ func (r *Report) objectRows() [][]doc.Cell {
 		rows = append(rows, doc.Plain.Row(ref.Qualified(), change, fields))
 	}
 	for _, ref := range r.Refused {
-		add(ref, "refused", "")
+		add(ref, "refused", doc.None)
 	}
 	for _, u := range r.Unserved {
-		add(u.Ref, u.APIVersion+" is not served", "")
+		add(u.Ref, u.APIVersion+" is not served", doc.None)
 	}
 	for _, ref := range r.Accepted {
-		add(ref, "accepted", "")
+		add(ref, "accepted", doc.None)
 	}
 	for _, c := range r.Completed {
 		add(c.Ref, "stored in another way", words.And(c.Fields))
@@ -143,7 +144,8 @@ func (r *Report) objectRows() [][]doc.Cell {
 // gateRows returns the titles, and a row for each feature gate, with its first objects or all of them.
 func (r *Report) gateRows(all bool) [][]doc.Cell {
 	const first = 3
-	rows := [][]doc.Cell{doc.Bold.Row("FEATURE GATE", "IN "+r.From, "IN "+r.To, "OBJECTS", "WHEN IT IS ON")}
+	titles := doc.Bold.Row("FEATURE GATE", "IN "+r.From, "IN "+r.To, "OBJECTS", "WHEN IT IS ON")
+	rows := [][]doc.Cell{doc.SetDropOrder(titles, "OBJECTS")}
 	state := map[bool]string{true: "on", false: "off"}
 	for _, g := range r.Gates {
 		names := list.Map(g.Objects, cluster.Ref.Qualified)
