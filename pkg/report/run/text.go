@@ -36,7 +36,8 @@ func (t *writer) fullText() {
 // step writes one step: troubles first, then the pods, or a table of their workloads if there are too many pods.
 func (t *writer) step(i int) {
 	s := t.newStepText(i)
-	t.Section(doc.StepHeading(i, len(t.report.Steps), s.Name, s.Action))
+	t.Section(doc.StepHeading(t.report.Skipped+i, max(t.report.All, len(t.report.Steps)), s.Name, s.Action))
+	t.description(s.Description)
 	if !t.page {
 		t.Space()
 	}
@@ -88,6 +89,25 @@ func (t *writer) step(i int) {
 	if t.wide {
 		t.statuses(s)
 	}
+}
+
+// description writes what the scenario says about the step, a line for each paragraph and each item of a list.
+func (t *writer) description(text string) {
+	paragraph := ""
+	end := func() {
+		if paragraph != "" {
+			t.Linef(doc.Plain, "%s", paragraph)
+		}
+		paragraph = ""
+	}
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		if line == "" || strings.HasPrefix(line, "- ") {
+			end()
+		}
+		paragraph = strings.TrimSpace(paragraph + " " + line)
+	}
+	end()
 }
 
 // listsPods reports whether every pod of the step is listed.
