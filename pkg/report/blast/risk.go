@@ -46,7 +46,7 @@ func (t *writer) risk(r *risk.Analysis) {
 		shown = shown[:min(len(shown), doc.MaxPods)]
 	}
 	rows := c.Rows(shown)
-	doc.SetDropOrder(rows[0], "METHOD", "EXPECTED DOWN", "REPLICAS")
+	doc.SetDropOrder(rows[0], "METHOD")
 	t.Table("", rows...)
 	if more := len(r.Workloads) - doc.MaxPods; more > 0 && !t.All {
 		t.More(more, "workload", "workloads")

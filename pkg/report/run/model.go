@@ -33,6 +33,14 @@ type Report struct {
 	Skipped, All int `json:"-"`
 }
 
+// question is the title of the report.
+func (r *Report) question() string {
+	if r.All > 0 {
+		return "Where the pods go in step " + r.Steps[0].Name
+	}
+	return "Where the pods go"
+}
+
 // Met reports whether every expectation of every step was met.
 func (r *Report) Met() bool {
 	_, failed := countJudged(r.Steps)

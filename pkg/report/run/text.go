@@ -129,7 +129,7 @@ func (t *writer) why(s *stepText, listed bool) {
 		most = maxWhyOfFederation
 	}
 	if more := len(sentences) - most; more > 0 && !listed {
-		sentences = append(slices.Clone(sentences[:most]), fmt.Sprintf("and %s; use --all to list them.", words.Count(more, "more workload")))
+		sentences = append(slices.Clone(sentences[:most]), fmt.Sprintf("and %s%s.", words.Count(more, "more workload"), t.HowToList("them")))
 	}
 	t.Sentences("Why:", sentences)
 }

@@ -119,7 +119,7 @@ With --outcomes exact, --trials or --until, print every outcome that chance amon
 	onPage.register(cmd)
 	timeout.Register(cmd)
 	out.Register(cmd, run.Formats.Names(), "the summary, one line per step", "list every pod, however many there are")
-	cmd.Flags().StringVar(&step, "step", "", "print only this `STEP` (default all steps)")
+	cmd.Flags().StringVar(&step, "step", "", "the `STEP` that is printed (default all)")
 	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "also print to standard error how many scheduling cycles were spared questions; see --plain")
 	return cmd
 }
