@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	v1 "k8s.io/api/core/v1"
 
@@ -138,11 +139,11 @@ func (a *Answer) explainChange(c *Change, older, newer *placement.Cycle) {
 	if plugin == "" {
 		return
 	}
-	c.setReason(plugin, fmt.Sprintf("%s scores %s %s %s as %s, and %s as %s", plugin, c.From, phraseLead(was[plugin]), c.To, a.From, phraseLead(is[plugin]), a.To))
+	c.setReason(plugin, fmt.Sprintf("%s scores %s %s %s as %s, and %s as %s", plugin, c.From, phraseLead(was[plugin]), c.To, a.From, strings.TrimSuffix(phraseLead(is[plugin]), " with"), a.To))
 	a.countReason(plugin)
 }
 
-// phraseLead returns "12 above", "3 below" or "the same as".
+// phraseLead returns "12 above", "3 below" or "level with".
 func phraseLead(ahead int64) string {
 	switch {
 	case ahead > 0:
@@ -150,7 +151,7 @@ func phraseLead(ahead int64) string {
 	case ahead < 0:
 		return fmt.Sprintf("%d below", -ahead)
 	}
-	return "the same as"
+	return "level with"
 }
 
 func (c *Change) setReason(plugin, why string) { c.Plugin, c.Why = plugin, why }

@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -220,6 +221,9 @@ func Formats[R any](t *testing.T, formats report.Formats[R], r *R, name, schema,
 				Golden(t, name+".all", all)
 			}
 			Golden(t, name+".color", Write(t, formats, r, format, report.Options{Color: true}))
+			checkTables(t, name, out, Write(t, formats, r, format, report.Options{Width: terminal}))
+		case "wide":
+			checkTables(t, name, out, Write(t, formats, r, format, report.Options{Width: terminal}))
 		case "markdown", "csv":
 			Golden(t, name+"."+format, out)
 		case "json", "yaml":
@@ -234,6 +238,39 @@ func Formats[R any](t *testing.T, formats report.Formats[R], r *R, name, schema,
 				if err := Validate(t, Schema(t, schema), out); err != nil {
 					t.Error(err)
 				}
+			}
+		}
+	}
+}
+
+// terminal is the width of a terminal.
+const terminal = 80
+
+// partPattern matches the parts of a name between which a table may break it, and the parts of a plugin's name.
+var partPattern = regexp.MustCompile(`[A-Z]?[^A-Z.\-/:=,_@]+[.\-/:=,_@]*|[A-Z.\-/:=,_@]+`)
+
+// checkTables fails the test if a row of a table is wider than a terminal, or if a line for the terminal has a part of a word: narrow is the
+// text for a terminal, whole the text without a limit.
+func checkTables(t *testing.T, name, whole, narrow string) {
+	t.Helper()
+	has := map[string]bool{}
+	for _, word := range strings.Fields(whole + " Not shown for lack of width: COLUMNS=160 shows more. 5 6 7 8 9 columns") {
+		parts := partPattern.FindAllString(word, -1)
+		for i := range parts {
+			for j := i + 1; j <= len(parts); j++ {
+				has[strings.Join(parts[i:j], "")] = true
+			}
+		}
+		has[word] = true
+	}
+	for line := range strings.Lines(narrow) {
+		line = strings.TrimSpace(line)
+		if n := utf8.RuneCountInString(line); n > terminal && strings.Contains(line, "   ") {
+			t.Errorf("%s: a row of %d characters on a terminal of %d: %s", name, n, terminal, line)
+		}
+		for _, word := range strings.Fields(line) {
+			if !has[word] && !has[strings.TrimRight(word, ".,")] {
+				t.Errorf("%s: %q is no whole word in: %s", name, word, line)
 			}
 		}
 	}

@@ -61,3 +61,6 @@ type ScenarioArguments struct {
 	// Input are the arguments that name the scenario. Ties are the flags about ties, with a space before them, or "".
 	Input, Ties string
 }
+
+// question is the title of the report.
+func (r *Report) question() string { return "Rules for " + r.Workload }

@@ -29,7 +29,7 @@ func document(r *Report, opts report.Options) *doc.Doc {
 	t.Table("", r.table(shown)...)
 	if !t.All {
 		t.candidate(r.advised())
-		if len(r.Candidates) > 1 {
+		if len(r.Candidates) > 1 && !t.Page {
 			t.Space()
 			t.Linef(doc.Plain, "Use --all for the patches of the others, and what beats those that are not listed.")
 		}

@@ -27,7 +27,7 @@ func newChart(r *Report) *chart.Chart {
 // bars returns a bar for each failure of the first step, the worst first: its lost pods, and those of them that do not come back.
 func (r *Report) bars() *doc.Bars {
 	b := &doc.Bars{
-		Title: "pods that each failure takes", Noun: "failure", Nouns: "failures",
+		Title: "pods that each failure takes", Unit: "pods", Noun: "failure", Nouns: "failures",
 		Parts: []doc.Part{{Name: "come back, or were not looked at", Style: doc.Plain}, {Name: "do not come back", Style: doc.Red}},
 	}
 	if r.Recover {

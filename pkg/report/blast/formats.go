@@ -9,7 +9,8 @@ import (
 
 // Formats are the formats of the report. Quiet prints the verdict, the table of levels and the reasons, and All lists every failure.
 var Formats = format.Of[Report]{
-	Doc: document, Wide: true, CSV: lossesCSV, JUnit: failuresJUnit, Draw: draw,
+	Question: (*Report).question,
+	Doc:      document, Wide: true, CSV: lossesCSV, JUnit: failuresJUnit, Draw: draw,
 	Findings: func(r *Report) findings.Findings { return findings.New(r.Head, r.Findings()) },
 }.Formats()
 

@@ -2,9 +2,14 @@
 package blast
 
 import (
+	"fmt"
+	"slices"
+	"strings"
+
 	"github.com/faultline/faultline/pkg/ask/blast"
 	"github.com/faultline/faultline/pkg/ask/risk"
 	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/report/doc"
 )
 
 // Kind is the kind of a report on failures.
@@ -41,4 +46,24 @@ type Step struct {
 	blast.Analysis
 	// Risk says how likely failures are; missing unless failure rates are given.
 	Risk *risk.Analysis `json:"risk,omitempty"`
+}
+
+// question is the title of the report: the loss of any zone, or of several levels.
+func (r *Report) question() string {
+	var levels []string
+	for i := range r.Steps {
+		for j := range r.Steps[i].Levels {
+			level := &r.Steps[i].Levels[j]
+			if any := doc.AnyDomain(level.TopologyKey); !r.secondary(level) && !slices.Contains(levels, any) {
+				levels = append(levels, any)
+			}
+		}
+	}
+	switch {
+	case r.Simultaneous > 1:
+		return fmt.Sprintf("Loss of any %d failure domains", r.Simultaneous)
+	case len(levels) == 0:
+		return "Loss of any failure domain"
+	}
+	return "Loss of " + strings.Join(levels, " or ")
 }

@@ -11,7 +11,7 @@ import (
 // Page returns the page of the report, with the run in which domains fail. It begins with the same verdict as the text.
 func (r *Report) Page(ran *run.Report) *page.Page {
 	p := ran.Page()
-	p.Title, p.Data.Blast = "What failures take", r
+	p.Question, p.Data.Blast = r.question(), r
 	verdict := r.verdict()
 	p.Verdict = strings.Join(append([]string{verdict.Text}, r.conclusion(false)...), " ")
 	switch verdict.Style {

@@ -45,7 +45,9 @@ func (t *writer) risk(r *risk.Analysis) {
 	if !t.All {
 		shown = shown[:min(len(shown), doc.MaxPods)]
 	}
-	t.Table("", c.Rows(shown)...)
+	rows := c.Rows(shown)
+	doc.SetDropOrder(rows[0], "METHOD")
+	t.Table("", rows...)
 	if more := len(r.Workloads) - doc.MaxPods; more > 0 && !t.All {
 		t.More(more, "workload", "workloads")
 	}

@@ -170,7 +170,11 @@ func (t *writer) level(level *blast.Level, name string) {
 		t.failures(level, shown)
 	}
 	if more := len(level.Failures) - len(shown); more > 0 {
-		t.Linef(doc.Plain, "The %d worst of %d (see --all). %s", len(shown), len(level.Failures), histogram(level))
+		where := " (see --all)"
+		if t.Page {
+			where = ""
+		}
+		t.Linef(doc.Plain, "The %d worst of %d%s. %s", len(shown), len(level.Failures), where, histogram(level))
 	}
 	t.unlabelled(level)
 }

@@ -119,7 +119,7 @@ func TestBars(t *testing.T) {
 	}}
 	want := []doc.BarRow{
 		{Name: "deployment/none", Values: []int{0, 0}, Note: "not even now"},
-		{Name: "deployment/web", Values: []int{2, 5}, Note: "2 of 7: cpu on 3 of 3 nodes"},
+		{Name: "deployment/web", Values: []int{2, 5}, Note: "cpu on 3 of 3 nodes"},
 		{Name: "deployment/many", Values: []int{0, 50}, Note: "at least 50, with no look at failures"},
 	}
 	if diff := cmp.Diff(want, bars(r).Rows); diff != "" {

@@ -43,3 +43,11 @@ func New(result *simulation.Result, mixes []capacity.Mix, safety []capacity.Safe
 	}
 	return r
 }
+
+// question is the title of the report.
+func (r *Report) question() string {
+	if len(r.Mixes) == 1 {
+		return "Room for " + r.Mixes[0].Name
+	}
+	return "Room for more replicas"
+}

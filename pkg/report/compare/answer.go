@@ -60,7 +60,7 @@ func (r *Report) answer() string {
 	}
 	stuck := list.Where(r.rankVariants(), func(v *Variant) bool { return v != base && len(v.StuckRollouts) > 0 })
 	if len(stuck) == len(others) {
-		return fmt.Sprintf("No variant comes about, the rollout of each gets stuck: %s.", whatif.DescribeStuckRollout(&stuck[0].StuckRollouts[0]))
+		return fmt.Sprintf("No variant comes about: each rollout gets stuck. The first: %s.", whatif.DescribeStuckRollout(&stuck[0].StuckRollouts[0]))
 	}
 	var parts []string
 	switch best := r.rankVariants()[0]; {

@@ -154,12 +154,12 @@ func TestAnswer(t *testing.T) {
 		"a: no figure changes.":                           {found(1, 1, 0.5)},
 		"a: 1 pod newly Pending (cpu), 1 in all (now 1).": {newly},
 		"a: 0 pods Pending (now 1).":                      {alone},
-		"a does not come about: the rollout of deployment/web gets stuck, at 0 of 3 updated: no room.":                                    {stuck(0)},
-		"No variant comes about, the rollout of each gets stuck: the rollout of deployment/web gets stuck, at 0 of 3 updated: no room.":   {stuck(0), stuck(1)},
-		"No variant changes a figure: 1 pod is Pending.":                                                                                  {found(1, 1, 0.5), found(1, 1, 0.5)},
-		"No variant is better than now; 1 of 2 leaves pods newly Pending: b 1 (cpu).":                                                     {found(2, 1, 0.5), newly},
-		"No variant is better than now in everything.":                                                                                    {found(2, 1, 0.25), found(1, 1, 0.5)},
-		"b is best: the loss of a zone takes at most 25% of a workload (now 50%); 1 of 2 does not come about, its rollout gets stuck: a.": {stuck(1), found(1, 1, 0.25)},
+		"a does not come about: the rollout of deployment/web gets stuck, at 0 of 3 updated: no room.":                                      {stuck(0)},
+		"No variant comes about: each rollout gets stuck. The first: the rollout of deployment/web gets stuck, at 0 of 3 updated: no room.": {stuck(0), stuck(1)},
+		"No variant changes a figure: 1 pod is Pending.":                                                                                    {found(1, 1, 0.5), found(1, 1, 0.5)},
+		"No variant is better than now; 1 of 2 leaves pods newly Pending: b 1 (cpu).":                                                       {found(2, 1, 0.5), newly},
+		"No variant is better than now in everything.":                                                                                      {found(2, 1, 0.25), found(1, 1, 0.5)},
+		"b is best: the loss of a zone takes at most 25% of a workload (now 50%); 1 of 2 does not come about, its rollout gets stuck: a.":   {stuck(1), found(1, 1, 0.25)},
 	} {
 		base := &whatif.Base{Found: *found(1, 1, 0.5, 0), Result: reporttest.Result(t, reporttest.Nodes("a-1"), "apply")}
 		var names []scenario.LoadedVariant

@@ -14,7 +14,7 @@ import (
 )
 
 // Formats are the formats of the report. Quiet prints only the answer, name the nodes that can go, and All lists every node.
-var Formats = format.Of[Report]{Doc: document, Brief: true, Course: course, Names: nodeNames}.Formats()
+var Formats = format.Of[Report]{Question: func(*Report) string { return "Fewer nodes" }, Doc: document, Brief: true, Course: course, Names: nodeNames}.Formats()
 
 func nodeNames(r *Report) []string {
 	return list.Map(r.Removed, func(n consolidate.Removed) string { return "node/" + n.Node })

@@ -8,7 +8,7 @@ import (
 )
 
 // Formats are the formats of the report. Quiet prints only the verdict, and All lists every difference.
-var Formats = format.Of[Report]{Doc: document, Brief: true}.Formats()
+var Formats = format.Of[Report]{Question: func(*Report) string { return "What has changed" }, Doc: document, Brief: true}.Formats()
 
 // Found returns a finding for each rule, budget, priority or request that a workload drops or weakens, for the page of a change.
 func (d *Report) Found() findings.Findings {

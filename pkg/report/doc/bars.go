@@ -1,7 +1,10 @@
 package doc
 
 import (
+	"cmp"
 	"fmt"
+	"strconv"
+	"strings"
 
 	"github.com/faultline/faultline/pkg/words"
 )
@@ -12,8 +15,9 @@ type Bars struct {
 	Title string
 	Parts []Part
 	Rows  []BarRow
-	// Noun and Nouns name one row and several rows.
+	// Noun and Nouns name one row and several rows, and Unit names what the values count.
 	Noun, Nouns string
+	Unit        string
 }
 
 // Part is a part of each bar. Its style is its colour: Red is wrong, Yellow worth a look, Green good, and Plain neither.
@@ -42,6 +46,17 @@ func (b *Bars) Shown() (rows []BarRow, longest int, more string) {
 		more = fmt.Sprintf("and %d more %s", n, words.Pick(n, b.Noun, b.Nouns))
 	}
 	return rows, longest, more
+}
+
+// Figures returns the values of the parts: "2 + 1", or "0".
+func (r BarRow) Figures() string {
+	var figures []string
+	for _, n := range r.Values {
+		if n > 0 {
+			figures = append(figures, strconv.Itoa(n))
+		}
+	}
+	return cmp.Or(strings.Join(figures, " + "), "0")
 }
 
 func (r BarRow) sum() int {

@@ -2,10 +2,14 @@ package doc
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
+	"strings"
+	"unicode/utf8"
 
 	"github.com/faultline/faultline/pkg/input/manifest"
 	"github.com/faultline/faultline/pkg/list"
+	"github.com/faultline/faultline/pkg/words"
 )
 
 // Style is the parameter of an ANSI "select graphic rendition" sequence.
@@ -23,6 +27,8 @@ const (
 type Cell struct {
 	Text  string
 	Style Style
+	// Link is the address of a page about the text; only a page shows it.
+	Link string
 	// Drop is the order, in a row of titles, in which columns are left out of a table that is too wide: 1 goes first, and 0 stays.
 	Drop int
 }
@@ -32,6 +38,9 @@ func (s Style) Cell(text string) Cell { return Cell{Text: text, Style: s} }
 
 // Cellf returns the formatted text in the style.
 func (s Style) Cellf(format string, args ...any) Cell { return s.Cell(fmt.Sprintf(format, args...)) }
+
+// LinkTo returns the text in the style, as a link to an address.
+func (s Style) LinkTo(text, address string) Cell { return Cell{Text: text, Style: s, Link: address} }
 
 // Row returns cells of one style.
 func (s Style) Row(texts ...string) []Cell {
@@ -45,6 +54,18 @@ func SetDropOrder(titles []Cell, order ...string) []Cell {
 	}
 	return titles
 }
+
+// SentenceCase returns the title of a column as a page and a comment write it: Not back/zone for NOT BACK/ZONE. A title that is not in
+// capital letters, such as the name of a plugin, stays as it is.
+func SentenceCase(title string) string {
+	if title == "" || title[0] >= utf8.RuneSelf || title != strings.ToUpper(title) {
+		return title
+	}
+	return abbreviations.ReplaceAllStringFunc(words.UpperFirst(strings.ToLower(title)), strings.ToUpper)
+}
+
+// abbreviations matches what is written in capital letters also in the middle of a sentence.
+var abbreviations = regexp.MustCompile(`(?i)\b(cpu|gpu)\b`)
 
 // NoBreak is a space at which lines are not broken.
 const NoBreak = "\u00a0"

@@ -20,7 +20,11 @@ type Doc struct {
 	Judged bool
 	// All lists every detail, however many there are.
 	All bool
-	gap bool // the next block begins a section
+	// Page means that the document is for a page, which has no flags.
+	Page bool
+	// Question says what the document is about, as a title.
+	Question string
+	gap      bool // the next block begins a section
 	// proofAdded means that the proof was added below the first line of the answer.
 	proofAdded bool
 }
@@ -104,7 +108,9 @@ func (More) block()     {}
 func (Fields) block()   {}
 
 // New returns an empty document.
-func New(head report.Head, opts report.Options) Doc { return Doc{Head: head, All: opts.All} }
+func New(head report.Head, opts report.Options) Doc {
+	return Doc{Head: head, All: opts.All, Page: opts.Page}
+}
 
 // Add adds a block to the last section, or to a new one.
 func (d *Doc) Add(b Block) {
@@ -194,9 +200,17 @@ const (
 // ListNames joins names with commas. It counts the names after the first MaxDetails.
 func (d *Doc) ListNames(names []string) string {
 	if more := len(names) - MaxDetails; more > 0 && !d.All {
-		return fmt.Sprintf("%s and %d more; use --all to list them", strings.Join(names[:MaxDetails], ", "), more)
+		return fmt.Sprintf("%s and %d more%s", strings.Join(names[:MaxDetails], ", "), more, d.HowToList("them"))
 	}
 	return strings.Join(names, ", ")
+}
+
+// HowToList returns "; use --all to list them", or "" on a page, where nobody can give a flag.
+func (d *Doc) HowToList(what string) string {
+	if d.Page {
+		return ""
+	}
+	return "; use --all to list " + what
 }
 
 // UpTo calls show for each of n things. It counts the things after the first MaxDetails.

@@ -37,6 +37,14 @@ func (d *Doc) Header() {
 	d.Add(about)
 }
 
+// Title returns the title of a report: "Loss of any zone: dump.json", or the question alone if the input has no name.
+func Title(h report.Head, question string) string {
+	if name := h.Title(); name != "" && question != "" {
+		return question + ": " + name
+	}
+	return cmp.Or(question, h.Title())
+}
+
 // StepHeading returns "Step 2/3  grow: scale deployment/web --replicas=3" for the second of three steps.
 func StepHeading(i, steps int, name, action string) string {
 	heading := fmt.Sprintf("Step %d/%d  %s", i+1, steps, name)

@@ -2,20 +2,16 @@ package drain
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 
-	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/report/doc"
-	"github.com/faultline/faultline/pkg/words"
-	"github.com/faultline/faultline/pkg/world"
 )
 
 // bars returns a bar for each node: the pods that leave it and the pods that stay, with the reason. Nodes whose drain does not end come
 // first.
 func bars(r *Report) *doc.Bars {
 	b := &doc.Bars{
-		Title: "pods of each node", Noun: "node", Nouns: "nodes",
+		Title: "pods of each node", Unit: "pods", Noun: "node", Nouns: "nodes",
 		Parts: []doc.Part{{Name: "evicted", Style: doc.Plain}, {Name: "stay, so that the drain does not end", Style: doc.Red}},
 	}
 	for i := range r.Nodes {
@@ -23,11 +19,7 @@ func bars(r *Report) *doc.Bars {
 		stays := n.BlockingPods()
 		row := doc.BarRow{Name: n.Node, Values: []int{len(n.Evicted), len(stays)}, Note: "ends"}
 		if !n.Ends {
-			why := list.GroupBy(stays, func(p world.BlockedPod) string { return p.Reason })
 			row.Note = "does not end"
-			for _, pods := range why {
-				row.Note += fmt.Sprintf("; %s: %s", words.Count(len(pods), "pod"), pods[0].Reason)
-			}
 		}
 		b.Rows = append(b.Rows, row)
 	}

@@ -7,7 +7,7 @@ import (
 )
 
 // Formats are the formats of the report. Quiet prints only the answer, and All lists every pod.
-var Formats = format.Of[Report]{Doc: document, Brief: true, Bars: bars}.Formats()
+var Formats = format.Of[Report]{Question: (*Report).question, Doc: document, Brief: true, Bars: bars}.Formats()
 
 func document(r *Report, opts report.Options) *doc.Doc {
 	t := newWriter(r, opts)

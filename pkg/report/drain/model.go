@@ -9,6 +9,7 @@ import (
 	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/simulation"
+	"github.com/faultline/faultline/pkg/words"
 	"github.com/faultline/faultline/pkg/world"
 )
 
@@ -77,4 +78,12 @@ func (r *Report) InNamespace(namespace string) *Report {
 	}
 	in.Nodes, in.Order = of(r.Nodes), of(r.Order)
 	return &in
+}
+
+// question is the title of the report.
+func (r *Report) question() string {
+	if len(r.Nodes) == 1 {
+		return "Drain of " + r.Nodes[0].Node
+	}
+	return "Drain of " + words.Count(len(r.Nodes), "node")
 }

@@ -103,7 +103,7 @@ func (t *writer) binding(b *Binding) {
 		t.Table("  ", rows...)
 	}
 	if more := unselected - maxUnselected; more > 0 && !t.All {
-		t.Linef(doc.Plain, "  and %s not selected; use --all to list them", words.Count(more, "more cluster"))
+		t.Linef(doc.Plain, "  and %s not selected%s", words.Count(more, "more cluster"), t.HowToList("them"))
 	}
 	for _, reason := range reasons {
 		t.Line(doc.Bold.Cell("  Refused "+words.Few(refused[reason])+":"), doc.Plain.Cellf(" %s", reason))

@@ -13,7 +13,7 @@ import (
 
 // Formats are the formats of the report. Quiet prints a line for each pod, Story its way through the scheduling cycle, and All lists every
 // node. The format patch has the changes that help as commands.
-var Formats = append(format.Of[Report]{Doc: document, Page: (*Report).Page}.Formats(), report.RenderedFormat("patch", patches))
+var Formats = append(format.Of[Report]{Question: (*Report).question, Doc: document, Page: (*Report).Page}.Formats(), report.RenderedFormat("patch", patches))
 
 // patches lists the changes that help each pod, and the pods that the API server refuses, as a script of comments and commands. Each change is for
 // itself: a user pastes one.

@@ -43,6 +43,12 @@ func document(r *Report, opts report.Options) *doc.Doc {
 			heading += " of " + e.Workload
 		}
 		outcome := doc.FormatOutcome(e.Node, e.Decision)
+		if why, no := strings.CutPrefix(e.Verdict, "No "); no && e.Node == "" {
+			outcome = "no " + strings.TrimSuffix(why, ".")
+			if strings.Count(why, " refuses ") > 1 && !opts.Quiet { // the lines below say it
+				outcome = "no node takes it"
+			}
+		}
 		if e.Runs != "" {
 			outcome = "runs on " + e.Runs + "; placed again, " + outcome
 		}
@@ -62,7 +68,7 @@ func document(r *Report, opts report.Options) *doc.Doc {
 			t.explanation(e)
 		}
 	}
-	if folded > 0 {
+	if folded > 0 && !t.Page {
 		t.Linef(doc.Plain, "Use --all for the scores of %s, too.", words.Pick(folded, "this pod", "these pods"))
 	}
 	if r.More > 0 {

@@ -15,6 +15,8 @@ import (
 
 // Of is what a kind of report has to show. A nil field leaves out its formats. JSON and YAML are always there: they are the model.
 type Of[R any] struct {
+	// Question returns the title of the page and of the picture, without the name of the input.
+	Question func(r *R) string
 	// Doc returns the report as people read it. Text follows the options of the command; a page has its own.
 	Doc func(r *R, opts report.Options) *doc.Doc
 	// Brief means that the option Quiet reduces the text to the answer, which is the document's first line, and the proof.
@@ -140,5 +142,7 @@ func (of Of[R]) html(w io.Writer, r *R, _ report.Options) error {
 			return err
 		}
 	}
-	return page.WriteDoc(w, of.Doc(r, report.Options{Page: true}), picture)
+	d := of.Doc(r, report.Options{Page: true})
+	d.Question = of.Question(r)
+	return page.WriteDoc(w, d, picture)
 }

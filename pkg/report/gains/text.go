@@ -15,7 +15,7 @@ import (
 )
 
 // Formats are the formats of the report. Quiet prints only the answer, and patch the commands that make the changes.
-var Formats = format.Of[Report]{Doc: document, Brief: true, Patches: func(r *Report) []string { return r.Apply }}.Formats()
+var Formats = format.Of[Report]{Question: func(*Report) string { return "What a change of each workload gains" }, Doc: document, Brief: true, Patches: func(r *Report) []string { return r.Apply }}.Formats()
 
 // document is the answer, the workloads with a change, its costs and its command, and why the other workloads have none.
 func document(r *Report, opts report.Options) *doc.Doc {

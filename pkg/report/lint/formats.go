@@ -11,7 +11,7 @@ import (
 )
 
 // Formats are the formats of the report. Quiet prints only the verdict and the counts, and All also lists known and ignored findings.
-var Formats = format.Of[Report]{Doc: document, Findings: (*Report).Found}.Formats()
+var Formats = format.Of[Report]{Question: func(*Report) string { return "Checks of the rules" }, Doc: document, Findings: (*Report).Found}.Formats()
 
 var checkFormats = append(report.Formats[[]lint.Check]{
 	report.RenderedFormat("text", func(checks *[]lint.Check, _ report.Options) ([]byte, error) {

@@ -39,7 +39,7 @@ func document(r *Report, opts report.Options) *doc.Doc {
 	t.uncountedFindings()
 	if len(r.Findings) > 0 {
 		t.Space()
-		t.Linef(doc.Plain, "Each check has a page: %s", lint.Page("README"))
+		t.Line(doc.Plain.Cell("Each check has a page: "), doc.Plain.LinkTo(lint.Page("README"), lint.Page("README")))
 	}
 	t.Space()
 	if r.Scenario != "" {
@@ -80,7 +80,7 @@ func (t *writer) countByCheck() {
 		if !note || i == 0 || groups[i-1][0].Severity != first.Severity {
 			t.Space()
 		}
-		t.Line(severityStyle(first.Severity).Cell(string(first.Severity)), doc.Bold.Cellf(" %s", first.Check), doc.Plain.Cellf(" (%d): %s", len(found), t.report.title(first.Check)))
+		t.Line(severityStyle(first.Severity).Cell(string(first.Severity)), doc.Plain.Cell(" "), doc.Bold.LinkTo(first.Check, lint.Page(first.Check)), doc.Plain.Cellf(" (%d): %s", len(found), t.report.title(first.Check)))
 		if note {
 			continue
 		}
@@ -95,7 +95,20 @@ func (t *writer) countByCheck() {
 		t.Linef(doc.Plain, "    fix: %s", first.Fix)
 	}
 	t.Space()
-	t.Linef(doc.Plain, "Use --all to list every finding with its file and line, or --only CHECK.")
+	if !t.Page {
+		t.Linef(doc.Plain, "Use --all to list every finding with its file and line, or --only CHECK.")
+		return
+	}
+	t.Folded("Every finding")
+	rows := [][]doc.Cell{doc.Bold.Row("SEVERITY", "CHECK", "OBJECT", "FOUND", "FIX")}
+	for _, found := range groups {
+		for i := range found {
+			f := &found[i]
+			rows = append(rows, []doc.Cell{severityStyle(f.Severity).Cell(string(f.Severity)), doc.Plain.LinkTo(f.Check, lint.Page(f.Check)),
+				doc.Plain.Cell(header(f)), doc.Plain.Cell(f.Message), doc.Plain.Cell(f.Fix)})
+		}
+	}
+	t.Add(doc.Table{Rows: rows, Most: maxListed, Noun: "finding", Nouns: "findings"})
 }
 
 // countTable returns the titles, and a row for each check with a finding, the most severe first.
@@ -198,7 +211,7 @@ func header(f *lint.Finding) string {
 }
 
 func (t *writer) finding(f *lint.Finding) {
-	t.Line(doc.Plain.Cellf("  "), severityStyle(f.Severity).Cell(string(f.Severity)), doc.Plain.Cellf(" %s: %s", f.Check, f.Message))
+	t.Line(doc.Plain.Cellf("  "), severityStyle(f.Severity).Cell(string(f.Severity)), doc.Plain.Cell(" "), doc.Plain.LinkTo(f.Check, lint.Page(f.Check)), doc.Plain.Cell(": "+f.Message))
 	t.Linef(doc.Plain, "    at:  %s", f.Field)
 	t.Linef(doc.Plain, "    fix: %s", f.Fix)
 }

@@ -7,7 +7,7 @@ import (
 )
 
 // Formats are the formats of the report. Quiet prints a line for each step, and All lists every placement that the report has.
-var Formats = format.Of[Report]{Doc: document, CSV: placementsCSV}.Formats()
+var Formats = format.Of[Report]{Question: func(*Report) string { return "Every outcome of chance" }, Doc: document, CSV: placementsCSV}.Formats()
 
 func document(r *Report, opts report.Options) *doc.Doc {
 	t := newWriter(r, opts)

@@ -36,11 +36,28 @@ func newWriter(r *Report, opts report.Options) *writer {
 }
 
 func (t *writer) fullText() {
+	if len(t.report.Steps) > 1 {
+		t.answer()
+	}
 	for i := range t.report.Steps {
 		t.step(i)
 	}
 	t.Space()
 	t.header()
+}
+
+// answer says in how many steps chance decides, and in which a pod can be Pending.
+func (t *writer) answer() {
+	steps := t.report.Steps
+	decided := list.Count(steps, func(s outcome.Step) bool { return s.Different != "1" })
+	line := fmt.Sprintf("Chance decides in %d of %d steps", decided, len(steps))
+	waiting := list.Where(steps, func(s outcome.Step) bool { return s.AnyPending.Share > 0 })
+	if len(waiting) == 0 {
+		t.Line(doc.Bold.Cell(line + "; no pod is ever Pending."))
+		return
+	}
+	names := list.Map(waiting, func(s outcome.Step) string { return s.Name + " (" + formatShare(s.AnyPending.Share) + ")" })
+	t.Line(doc.Yellow.Cell(line + "; a pod can be Pending in " + t.ListNames(names) + "."))
 }
 
 // header writes the header of a run, without the ties, which are the subject of this report.
@@ -246,12 +263,12 @@ func (t *writer) placementTable(s *outcome.Step) (table [][]doc.Cell, left []str
 	if rest := new(big.Int).Sub(parseBigInt(s.Different), standing); rest.Sign() > 0 {
 		line := fmt.Sprintf("and %s more, with %s together", rest, formatShare(max(1-shown, 0)))
 		if len(listed) < len(s.Placements) {
-			line += "; use --all to list them"
+			line += t.HowToList("them")
 		}
 		left = append(left, line)
 	}
 	if same > 0 {
-		left = append(left, words.Has(same, "workload")+" the same nodes in each; use --all to list them.")
+		left = append(left, words.Has(same, "workload")+" the same nodes in each"+t.HowToList("them")+".")
 	}
 	if ways {
 		left = append(left, "A row with ×N stands for N placements, each with that share, in which identical nodes change places.")

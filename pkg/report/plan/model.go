@@ -2,8 +2,12 @@
 package plan
 
 import (
+	"strings"
+
 	"github.com/faultline/faultline/pkg/ask/plan"
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/report/doc"
 	"github.com/faultline/faultline/pkg/simulation"
 )
 
@@ -19,4 +23,9 @@ type Report struct {
 // New returns the report on the answer, which begins after the last step of the run. version is Faultline's version.
 func New(result *simulation.Result, answer *plan.Answer, version string) *Report {
 	return &Report{report.NewHead(result, Kind, version), *answer}
+}
+
+// question is the title of the report.
+func (r *Report) question() string {
+	return "Plan for the loss of " + strings.Join(list.Map(r.Survive, doc.AnyDomain), " or ")
 }

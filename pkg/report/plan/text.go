@@ -14,7 +14,7 @@ import (
 )
 
 // Formats are the formats of the report. Quiet prints only the answer, and All lists every workload.
-var Formats = format.Of[Report]{Doc: document, Brief: true}.Formats()
+var Formats = format.Of[Report]{Question: (*Report).question, Doc: document, Brief: true}.Formats()
 
 // document is the verdict, then the patches, the nodes to add, the pods that stay stranded, and the pods that each loss strands now.
 func document(r *Report, opts report.Options) *doc.Doc {
@@ -123,12 +123,12 @@ func writeChanges(d *doc.Doc, r *Report, opts report.Options) {
 		whose := list.Map(group, func(c plan.Change) string { return cluster.Qualify(c.Namespace, c.Workload) })
 		d.Linef(doc.Plain, "Patch %s: %s%s", joinFew(whose, opts), group[0].Change, priceText(group[0].Price))
 		for i, c := range group {
-			if i > 0 && !opts.All {
+			if i > 0 && !opts.All && !opts.Page {
 				d.Linef(doc.Plain, "  and %d more like it; --all lists them", len(group)-1)
 				break
 			}
 			for _, command := range c.Commands {
-				d.Linef(doc.Plain, "  %s", command)
+				d.Verbatim("  " + command)
 			}
 		}
 	}

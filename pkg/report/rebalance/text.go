@@ -13,7 +13,7 @@ import (
 )
 
 // Formats are the formats of the report. Quiet prints only the answer, name the pods to delete, and All lists everything.
-var Formats = format.Of[Report]{Doc: document, Brief: true, Course: course, Names: podNames}.Formats()
+var Formats = format.Of[Report]{Question: func(*Report) string { return "Pods that land better" }, Doc: document, Brief: true, Course: course, Names: podNames}.Formats()
 
 func podNames(r *Report) []string {
 	return list.Map(r.Moves, func(m rebalance.Move) string { return cluster.Qualify(m.Namespace, "pod/"+m.Name) })

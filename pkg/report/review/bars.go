@@ -13,7 +13,7 @@ func bars(r *Report) *doc.Bars {
 	}
 	noun := domainNoun(level)
 	b := &doc.Bars{
-		Title: "pods that the loss of each " + noun + " takes", Noun: noun, Nouns: noun + "s",
+		Title: "pods that the loss of each " + noun + " takes", Unit: "pods", Noun: noun, Nouns: noun + "s",
 		Parts: []doc.Part{{Name: "come back", Style: doc.Plain}, {Name: "do not come back", Style: doc.Red}},
 	}
 	for _, l := range level.Losses {

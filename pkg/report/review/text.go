@@ -18,7 +18,7 @@ import (
 )
 
 // Formats are the formats of the report. Quiet prints only the answer, and All lists every risk and change.
-var Formats = format.Of[Report]{Doc: document, Brief: true, Bars: bars}.Formats()
+var Formats = format.Of[Report]{Question: func(*Report) string { return "Review" }, Doc: document, Brief: true, Bars: bars}.Formats()
 
 // The largest numbers of rows of the tables without All.
 const maxRisks, maxChanges, maxGroups = 10, 20, 12
@@ -251,7 +251,9 @@ var severityStyles = map[lint.Severity]doc.Style{lint.Error: doc.Red, lint.Warni
 // checkTable returns the titles, and a row for each check with a finding, with its first finding.
 func (r *Report) checkTable() [][]doc.Cell {
 	var c doc.TableBuilder[[]review.Risk]
-	c.AddColumn("RISK", func(all []review.Risk) doc.Cell { return severityStyles[all[0].Severity].Cell(all[0].Check) })
+	c.AddColumn("RISK", func(all []review.Risk) doc.Cell {
+		return severityStyles[all[0].Severity].LinkTo(all[0].Check, lint.Page(all[0].Check))
+	})
 	c.AddNumberColumn("OBJECTS", doc.Plain, func(all []review.Risk) int { return len(all) })
 	c.AddTextColumn("FIRST", func(all []review.Risk) string { return all[0].Object })
 	c.AddTextColumn("FIX", func(all []review.Risk) string { return all[0].Fix })
@@ -261,7 +263,9 @@ func (r *Report) checkTable() [][]doc.Cell {
 // riskTable returns the titles, and a row for each finding.
 func (r *Report) riskTable() [][]doc.Cell {
 	var c doc.TableBuilder[review.Risk]
-	c.AddColumn("RISK", func(risk review.Risk) doc.Cell { return severityStyles[risk.Severity].Cell(risk.Check) })
+	c.AddColumn("RISK", func(risk review.Risk) doc.Cell {
+		return severityStyles[risk.Severity].LinkTo(risk.Check, lint.Page(risk.Check))
+	})
 	c.AddTextColumn("OBJECT", func(risk review.Risk) string { return risk.Object })
 	c.AddTextColumn("FOUND", func(risk review.Risk) string { return risk.Message })
 	c.AddTextColumn("FIX", func(risk review.Risk) string { return risk.Fix })

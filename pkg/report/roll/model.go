@@ -41,3 +41,6 @@ func (r *Report) Met() bool {
 	}
 	return false
 }
+
+// question is the title of the report.
+func (r *Report) question() string { return "Roll of " + r.Rolls[0].Pool }

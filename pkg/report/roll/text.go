@@ -17,7 +17,7 @@ import (
 )
 
 // Formats are the formats of the report. Quiet prints only the answer, and All lists every turn.
-var Formats = format.Of[Report]{Doc: document, Brief: true, Course: course}.Formats()
+var Formats = format.Of[Report]{Question: (*Report).question, Doc: document, Brief: true, Course: course}.Formats()
 
 // document says whether the roll ends, what stops it and which pods wait, then lists the turns. For a comparison it is a table of the ways.
 func document(r *Report, opts report.Options) *doc.Doc {

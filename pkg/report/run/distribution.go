@@ -41,12 +41,13 @@ func (t *writer) workloads(s *stepText, workloads []Workload, listed bool) {
 	t.workloadTable(s, t.tableLevels(s, shown, listed), shown, listed)
 	switch rest := workloads[len(shown):]; {
 	case listed:
+	case len(rest) == 0 && t.Page:
 	case len(rest) == 0:
 		t.Linef(doc.Plain, "Use --all to list every pod.")
 	case rest[0].isComplete():
-		t.Linef(doc.Plain, "and %s, none of which lacks a pod; use --all to list them and their pods", words.Count(len(rest), "more workload"))
+		t.Linef(doc.Plain, "and %s, none of which lacks a pod%s", words.Count(len(rest), "more workload"), t.HowToList("them and their pods"))
 	default:
-		t.Linef(doc.Plain, "and %s; use --all to list them and their pods", words.Count(len(rest), "more workload"))
+		t.Linef(doc.Plain, "and %s%s", words.Count(len(rest), "more workload"), t.HowToList("them and their pods"))
 	}
 	if len(daemons) > 0 {
 		names := list.Map(daemons, func(w Workload) string { return fmt.Sprintf("%s (%d)", s.qualify(w.Namespace, w.Name), w.Running) })

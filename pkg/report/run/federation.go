@@ -203,7 +203,7 @@ func (t *writer) bindings(s *stepText) {
 	}
 	t.Table("", s.bindingTable(shown, t.All)...)
 	if more := len(s.Bindings) - len(shown); more > 0 {
-		t.Linef(doc.Plain, "and %s; use --all to list them", words.Count(more, "more workload"))
+		t.Linef(doc.Plain, "and %s%s", words.Count(more, "more workload"), t.HowToList("them"))
 	}
 	t.Space()
 }

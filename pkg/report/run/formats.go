@@ -12,7 +12,8 @@ import (
 
 // Formats are the formats of the report. Quiet prints one line per step, and All lists every pod.
 var Formats = format.Of[Report]{
-	Doc: document, Wide: true, Page: (*Report).Page, CSV: podsCSV, JUnit: expectationsJUnit, Draw: draw, Names: podNames,
+	Question: (*Report).question,
+	Doc:      document, Wide: true, Page: (*Report).Page, CSV: podsCSV, JUnit: expectationsJUnit, Draw: draw, Names: podNames,
 	Findings: func(r *Report) findings.Findings { return findings.New(r.Head, r.Findings()) },
 }.Formats()
 

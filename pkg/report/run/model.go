@@ -29,6 +29,16 @@ type Report struct {
 	Labels map[string]map[string]string `json:"-"`
 	// Steps are the steps of the run, in order.
 	Steps []Step `json:"steps"`
+	// Skipped is the number of steps before a step that is kept alone, and All the number of all steps; 0 if all are kept.
+	Skipped, All int `json:"-"`
+}
+
+// question is the title of the report.
+func (r *Report) question() string {
+	if r.All > 0 {
+		return "Where the pods go in step " + r.Steps[0].Name
+	}
+	return "Where the pods go"
 }
 
 // Met reports whether every expectation of every step was met.
@@ -57,6 +67,8 @@ type Step struct {
 	Name string `json:"name"`
 	// Action says in a few words what the step did, in the words of kubectl.
 	Action string `json:"action"`
+	// Description is the description of the step in the scenario file.
+	Description string `json:"description,omitempty"`
 	// Summary counts the pods after the step.
 	Summary Summary `json:"summary"`
 	// Change is what the step changed for the pods that were there before; missing if there were none.

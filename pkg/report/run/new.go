@@ -44,6 +44,9 @@ func New(result *simulation.Result, judged [][]expect.Judged, version string) *R
 	}
 	for i := range result.Steps {
 		step := newStep(&result.Steps[i], judged[i], result.Scenario)
+		if of := loaded[step.Name]; of != nil {
+			step.Description = of.Description
+		}
 		if len(there) > 0 {
 			asked := map[cluster.Ref]bool{}
 			if of := loaded[step.Name]; of != nil {
@@ -66,6 +69,25 @@ func New(result *simulation.Result, judged [][]expect.Judged, version string) *R
 	}
 	report.OmitUnchanged(r.Steps, func(s *Step) *[]report.Declared { return &s.Declared })
 	return r
+}
+
+// KeepStep leaves out all steps but the one of this name.
+func (r *Report) KeepStep(name string) {
+	at := slices.IndexFunc(r.Steps, func(s Step) bool { return s.Name == name })
+	kept := r.Steps[at]
+	for _, before := range r.Steps[:at+1] { // these are left out where they are the same as before
+		if before.Nodes != nil {
+			r.Nodes = before.Nodes
+		}
+		if before.Declared != nil {
+			kept.Declared = before.Declared
+		}
+	}
+	if at < len(r.Steps)-1 {
+		r.Answer = "" // it is about the last step
+	}
+	r.Skipped, r.All = at, len(r.Steps)
+	r.Steps = []Step{kept}
 }
 
 // AddCycles adds the verdicts of the plugins to the pods of the steps for which shows returns true. For thousands of pods this takes as

@@ -225,3 +225,22 @@ func TestNewStatuses(t *testing.T) {
 		t.Errorf("quotas %v and pod groups %v are of another namespace", other.Quotas, other.PodGroups)
 	}
 }
+
+// A step that is kept alone keeps its number, and has the nodes and declarations that it shares with the steps before it.
+func TestKeepStep(t *testing.T) {
+	nodes := []report.Node{{Name: "a"}}
+	declared := []report.Declared{{}}
+	r := &Report{Nodes: []report.Node{{Name: "old"}}, Answer: "Yes", Steps: []Step{{Name: "one", Nodes: nodes, Declared: declared}, {Name: "two"}, {Name: "three"}}}
+	r.KeepStep("two")
+	want := &Report{Nodes: nodes, Steps: []Step{{Name: "two", Declared: declared}}, Skipped: 1, All: 3}
+	if diff := cmp.Diff(want, r); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	reporttest.CheckLines(t, write(t, r, "text", report.Options{}), "Step 2/3 two")
+}
+
+// The description of a step is written with a line for each paragraph and each item.
+func TestDescriptionOfAStep(t *testing.T) {
+	r := &Report{Steps: []Step{{Name: "one", Description: "A paragraph\nof two lines.\n\nThen:\n- an item\n  of two lines\n- another one\n"}}}
+	reporttest.CheckLines(t, write(t, r, "text", report.Options{}), "A paragraph of two lines.", "Then:", "- an item of two lines", "- another one")
+}

@@ -11,7 +11,7 @@ import (
 
 // Page returns the page of the report. A caller can add the report on failures to its data.
 func (r *Report) Page() *page.Page {
-	p := &page.Page{Head: r.Head, Data: page.Data{Report: r, Labels: r.Labels}, Course: r.course()}
+	p := &page.Page{Head: r.Head, Question: r.question(), Data: page.Data{Report: r, Labels: r.Labels}, Course: r.course()}
 	p.Verdict, p.Outcome = pageVerdict(r.Steps)
 	lead := r.Answer
 	if n := len(r.Steps); lead == "" && n > 0 && r.Steps[n-1].Change != nil && (n == 1 || r.ScenarioName() == "") {

@@ -36,7 +36,8 @@ func (t *writer) fullText() {
 // step writes one step: troubles first, then the pods, or a table of their workloads if there are too many pods.
 func (t *writer) step(i int) {
 	s := t.newStepText(i)
-	t.Section(doc.StepHeading(i, len(t.report.Steps), s.Name, s.Action))
+	t.Section(doc.StepHeading(t.report.Skipped+i, max(t.report.All, len(t.report.Steps)), s.Name, s.Action))
+	t.description(s.Description)
 	if !t.page {
 		t.Space()
 	}
@@ -90,6 +91,25 @@ func (t *writer) step(i int) {
 	}
 }
 
+// description writes what the scenario says about the step, a line for each paragraph and each item of a list.
+func (t *writer) description(text string) {
+	paragraph := ""
+	end := func() {
+		if paragraph != "" {
+			t.Linef(doc.Plain, "%s", paragraph)
+		}
+		paragraph = ""
+	}
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		if line == "" || strings.HasPrefix(line, "- ") {
+			end()
+		}
+		paragraph = strings.TrimSpace(paragraph + " " + line)
+	}
+	end()
+}
+
 // listsPods reports whether every pod of the step is listed.
 func listsPods(s *Step, all bool) bool { return all || len(s.Pods) <= doc.MaxPods }
 
@@ -109,7 +129,7 @@ func (t *writer) why(s *stepText, listed bool) {
 		most = maxWhyOfFederation
 	}
 	if more := len(sentences) - most; more > 0 && !listed {
-		sentences = append(slices.Clone(sentences[:most]), fmt.Sprintf("and %s; use --all to list them.", words.Count(more, "more workload")))
+		sentences = append(slices.Clone(sentences[:most]), fmt.Sprintf("and %s%s.", words.Count(more, "more workload"), t.HowToList("them")))
 	}
 	t.Sentences("Why:", sentences)
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // Formats are the formats of the report. Quiet prints only the answer, and status is the autoscaler's own status.
-var Formats = append(format.Of[Report]{Doc: document, Brief: true, Course: course}.Formats(), statusFormat)
+var Formats = append(format.Of[Report]{Question: func(*Report) string { return "New nodes of the autoscaler" }, Doc: document, Brief: true, Course: course}.Formats(), statusFormat)
 
 func course(r *Report) *doc.Course { return run.Course(run.Stage{Name: "start", Moments: r.Moments}) }
 

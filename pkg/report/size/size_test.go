@@ -123,8 +123,8 @@ func TestMarkdownHostile(t *testing.T) {
 // 2 of 3 nodes stay in zone a, and zone b gets a third.
 func TestBars(t *testing.T) {
 	want := []doc.BarRow{
-		{Name: "small in a", Values: []int{2, 0, 1}, Note: "2, now 3"}, {Name: "small in b", Values: []int{2, 1, 0}, Note: "3, now 2"},
-		{Name: "control plane", Values: []int{1, 0, 0}, Note: "1, kept"},
+		{Name: "small in a", Values: []int{2, 0, 1}, Note: "2 needed, 3 now"}, {Name: "small in b", Values: []int{2, 1, 0}, Note: "3 needed, 2 now"},
+		{Name: "control plane", Values: []int{1, 0, 0}, Note: "1 kept"},
 	}
 	if diff := cmp.Diff(want, bars(sized(t, true, 2, 3, 1)).Rows); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -8,6 +8,7 @@ import (
 	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/words"
 )
 
 // Kind is the kind of a report on the points of a sweep.
@@ -60,3 +61,6 @@ func (p *Point) valuesText(parameters []string) string {
 	parts := list.Map(parameters, func(name string) string { return name + "=" + p.Values[name].String() })
 	return strings.Join(parts, ",")
 }
+
+// question is the title of the report.
+func (r *Report) question() string { return "Sweep over " + words.And(r.Parameters) }

@@ -3,7 +3,6 @@ package upgrade
 import (
 	"cmp"
 	"fmt"
-	"strings"
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/list"
@@ -14,7 +13,7 @@ import (
 )
 
 // Formats are the formats of the report. All lists every pod and object.
-var Formats = format.Of[Report]{Doc: document}.Formats()
+var Formats = format.Of[Report]{Question: (*Report).question, Doc: document}.Formats()
 
 // document is the verdict, then tables of pods, objects and feature gates, and the changes that are not simulated.
 func document(r *Report, opts report.Options) *doc.Doc {
@@ -41,7 +40,11 @@ func document(r *Report, opts report.Options) *doc.Doc {
 	if len(r.NotSimulated) > 0 {
 		d.Section("Not simulated")
 		for _, n := range r.NotSimulated {
-			d.Linef(doc.Plain, "  %s: %s", n.Since, strings.TrimSpace(n.Text+" "+n.Link))
+			line := doc.Line{doc.Plain.Cellf("  %s: %s", n.Since, n.Text)}
+			if n.Link != "" {
+				line = append(line, doc.Plain.Cell(" "), doc.Plain.LinkTo(n.Link, n.Link))
+			}
+			d.Add(line)
 		}
 	}
 	d.Space()
@@ -107,12 +110,13 @@ func (r *Report) otherLines() []doc.Cell {
 	add(doc.Red, len(r.Unserved), "object", fmt.Sprintf("of an API version that Kubernetes %s does not serve", r.To))
 	add(doc.Plain, len(r.Accepted), "object", fmt.Sprintf("accepted only by Kubernetes %s", r.To))
 	add(doc.Yellow, len(r.Completed), "object", "would be stored in another way")
-	add(doc.Yellow, len(r.Gates), "feature gate", "that changes has to do with objects of the input")
+	add(doc.Yellow, len(r.Gates), "feature gate", words.Pick(len(r.Gates), "that changes has", "that change have")+" to do with objects of the input")
 	return lines
 }
 
 func (r *Report) podRows() [][]doc.Cell {
-	rows := [][]doc.Cell{doc.Bold.Row("POD", "WORKLOAD", "NODE", "AS "+r.From, "AS "+r.To, "WHY")}
+	titles := doc.Bold.Row("POD", "WORKLOAD", "NODE", "AS "+r.From, "AS "+r.To, "WHY")
+	rows := [][]doc.Cell{doc.SetDropOrder(titles, "WORKLOAD", "NODE")}
 	for _, c := range r.Changes {
 		rows = append(rows, doc.Plain.Row(cluster.Qualify(c.Namespace, c.Name), doc.OrNone(c.Workload), doc.OrNone(c.Node),
 			cmp.Or(c.From, "Pending"), cmp.Or(c.To, "Pending"), cmp.Or(c.Message, c.Why)))
@@ -126,13 +130,13 @@ func (r *Report) objectRows() [][]doc.Cell {
 		rows = append(rows, doc.Plain.Row(ref.Qualified(), change, fields))
 	}
 	for _, ref := range r.Refused {
-		add(ref, "refused", "")
+		add(ref, "refused", doc.None)
 	}
 	for _, u := range r.Unserved {
-		add(u.Ref, u.APIVersion+" is not served", "")
+		add(u.Ref, u.APIVersion+" is not served", doc.None)
 	}
 	for _, ref := range r.Accepted {
-		add(ref, "accepted", "")
+		add(ref, "accepted", doc.None)
 	}
 	for _, c := range r.Completed {
 		add(c.Ref, "stored in another way", words.And(c.Fields))

@@ -70,3 +70,6 @@ func isNewlyPlaced(c upgrade.Change) bool  { return c.From == "" }
 func (r *Report) changesWhere(of func(upgrade.Change) bool) []upgrade.Change {
 	return list.Where(r.Changes, of)
 }
+
+// question is the title of the report.
+func (r *Report) question() string { return "Upgrade from " + r.From + " to " + r.To }

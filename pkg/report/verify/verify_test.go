@@ -130,8 +130,8 @@ func TestVerifyMet(t *testing.T) {
 
 func TestBars(t *testing.T) {
 	want := []doc.BarRow{
-		{Name: "contradiction", Values: []int{1, 0, 0, 0}, Note: "1, 2.0%"}, {Name: "proved", Values: []int{0, 6, 0, 0}, Note: "6, 12.0%; 3 among equal nodes"},
-		{Name: "explained with what is assumed", Values: []int{0, 0, 2, 0}, Note: "2, 4.0%"}, {Name: "needs history", Values: []int{0, 0, 0, 41}, Note: "41, 82.0%"},
+		{Name: "contradiction", Values: []int{1, 0, 0, 0}, Note: "2.0%"}, {Name: "proved", Values: []int{0, 6, 0, 0}, Note: "12.0%; 3 among equal nodes"},
+		{Name: "explained with what is assumed", Values: []int{0, 0, 2, 0}, Note: "4.0%"}, {Name: "needs history", Values: []int{0, 0, 0, 41}, Note: "82.0%"},
 	}
 	if diff := cmp.Diff(want, bars(aVerification("x")).Rows); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

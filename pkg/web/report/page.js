@@ -26,6 +26,7 @@ function drawStep() {
   panel.setAttribute("aria-labelledby", "tab-" + view.step);
   panel.replaceChildren(
     h("div", {class: "stephead"}, stepHead(step, view.step)),
+    step.description ? h("p", {class: "hint"}, step.description) : "",
     h(
       "section",
       {"aria-labelledby": "title-map"},

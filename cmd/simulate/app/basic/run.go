@@ -28,6 +28,7 @@ func newRun(s command.Streams) *cobra.Command {
 	var base command.Baseline
 	var every outcomeFlags
 	var onPage pageFailures
+	var step string
 	var verbose bool
 	cmd := &cobra.Command{
 		Use:   "run [SCENARIO | MANIFEST...]",
@@ -44,6 +45,7 @@ With --outcomes exact, --trials or --until, print every outcome that chance amon
 ` + strings.Join(outcome.Formats.Names(), ", ") + `. Expectations are then not checked.`,
 		Example: `  simulate run
   simulate run scenarios/kind-walkthrough
+  simulate run scenarios/kind-walkthrough --step soft-region-3
   simulate run -f app.yaml --nodes 9 --zones 3 --cpu 8 --memory 32Gi
   simulate run deployment.yaml service.yaml --kind-name affinity
   simulate run --cluster kind-config.yaml -f deployment.yaml
@@ -62,7 +64,12 @@ With --outcomes exact, --trials or --until, print every outcome that chance amon
 			}
 			q := command.Question[run.Report]{
 				Input: &in, Output: &out, Formats: run.Formats, Timeout: &timeout,
-				Check: func(c *command.Call) error { return base.Check(c, run.Kind) },
+				Check: func(c *command.Call) error {
+					if base.File != "" && step != "" {
+						return c.Usage("--step prints one step, and a baseline is compared with all; leave out one of them")
+					}
+					return base.Check(c, run.Kind)
+				},
 				Ask: func(c *command.Call) (*run.Report, error) {
 					_, found, err := reportOn(c, verbose, func(*run.Step) bool { return true })
 					return found, err
@@ -77,6 +84,14 @@ With --outcomes exact, --trials or --until, print every outcome that chance amon
 				})
 				if found == nil {
 					return nil, stopped
+				}
+				if step != "" {
+					kept, err := input.FindStep(c.Command, result, step)
+					if err != nil {
+						return nil, err
+					}
+					found.KeepStep(kept.Name)
+					result.Steps = []simulation.Step{*kept}
 				}
 				c.Page = found.Page()
 				if out.Has("html") && stopped == nil {
@@ -104,6 +119,7 @@ With --outcomes exact, --trials or --until, print every outcome that chance amon
 	onPage.register(cmd)
 	timeout.Register(cmd)
 	out.Register(cmd, run.Formats.Names(), "the summary, one line per step", "list every pod, however many there are")
+	cmd.Flags().StringVar(&step, "step", "", "the `STEP` that is printed (default all)")
 	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "also print to standard error how many scheduling cycles were spared questions; see --plain")
 	return cmd
 }

@@ -57,7 +57,10 @@ func Bars(title, notes string, b *doc.Bars) *Chart {
 	var widest, widestNote vg.Length
 	for i, row := range rows {
 		names = append(names, row.Name)
-		note := Cut(row.Note, maxNote)
+		note := row.Figures()
+		if row.Note != "" {
+			note += "  " + Cut(row.Note, maxNote)
+		}
 		widestNote = max(widestNote, textWidth(note, bodySize))
 		p.Add(newLabel(ends[i], float64(i), vg.Point{X: 4, Y: -bodySize / 3}, draw.XLeft, note))
 	}
@@ -67,11 +70,12 @@ func Bars(title, notes string, b *doc.Bars) *Chart {
 	}
 	p.NominalY(names...)
 	p.Y.Tick.Label.Font = sans(bodySize)
+	p.X.Label.Text = b.Unit
 	p.X.Tick.Marker = wholeTicks(float64(longest))
 	p.X.Min, p.X.Max = 0, float64(longest)*float64((barsWidth+widestNote+8)/barsWidth)
 	p.Y.Min, p.Y.Max = -0.6, float64(len(rows))-0.4
 	p.X.Padding, p.Y.Padding = 0, 0
 	c.plots = []*plot.Plot{p}
-	c.width, c.height = widest+barsWidth+widestNote+40, vg.Length(len(rows))*(barWidth+5)+30
+	c.width, c.height = widest+barsWidth+widestNote+40, vg.Length(len(rows))*(barWidth+5)+44
 	return c
 }

@@ -319,7 +319,7 @@ func Cut(words string, limit int) string {
 	return words
 }
 
-// Title returns the title of a picture, with the scenario's name before the words.
+// Title returns the title of a picture: the words, and the name of the input.
 func Title(h report.Head, words string) string {
 	if h.Partial != "" {
 		words += " (partial)"
@@ -327,5 +327,5 @@ func Title(h report.Head, words string) string {
 	if h.Title() == "" {
 		return capitalize(words)
 	}
-	return fmt.Sprintf("%s: %s", Cut(h.Title(), 60), words)
+	return capitalize(words) + ": " + Cut(h.Title(), 60)
 }

@@ -155,7 +155,7 @@ func (m *page) rows(table [][]doc.Cell, noun string) {
 	}
 	head, rule := make([]string, len(table[0])), make([]string, len(table[0]))
 	for i, title := range table[0] {
-		head[i], rule[i] = escapeProse(sentenceCase(title.Text)), "---"
+		head[i], rule[i] = escapeProse(doc.SentenceCase(title.Text)), "---"
 		if _, err := strconv.Atoi(strings.Trim(table[1][i].Text, "<>%")); err == nil {
 			rule[i] = "---:"
 		}
@@ -182,14 +182,6 @@ func tableRow(cells []string) string {
 		cells[i] = strings.ReplaceAll(cells[i], "|", `\|`)
 	}
 	return "| " + strings.Join(cells, " | ") + " |\n"
-}
-
-// sentenceCase turns a title of text, "NOT REPLACED", into one of a page, "Not replaced".
-func sentenceCase(title string) string {
-	if title == "" {
-		return ""
-	}
-	return title[:1] + strings.ToLower(title[1:])
 }
 
 // markupEscapes escapes the characters that mean something to GitHub. Outside of code, "@name" would notify somebody, and "#1" would link an

@@ -24,7 +24,7 @@ const chosenStep = `document.querySelector("[role=tab][aria-selected=true] b").i
 func TestHTMLInBrowser(t *testing.T) {
 	b := browsertest.Start(t)
 	b.OpenFile(walkthrough(t).html(t))
-	b.CheckText(".head", "kind-walkthrough", "17 of 17 expectations met", "kube-scheduler v1.37.1", "upstream, seed 1")
+	b.CheckText(".head", "Where the pods go: kind-walkthrough", "17 of 17 expectations met", "kube-scheduler v1.37.1", "3 zones (1 node without)")
 
 	// The arrow keys walk through the steps, and around the end.
 	if got := browsertest.Evaluate[string](b, chosenStep); got != "hard-region-2" {
@@ -153,7 +153,7 @@ func TestHTMLScoresInBrowser(t *testing.T) {
 	alone := hostile(t)
 	alone.Report = nil
 	b.OpenFile(alone.html(t))
-	b.CheckText(".head", "Why 2 pods are where they are, or Pending")
+	b.CheckText(".head", "Why pods are where they are", "1 of 2 pods are Pending; web-1 is the first.")
 	b.CheckText(".part-explain", "web-1 → "+node, "in step one's <step>")
 }
 

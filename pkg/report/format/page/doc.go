@@ -4,7 +4,9 @@ import (
 	"bufio"
 	"cmp"
 	"encoding/base64"
+	"html"
 	"io"
+	"regexp"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -15,7 +17,7 @@ import (
 )
 
 // maxWhole is the largest number of characters of a name that is not broken.
-const maxWhole = 40
+const maxWhole = 20
 
 // maxRows is the largest number of rows of a table on a page.
 const maxRows = 5000
@@ -32,7 +34,7 @@ type Picture struct {
 func WriteDoc(w io.Writer, d *doc.Doc, picture Picture) error {
 	out := bufio.NewWriter(w)
 	m := markup{manifest.NewEscaper(out)}
-	title := cmp.Or(d.Head.Title(), d.Head.Kind)
+	title := cmp.Or(doc.Title(d.Head, d.Question), d.Head.Kind)
 	m.head(d.Head, title, "")
 	m.writef("<header class=\"head\">\n<div class=\"bar\">%v</div>\n", brand)
 	answer, rest, sections := d.Answer(), doc.Section{}, d.Sections
@@ -62,10 +64,9 @@ func WriteDoc(w io.Writer, d *doc.Doc, picture Picture) error {
 		m.section(s)
 	}
 	m.writef(`</main>
-<footer><p>Placed by the plugins of kube-scheduler %v, in memory, by Faultline %v. This page loads nothing.</p></footer>
-</body>
+%v</body>
 </html>
-`, d.Head.Scheduler.Version, d.Head.Version)
+`, footer(d.Head, "This page loads nothing."))
 	return out.Flush()
 }
 
@@ -100,7 +101,7 @@ func (m markup) bars(b *doc.Bars) {
 	for _, part := range b.Parts {
 		m.writef(`<span class="key"><svg class="of" viewBox="0 0 1 1" aria-hidden="true"><rect class="%v" width="1" height="1"/></svg> %v</span>`, barClasses[part.Style], part.Name)
 	}
-	m.writef("</figcaption>\n<table><tbody>\n")
+	m.writef("</figcaption>\n<table><thead><tr><th></th><th></th><th scope=\"col\">%v</th><th></th></tr></thead>\n<tbody>\n", words.UpperFirst(b.Unit))
 	for _, row := range rows {
 		m.writef(`<tr><th scope="row">%v</th><td><svg viewBox="0 0 %v 1" preserveAspectRatio="none" aria-hidden="true">`, doc.Clean(row.Name), longest)
 		at := 0
@@ -110,7 +111,7 @@ func (m markup) bars(b *doc.Bars) {
 			}
 			at += n
 		}
-		m.writef("</svg></td><td>%v</td></tr>\n", doc.Clean(row.Note))
+		m.writef("</svg></td><td class=\"number\">%v</td><td>%v</td></tr>\n", row.Figures(), doc.Clean(row.Note))
 	}
 	m.writef("</tbody></table>\n")
 	if more != "" {
@@ -119,9 +120,9 @@ func (m markup) bars(b *doc.Bars) {
 	m.writef("</figure>\n")
 }
 
-// course draws a row of columns for each curve, one column for each moment, by attributes.
+// course draws a row of columns for each curve, one column for each moment, by attributes. A single moment is no course.
 func (m markup) course(c *doc.Course) {
-	if c == nil || len(c.Moments) == 0 {
+	if c == nil || len(c.Moments) < 2 {
 		return
 	}
 	m.writef("<figure class=\"bars\">\n<figcaption><b>%v</b>", words.UpperFirst(c.Title))
@@ -156,53 +157,81 @@ func (m markup) section(s *doc.Section) {
 		m.writef("<section>\n")
 		defer m.writef("</section>\n")
 	}
-	listed := false
-	list := func(wanted bool) {
-		if listed != wanted {
-			m.writef("%v\n", map[bool]raw{true: "<ul>", false: "</ul>"}[wanted])
+	var open []int // the indents of the items that are open
+	list := func(indent int) {
+		for len(open) > 0 && open[len(open)-1] > indent {
+			m.writef("</li></ul>\n")
+			open = open[:len(open)-1]
 		}
-		listed = wanted
+		switch {
+		case indent == 0:
+		case len(open) > 0 && open[len(open)-1] == indent:
+			m.writef("</li>\n<li>")
+		default:
+			m.writef("<ul><li>")
+			open = append(open, indent)
+		}
 	}
 	for _, b := range s.Blocks {
 		switch b := b.(type) {
 		case doc.Line:
 			_, indent := b.Text()
-			list(indent > 0)
-			m.line(b, map[bool]raw{true: "li", false: "p"}[listed])
+			list(indent)
+			m.line(b, indent == 0)
 		case doc.Verbatim:
-			list(false)
+			list(0)
 			m.writef("<pre>")
 			for _, line := range b {
 				m.writef("%v\n", doc.Clean(strings.TrimSpace(line)))
 			}
 			m.writef("</pre>\n")
 		case doc.Table:
-			list(false)
+			list(0)
 			m.table(b)
 		case doc.More:
-			list(false)
+			list(0)
 			m.writef("<p class=\"hint\">and %v more %v</p>\n", b.N, words.Pick(b.N, b.Noun, b.Nouns))
 		case doc.Fields:
-			list(false)
+			list(0)
 			m.fields(b)
 		}
 	}
-	list(false)
+	list(0)
 }
 
-func (m markup) line(line doc.Line, element raw) {
-	m.writef("<%v>", element)
+// line writes the cells without the spaces of a terminal, as a paragraph or as the text of an item.
+func (m markup) line(line doc.Line, paragraph bool) {
+	if paragraph {
+		m.writef("<p>")
+	}
+	first := true
 	for _, c := range line {
+		c.Text = spaces.ReplaceAllString(doc.Clean(c.Text), " ")
+		if first {
+			c.Text = strings.TrimLeft(c.Text, " ")
+		}
+		first = first && c.Text == ""
 		m.cell(c)
 	}
-	m.writef("</%v>\n", element)
+	if paragraph {
+		m.writef("</p>\n")
+	}
 }
+
+// spaces matches what a terminal needs for alignment.
+var spaces = regexp.MustCompile(`[ \x{00a0}]+`)
 
 // cellClasses are the CSS classes for the styles of cells.
 var cellClasses = map[doc.Style]raw{doc.Red: "bad", doc.Yellow: "warn", doc.Green: "good"}
 
-func (m markup) cell(c doc.Cell) {
-	text := doc.Clean(c.Text)
+func (m markup) cell(c doc.Cell) { m.styled(c, raw(html.EscapeString(doc.Clean(c.Text)))) }
+
+// styled writes a text in the style of a cell, as its link.
+func (m markup) styled(c doc.Cell, text raw) {
+	if c.Link != "" {
+		m.writef(`<a href="%v">`, c.Link)
+		defer m.writef("</a>")
+	}
 	switch class, coloured := cellClasses[c.Style]; {
 	case c.Style == doc.Bold:
 		m.writef("<strong>%v</strong>", text)
@@ -213,6 +242,31 @@ func (m markup) cell(c doc.Cell) {
 	}
 }
 
+// none takes the place of doc.None in a table.
+const none = "–"
+
+// tableCell writes the cell, in which long names can be broken after the signs in them.
+func (m markup) tableCell(c doc.Cell) {
+	c.Text = strings.TrimSpace(spaces.ReplaceAllString(doc.Clean(c.Text), " "))
+	if c.Text == doc.None {
+		c.Text = none
+	}
+	var text strings.Builder
+	for i, word := range strings.Split(c.Text, " ") {
+		if i > 0 {
+			text.WriteByte(' ')
+		}
+		if len(word) > maxWhole {
+			word = signs.ReplaceAllString(word, "$0\x00")
+		}
+		text.WriteString(word)
+	}
+	m.styled(c, raw(strings.ReplaceAll(html.EscapeString(text.String()), "\x00", "<wbr>")))
+}
+
+// signs matches the signs after which a name can be broken.
+var signs = regexp.MustCompile(`[-./:=,_@]+`)
+
 // table writes a table. If the first row is bold, it has the titles.
 func (m markup) table(t doc.Table) {
 	rows := t.Rows
@@ -220,7 +274,7 @@ func (m markup) table(t doc.Table) {
 	if titles := rows[0]; len(titles) > 0 && titles[0].Style == doc.Bold {
 		m.writef("<thead><tr>")
 		for i, c := range titles {
-			m.writef("<th scope=\"col\"%v>%v</th>", numericClass(rows, i), doc.Clean(c.Text))
+			m.writef("<th scope=\"col\"%v>%v</th>", numericClass(rows, i), doc.SentenceCase(doc.Clean(c.Text)))
 		}
 		m.writef("</tr></thead>")
 		rows = rows[1:]
@@ -234,7 +288,7 @@ func (m markup) table(t doc.Table) {
 				class = ` class="whole"` // a name
 			}
 			m.writef("<td%v>", class)
-			m.cell(c)
+			m.tableCell(c)
 			m.writef("</td>")
 		}
 		m.writef("</tr>")
@@ -247,10 +301,14 @@ func (m markup) table(t doc.Table) {
 
 // numericClass returns the CSS class of a column whose first value is a number or a quantity, such as 1,596 or 9.2Ti; "" for any other column.
 func numericClass(rows [][]doc.Cell, column int) raw {
-	if len(rows) > 1 && column < len(rows[1]) {
-		if _, err := resource.ParseQuantity(strings.ReplaceAll(strings.Trim(rows[1][column].Text, "<>≥%"), ",", "")); err == nil {
+	for _, cells := range rows[1:] {
+		if column >= len(cells) || cells[column].Text == doc.None {
+			continue
+		}
+		if _, err := resource.ParseQuantity(strings.ReplaceAll(strings.Trim(cells[column].Text, "<>≥%"), ",", "")); err == nil {
 			return ` class="number"`
 		}
+		break
 	}
 	return ""
 }

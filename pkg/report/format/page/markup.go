@@ -6,10 +6,8 @@ import (
 	"io"
 	"strings"
 
-	v1 "k8s.io/api/core/v1"
-
 	"github.com/faultline/faultline/pkg/report"
-	"github.com/faultline/faultline/pkg/words"
+	"github.com/faultline/faultline/pkg/report/doc"
 )
 
 // markup writes HTML. html/template would do, but a program that runs templates keeps every method of every type, since a template could
@@ -69,31 +67,30 @@ func (m markup) about(h report.Head, title, verdict, outcome string) {
 		m.writef("<p class=\"lead\">Partial: %v</p>\n", h.Partial)
 	}
 	m.writef("<p class=\"verdict %v\" id=\"verdict\">%v<span>%v</span></p>\n<dl class=\"facts\">\n", outcome, outcomeSigns[outcome], verdict)
-	m.fact("Cluster", words.Count(h.Cluster.Nodes, "node"))
-	for _, level := range h.Cluster.Levels {
-		if level.TopologyKey == v1.LabelHostname {
-			continue
-		}
-		domains := words.Count(level.Domains, "domain")
-		if level.Unlabelled > 0 {
-			domains += fmt.Sprintf(", %d unlabelled", level.Unlabelled)
-		}
-		m.fact(level.TopologyKey, domains)
+	if h.Cluster.Nodes > 0 {
+		m.fact("Cluster", doc.ClusterLine(h.Cluster))
 	}
-	m.fact("Scheduler", h.Scheduler.Name())
-	if profiles := h.Scheduler.Profiles; len(profiles) == 1 {
-		m.fact("Profile", profiles[0])
-	} else if len(profiles) > 1 {
-		m.fact("Profiles", strings.Join(profiles, ", "))
+	if h.Scheduler.Version != "" {
+		m.fact("Scheduler", doc.SchedulerLine(h))
 	}
 	if gates := h.Scheduler.FeatureGates; len(gates) > 0 {
 		m.fact("Feature gates", strings.Join(gates, ", "))
 	}
-	m.fact("Equal nodes", fmt.Sprintf("%s, seed %d", h.Ties, h.Seed))
-	m.fact("Faultline", h.Version)
+	if h.Ties != "" && h.Ties != "upstream" {
+		m.fact("Ties", doc.Ties(h))
+	}
 	m.writef("</dl>\n")
 }
 
 func (m markup) fact(name, value string) {
 	m.writef("<div><dt>%v</dt><dd>%v</dd></div>\n", name, value)
+}
+
+// footer returns the last lines of a page, which say what has made it.
+func footer(h report.Head, loads string) raw {
+	by := ""
+	if h.Scheduler.Version != "" {
+		by = fmt.Sprintf("Placed by the plugins of kube-scheduler %s, in memory, by Faultline %s. ", h.Scheduler.Version, h.Version)
+	}
+	return raw("<footer><p>" + html.EscapeString(by+loads) + "</p></footer>\n")
 }

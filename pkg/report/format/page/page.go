@@ -18,8 +18,8 @@ import (
 // nothing, and its Content-Security-Policy allows only its own style and script.
 type Page struct {
 	Head report.Head
-	// Title is the title for a scenario without a name.
-	Title string
+	// Question is the title, without the name of the input.
+	Question string
 	// Verdict sums up the report in a sentence. Outcome is met, failed, or open if nothing was expected.
 	Verdict, Outcome string
 	// Steps and Pods are the essentials, for readers without scripts.
@@ -58,7 +58,7 @@ type Pod struct{ Namespace, Name, Step, Node, Message string }
 
 // WriteHTML writes the page.
 func (p *Page) WriteHTML(w io.Writer) error {
-	title := cmp.Or(p.Head.Title(), p.Title, "Faultline report")
+	title := cmp.Or(doc.Title(p.Head, p.Question), "Faultline report")
 	out := bufio.NewWriter(w)
 	m := markup{manifest.NewEscaper(out)}
 	m.head(p.Head, title, "script-src "+sourceHash(pageScript)+"; ")
@@ -81,10 +81,9 @@ func (p *Page) WriteHTML(w io.Writer) error {
 	m.pods(p.Pods)
 	m.writef(`</noscript>
 <main id="report" tabindex="-1"></main>
-<footer><p>Placed by the plugins of kube-scheduler %v, in memory, by Faultline %v. This page holds its data and loads nothing.</p></footer>
-<p id="live" class="hidden" aria-live="polite"></p>
+%v<p id="live" class="hidden" aria-live="polite"></p>
 <div id="tip" role="presentation" hidden></div>
-<script type="application/json" id="data">`, p.Head.Scheduler.Version, p.Head.Version)
+<script type="application/json" id="data">`, footer(p.Head, "This page holds its data and loads nothing."))
 	if err := pack(m, p.Data); err != nil {
 		return err
 	}

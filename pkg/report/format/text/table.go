@@ -22,8 +22,9 @@ const (
 	maxColumns = 4
 )
 
-// table writes rows with aligned columns. A table that is too wide loses the columns whose titles allow it, and a line below names or
-// counts these. If it is still too wide, the widest columns are wrapped. No cell is cut.
+// table writes rows with aligned columns. A table that is too wide loses the columns whose titles allow it, then its widest cells are
+// wrapped: first between words, then inside names, after dots, dashes and slashes, then titles between words. If it is still too wide, it loses
+// its last columns. A line below names or counts the columns that are missing. No cell is cut, and no title is broken inside a word.
 func (p *page) table(t doc.Table) {
 	indent, rows := t.Indent, slices.Clone(t.Rows)
 	widths := columnWidths(rows)
@@ -32,16 +33,24 @@ func (p *page) table(t doc.Table) {
 		widths = columnWidths(rows)
 	}
 	var left []string
-	for p.excessWidth(indent, widths) > 0 {
-		next := nextDropped(rows[0])
-		if next < 0 {
-			break
-		}
-		left = append(left, rows[0][next].Text)
-		rows = removeColumn(rows, next)
+	drop := func(column int) {
+		left = append(left, rows[0][column].Text)
+		rows = removeColumn(rows, column)
 		widths = columnWidths(rows)
 	}
-	p.shrinkColumns(indent, rows, widths)
+	for next := nextDropped(rows[0]); p.excessWidth(indent, widths) > 0 && next >= 0; next = nextDropped(rows[0]) {
+		drop(next)
+	}
+	for hasTitles(rows) && len(rows[0]) > 1 && p.excessWidth(indent, leastWidths(rows, widths, splitWords, splitName)) > 0 {
+		drop(len(rows[0]) - 1)
+	}
+	title := splitNothing
+	if t.Apart {
+		title = splitWords
+	}
+	p.shrinkColumns(indent, widths, leastWidths(rows, widths, title, splitWords))
+	p.shrinkColumns(indent, widths, leastWidths(rows, widths, title, splitName))
+	p.shrinkColumns(indent, widths, leastWidths(rows, widths, splitWords, splitName))
 	for _, cells := range rows {
 		p.row(indent, cells, widths)
 	}
@@ -52,6 +61,11 @@ func (p *page) table(t doc.Table) {
 		}
 		p.line(doc.Line{doc.Plain.Cellf("%sNot shown for lack of width: %s. COLUMNS=%d shows more.", indent, columns, 2*p.width)})
 	}
+}
+
+// hasTitles reports whether the first row has the titles.
+func hasTitles(rows [][]doc.Cell) bool {
+	return len(rows[0]) > 0 && rows[0][0].Style == doc.Bold && len(rows) > 1
 }
 
 // narrowerRows returns the rows of a table that is too wide: with spaces in its titles if Apart is set, and with the first Least columns if
@@ -133,16 +147,47 @@ func removeColumn(rows [][]doc.Cell, column int) [][]doc.Cell {
 	return kept
 }
 
-// shrinkColumns reduces the widest columns until the table fits, but no column below its longest word.
-func (p *page) shrinkColumns(indent string, rows [][]doc.Cell, widths []int) {
+// leastWidths returns how narrow each column can be, if these functions split its title and its cells into parts that stay whole.
+func leastWidths(rows [][]doc.Cell, widths []int, splitTitle, splitCell func(text string) []string) []int {
 	least := make([]int, len(widths))
-	for _, cells := range rows {
+	for y, cells := range rows {
+		split := splitCell
+		if y == 0 && hasTitles(rows) {
+			split = splitTitle
+		}
 		for i, c := range cells {
-			for word := range strings.SplitSeq(doc.Clean(c.Text), " ") {
-				least[i] = max(least[i], minWrapped, utf8.RuneCountInString(word))
+			for _, part := range split(doc.Clean(c.Text)) {
+				least[i] = max(least[i], utf8.RuneCountInString(part))
 			}
 		}
 	}
+	for i := range least {
+		least[i] = min(max(least[i], minWrapped), widths[i])
+	}
+	return least
+}
+
+func splitNothing(text string) []string { return []string{text} }
+
+func splitWords(text string) []string { return strings.Split(text, " ") }
+
+// splitName splits a text between words, and after the dots, dashes, slashes and other signs of names, which may continue on the next line.
+func splitName(text string) []string {
+	var parts []string
+	for word := range strings.SplitSeq(text, " ") {
+		begin := 0
+		for i, r := range word {
+			if next := i + utf8.RuneLen(r); strings.ContainsRune(".-/:=,_@", r) && next < len(word) && i > begin {
+				parts, begin = append(parts, word[begin:next]), next
+			}
+		}
+		parts = append(parts, word[begin:])
+	}
+	return parts
+}
+
+// shrinkColumns reduces the widest columns until the table fits, but no column below its least width.
+func (p *page) shrinkColumns(indent string, widths, least []int) {
 	for p.excessWidth(indent, widths) > 0 {
 		widest := -1
 		for i := range widths {
@@ -157,6 +202,34 @@ func (p *page) shrinkColumns(indent string, rows [][]doc.Cell, widths []int) {
 	}
 }
 
+// wrapCell breaks a text at spaces, and words that are longer than the width as splitName does.
+func wrapCell(text string, width int) []string {
+	var lines []string
+	line, empty := "", true
+	put := func(part, space string) {
+		switch {
+		case empty:
+			line, empty = part, false
+		case utf8.RuneCountInString(line+space+part) <= width:
+			line += space + part
+		default:
+			lines, line = append(lines, line), part
+		}
+	}
+	for word := range strings.SplitSeq(text, " ") {
+		if utf8.RuneCountInString(word) <= width {
+			put(word, " ")
+			continue
+		}
+		space := " "
+		for _, part := range splitName(word) {
+			put(part, space)
+			space = ""
+		}
+	}
+	return append(lines, line)
+}
+
 // row writes cells side by side, on as many lines as the longest of them needs.
 func (p *page) row(indent string, cells []doc.Cell, widths []int) {
 	parts := make([][]string, len(cells))
@@ -164,7 +237,7 @@ func (p *page) row(indent string, cells []doc.Cell, widths []int) {
 	for i, c := range cells {
 		parts[i] = []string{doc.Clean(c.Text)}
 		if cellLength(c) > widths[i] {
-			parts[i] = wrap(parts[i][0], widths[i])
+			parts[i] = wrapCell(parts[i][0], widths[i])
 		}
 		height = max(height, len(parts[i]))
 	}

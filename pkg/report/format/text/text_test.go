@@ -85,6 +85,55 @@ Not shown for lack of width: NODES and
 	}
 }
 
+// Names as clouds give them are wrapped after dots, dashes and slashes. If that is not enough, the last columns are left out. Titles stay
+// whole, and so does a table without titles.
+func TestLongNamesAreWrapped(t *testing.T) {
+	node := "ip-10-22-0-102.eu-west-1.compute.internal"
+	titled := [][]doc.Cell{doc.Bold.Row("POD", "NODE", "RADIUS/REGION", "NOT BACK/HOSTNAME"), doc.Plain.Row("kube-system/cluster-autoscaler-kf4bcsw5pw-7xb6d", node, "100%", "12 of 13")}
+	for name, test := range map[string]struct {
+		width int
+		rows  [][]doc.Cell
+		want  string
+	}{
+		"wrapped": {80, titled, `
+POD                    NODE                    RADIUS/REGION   NOT BACK/HOSTNAME
+kube-system/cluster-   ip-10-22-0-102.eu-      100%            12 of 13
+autoscaler-            west-1.compute.
+kf4bcsw5pw-7xb6d       internal
+`},
+		"titles, too": {60, titled, `
+POD            NODE           RADIUS/REGION   NOT
+                                              BACK/HOSTNAME
+kube-system/   ip-10-22-0-    100%            12 of 13
+cluster-       102.eu-west-
+autoscaler-    1.compute.
+kf4bcsw5pw-    internal
+7xb6d
+`},
+		"one column less": {50, titled, `
+POD               NODE               RADIUS/REGION
+kube-system/      ip-10-22-0-102.    100%
+cluster-          eu-west-1.
+autoscaler-       compute.internal
+kf4bcsw5pw-
+7xb6d
+Not shown for lack of width: NOT BACK/HOSTNAME.
+  COLUMNS=100 shows more.
+`},
+		"no titles": {40, [][]doc.Cell{doc.Plain.Row("34", "NodeResourcesFit", node)}, `
+34    NodeResourcesFit   ip-10-22-0-102.
+                         eu-west-1.
+                         compute.
+                         internal
+`},
+	} {
+		got := rendered(report.Options{Width: test.width}, doc.Table{Rows: test.rows})
+		if diff := cmp.Diff(test.want, "\n"+got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
 // At any width, each line fits unless a single word does not, and no word of a shown cell is lost.
 func FuzzTableFits(f *testing.F) {
 	f.Add("NAME", "a b c", "deployment/web is Pending", 0)
