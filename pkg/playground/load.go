@@ -22,8 +22,9 @@ type LoadResponse struct {
 	// Version is Faultline's own, and Scheduler the Kubernetes release of the scheduler's code.
 	Version   string `json:"version"`
 	Scheduler string `json:"scheduler"`
-	// Input is the scenario to begin with.
+	// Input is the scenario to begin with. Given is true if it is the one that the engine starts with, such as that of simulate serve.
 	Input Input `json:"input"`
+	Given bool  `json:"given,omitempty"`
 	// Kept has the ids of the input's large files by their paths, for later requests.
 	Kept map[string]string `json:"kept,omitempty"`
 	// Example is the name of the scenario if it is part of the program.
@@ -42,8 +43,12 @@ func (e *Engine) load(ctx context.Context, request LoadRequest) (*LoadResponse, 
 		return nil, err
 	}
 	response := &LoadResponse{Version: e.Version, Scheduler: sched.Version, Input: start, Example: request.Example, Live: e.Live.Name}
-	if start.Main == "" && request.Example == "" {
-		response.Example = walkthrough
+	switch {
+	case request.Example != "":
+	case start.Main == "":
+		response.Example = scenarios.Empty
+	default:
+		response.Given = true
 	}
 	if response.Examples, err = scenarios.All(); err != nil {
 		return nil, err

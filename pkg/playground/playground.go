@@ -38,7 +38,7 @@ type Limits struct {
 type Engine struct {
 	// Version is Faultline's own version.
 	Version string
-	// Start is the input that Load returns if the request names no example. Default: the kind walkthrough.
+	// Start is the input that Load returns if the request names no example. Default: the smallest scenario.
 	Start Input
 	// Live is the live cluster of the start: its name, and a function that reads it again. Default: the start is not of a live cluster.
 	Live struct {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -16,6 +17,7 @@ import (
 	"github.com/faultline/faultline/pkg/internal/browsertest"
 	"github.com/faultline/faultline/pkg/internal/reporttest"
 	"github.com/faultline/faultline/pkg/playground"
+	"github.com/faultline/faultline/pkg/web"
 )
 
 // openSmallScenario returns a reader of the small scenario.
@@ -141,6 +143,46 @@ func TestShortLinks(t *testing.T) {
 	r.WaitForText("#notice", "Nothing was opened: there is no lesson or example lessons/none.")
 }
 
+// The opening page has the lessons with the progress in them, the challenges, an empty scenario, and all other scenarios in a folded list.
+func TestOpeningPage(t *testing.T) {
+	r := openPage(t, browsertest.Start(t), startServer(t), "/")
+	r.WaitForText("#home", "Lesson 1\nHard and soft rules", "20 min, 8 steps", "Lesson 9", "Challenge: let the rollout end", "Begin with an empty one", "More scenarios: ")
+	if seen := browsertest.Evaluate[int](r.Browser, `document.querySelectorAll("#home .others li").length - document.querySelectorAll("#home details:not([open])").length`); seen < 50 {
+		t.Errorf("%d other scenarios", seen)
+	}
+	r.Click(`#home [href="#lesson=3-weights"]`)
+	r.WaitForText("#lesson", "What a weight is worth · 1 of 8", "What do you expect?")
+	r.WaitUntil(`document.title.startsWith("What a weight is worth") && document.querySelector("#home").innerText === ""`)
+	r.Click("#asked .link")
+	r.WaitForText("#lesson", "1 of 8 steps done")
+	r.WaitUntil(`location.hash.endsWith("step=near")`)
+	r.Click("#choose a")
+	r.WaitForText("#home", "What a weight is worth", "1 of 8 steps done", "Back to What a weight is worth")
+	if seen := browsertest.Evaluate[int](r.Browser, `document.querySelector("#workspace").offsetHeight + document.querySelector("#undo").offsetHeight`); seen > 0 {
+		t.Error("the lesson is still in view")
+	}
+	r.Click("#home .opening button")
+	r.WaitForText("#lesson", "1 of 8 steps done")
+	r.WaitUntil(`location.hash === "#lesson=3-weights&step=near"`)
+	r.follow("#lessons")
+	r.Click(`#home [href="#example=empty"]`)
+	r.WaitForText("#verdict", "The one pod runs.")
+	r.waitForText("kind: Deployment")
+	browsertest.Evaluate[bool](r.Browser, `(history.back(), true)`)
+	r.WaitForText("#home", "Lessons")
+
+	// A page that came with a scenario opens that, and has its card.
+	engine := playground.New("test")
+	engine.Start = smallScenario(t)
+	server := httptest.NewServer(web.New(engine, engine, 1, nil))
+	t.Cleanup(server.Close)
+	other := openPage(t, browsertest.Start(t), server.URL, "/")
+	other.WaitForText("#verdict", "All 3 pods run.")
+	other.Click("#choose a")
+	other.Click(`#home [href="#given"]`)
+	other.WaitForText("#verdict", "All 3 pods run.")
+}
+
 // A challenge says when its goal is reached, and at what price. A reader who changes the goal does not reach it.
 func TestChallenge(t *testing.T) {
 	r := openPage(t, browsertest.Start(t), startServer(t), "/#example=challenges/2-one-node-fewer")
@@ -237,7 +279,7 @@ func TestLinkOfAnotherVersion(t *testing.T) {
 	r.WaitForText("#panel", "Zone c fails", "1 not back")
 	r = openPage(t, b.Tab(), address, "/#v=test&s=cut")
 	r.WaitForText("#notice", "Nothing was opened: this link is damaged")
-	r.WaitForText("#verdict", "All 2 pods run.") // of the walkthrough
+	r.WaitForText("#home", "Lessons")
 }
 
 func TestErrorsStandAtTheirLines(t *testing.T) {
@@ -271,7 +313,7 @@ func TestHostileAnswers(t *testing.T) {
 	answers := map[string]any{
 		"load": map[string]any{
 			"version": script, "scheduler": script, "schema": map[string]any{}, "example": script,
-			"examples": []any{map[string]any{"name": script, "title": script, "description": script, "lesson": true}},
+			"examples": []any{map[string]any{"name": script, "title": script, "description": script, "lesson": true, "steps": 1, "minutes": 5}},
 			"input":    playground.Input{Main: script + ".yaml", Files: map[string]string{script + ".yaml": "description: '" + script + "'\nsteps: [{name: one, description: '**" + script + "**'}]\n", script: script}},
 		},
 		"run":     map[string]any{"report": told.Report},
@@ -300,6 +342,9 @@ func TestHostileAnswers(t *testing.T) {
 	})
 	b := browsertest.Start(t)
 	r := openPage(t, b, address, "/")
+	r.WaitForText("#home", script)
+	r.checkHarmless()
+	r.Click("#home .card")
 	r.WaitForText("#map", "<script>alert(1)</script>")
 	r.checkHarmless()
 	r.WaitForText("#asked", script)
@@ -409,7 +454,7 @@ func TestPageOnAPhone(t *testing.T) {
 	r.WaitForText("dialog", "3 searched → 0 feasible → 0 scored")
 	fits("with a pod explained")
 	r.Press(kb.Escape)
-	r.choose("#example", "lessons/1-walkthrough")
+	r.follow("#lesson=1-walkthrough")
 	r.WaitForText("#lesson", "What do you expect?")
 	fits("in a lesson")
 }
@@ -481,7 +526,7 @@ func TestPageByKeyboard(t *testing.T) {
 	}
 
 	// The arrow keys go through the steps.
-	r.choose("#example", "kind-walkthrough")
+	r.follow("#example=kind-walkthrough")
 	r.WaitForText("#verdict", "Step 1 of ")
 	r.Focus("#stepbar [role=tab][aria-selected=true]")
 	r.Press(kb.ArrowRight)

@@ -3,7 +3,7 @@
 import {load, steps} from "#shared/data.js";
 import {fill, h} from "#shared/dom.js";
 import {mapOf} from "#shared/map.js";
-import {inline, lesson} from "./lesson.js";
+import {element, inline, lesson} from "./lesson.js";
 import {inWords} from "./quiz.js";
 import {isChanged, state} from "./state.js";
 
@@ -20,8 +20,6 @@ export function handingOut() {
     document.getElementById("handout").replaceChildren();
   });
 }
-
-const element = (block) => (typeof block === "string" ? block : h(block.tag, {}, block.children.map(element)));
 
 function sheets(read) {
   const questions = new Map((state.quiz ?? []).map(({step, questions}) => [step, questions ?? []]));

@@ -18,9 +18,8 @@ export function textOf() {
 // finished tells that the reader has turned the last page.
 let finished = false;
 
-// drawLesson draws the text of the step in view; predict is called with whether the reader wants to, and open with the
-// name of another lesson.
-export function drawLesson(predict, open) {
+// drawLesson draws the text of the step in view; predict is called with whether the reader wants to.
+export function drawLesson(predict) {
   const read = textOf() ?? {title: state.report?.scenario ?? "", intro: [], steps: []},
     name = state.report?.steps[view.step]?.name;
   const of = read.steps.find((step) => step.name === name) ?? {name: name ?? "", text: [], ticks: []};
@@ -37,7 +36,7 @@ export function drawLesson(predict, open) {
     (view.step === 0 || exampleOf().challenge) &&
       read.intro.length > 0 &&
       h("div", {class: "intro"}, read.intro.map(element)),
-    ...(finished ? closingPart(open) : stepParts(of, asked, changes)),
+    ...(finished ? closingPart() : stepParts(of, asked, changes)),
     h(
       "p",
       {class: "buttons pager"},

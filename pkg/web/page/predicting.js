@@ -5,7 +5,8 @@ import {h, say} from "#shared/dom.js";
 import {drawMap} from "#shared/stage.js";
 import {show, view} from "#shared/view.js";
 import {count, HOSTNAME, noun} from "#shared/words.js";
-import {inline} from "./lesson.js";
+import {element, inline} from "./lesson.js";
+import {fragmentOf} from "./link.js";
 import {inWords, judge, keeper} from "./quiz.js";
 import {isChanged, state} from "./state.js";
 
@@ -14,6 +15,9 @@ const LISTED = 16; // of more nodes none is listed beside the map
 export const predictions = {on: false};
 
 const progress = keeper(localStorage);
+
+// progressOf is how far the reader is in a lesson.
+export const progressOf = (lesson) => progress.count(lesson);
 
 const lessonName = () => state.example || state.report?.scenario || "";
 const questionsOf = (name) => state.quiz?.find(({step}) => step === name)?.questions ?? [];
@@ -245,8 +249,6 @@ const whyPart = ({said, why}) =>
       h("i", {}, " You changed the scenario. The lesson has a reason for how it came: reset to read it."),
   );
 
-const element = (child) => (typeof child === "string" ? child : h(child.tag, {}, child.children.map(element)));
-
 // resultPart is how the questions of the step in view were answered, for as long as they are what is asked.
 export function resultPart() {
   const name = state.report?.steps[view.step]?.name,
@@ -291,7 +293,7 @@ const skippedPart = (asked) =>
   );
 
 // closingPart is the end of a lesson: how each step was answered, and the lesson that comes next.
-export function closingPart(open) {
+export function closingPart() {
   const {asked, right} = progress.count(lessonName());
   const lessons = state.examples.filter(({lesson}) => lesson),
     next = lessons[lessons.findIndex(({name}) => name === state.example) + 1];
@@ -332,7 +334,7 @@ export function closingPart(open) {
         "p",
         {class: "buttons"},
         "Next: ",
-        h("button", {type: "button", class: "button", id: "nextlesson", click: () => open(next.name)}, next.title),
+        h("a", {class: "button", id: "nextlesson", href: fragmentOf(next.name)}, next.title),
       ),
   ];
 }

@@ -39,7 +39,7 @@ func newServe(s command.Streams) *cobra.Command {
 		Short: "Open the playground: write a scenario in the browser, and see at once where its pods go",
 		Long: `Serve a page on which a scenario can be written, and answered while it is: where its pods go and why, what a failure takes,
 what would move a pod. It begins with the scenario, or with the manifests, that the arguments and flags name, and without any
-with the kind walkthrough. The page has lessons on kube-scheduler, too.
+with its lessons on kube-scheduler.
 
 The page is served to this machine alone, unless --address says otherwise; with 0.0.0.0:8080 the command also prints
 an address for others. It reads no files but those named here, writes
