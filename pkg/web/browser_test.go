@@ -129,6 +129,13 @@ func (r *pageUser) follow(fragment string) {
 	browsertest.Evaluate[bool](r.Browser, fmt.Sprintf(`(location.hash = %q) !== ""`, fragment))
 }
 
+// unfoldLevers opens the strip of levers.
+func (r *pageUser) unfoldLevers() {
+	r.t.Helper()
+	r.Click("#levers .fold:not([open]) > summary")
+	r.WaitUntil(`document.querySelector("#levers .fold[open]")`)
+}
+
 // leverSelector returns the selector of a lever of the Deployment.
 func leverSelector(name string) string {
 	return fmt.Sprintf(`[data-lever="%s default/deployment/web"]`, name)
@@ -174,8 +181,9 @@ func checkEditing(r *pageUser) {
 	r.typeAtLine("replicas: 3", kb.Backspace+"4")
 	r.WaitForText("#verdict", "3 of 4 pods run, 1 Pending.")
 	r.WaitForText("#since", "Since your last change")
-	r.WaitForText("#told", "3 node(s) didn't match pod anti-affinity rules")
+	r.WaitForText("#why", "3 node(s) didn't match pod anti-affinity rules")
 	r.checkLever("replicas", "4")
+	r.unfoldLevers()
 	r.Click(`button[aria-label="one less: Replicas"]`)
 	r.waitForText("replicas: 3\n")
 	r.WaitForText("#verdict", "All 3 pods run.")
@@ -207,8 +215,8 @@ func TestPageSaysWhatPodsWaitFor(t *testing.T) {
 	in.Files[in.Main] += "    - {apiVersion: v1, kind: Pod, metadata: {name: apart}, spec: {schedulerName: other, containers: [{name: a, image: a}]}}\n"
 	r := openPage(t, browsertest.Start(t), startServer(t), linkTo(t, "any", in, map[string]any{}))
 	r.WaitForText("#verdict", "3 of 4 pods run, 1 Pending.")
-	r.WaitForText("#told", "Pending", "apart", `Left to the scheduler "other"`)
-	r.Click(`#told [data-pod="default/apart"]`)
+	r.WaitForText("#why", "Pending", "apart", `Left to the scheduler "other"`)
+	r.Click(`#why [data-pod="default/apart"]`)
 	r.WaitForText("dialog", "apart Pending", `Left to the scheduler "other"`)
 }
 
@@ -252,7 +260,7 @@ func checkLinks(r *pageUser) {
 	r.WaitUntil(fmt.Sprintf("location.hash !== %q && %s", before, settled))
 	other := openPage(r.t, r.Tab(), r.address, "/"+browsertest.Evaluate[string](r.Browser, "location.hash"))
 	other.WaitForText("#panel", "Zone a fails", "1 back")
-	for _, same := range []string{"window.report", `document.querySelector("#verdict").innerText`, `document.querySelector("#told").innerText`, `document.querySelector("#map").innerText`, written} {
+	for _, same := range []string{"window.report", `document.querySelector("#verdict").innerText`, `document.querySelector("#why").innerText`, `document.querySelector("#told").innerText`, `document.querySelector("#map").innerText`, written} {
 		if diff := cmp.Diff(browsertest.Evaluate[string](r.Browser, same), browsertest.Evaluate[string](other.Browser, same)); diff != "" {
 			r.t.Errorf("%s (-first tab +second):\n%s", same, diff)
 		}

@@ -67,7 +67,8 @@ func TestLeversOfAWorkload(t *testing.T) {
 
 func TestLeversOfNodes(t *testing.T) {
 	r := openSmallScenario(t)
-	r.Click(`#levers details:not([open]) summary`)
+	r.unfoldLevers()
+	r.Click(`#levers details details:not([open]) > summary`)
 	r.choose(`[data-lever="nodes.cluster.0.synthetic.zones.0.0"]`, "2")
 	r.waitForText("count: 2")
 	r.WaitForText("#map", "a-a-2")
@@ -214,7 +215,18 @@ func TestScoresOnTheMap(t *testing.T) {
 	r.WaitForText("#map", "✕ TaintToleration: node(s) had untolerated taint(s)", "✓ passes all filters")
 	r.WaitUntil(`document.activeElement.dataset.focus === "walk on"`)
 	r.Press(kb.Enter)
-	r.WaitForText("#map", "873 points", "771 points", "605 points")
+	// InterPodAffinity tells the nodes apart the most, and the four that give all nodes the same come together at the end.
+	const on3 = `#map .node:has([data-domain="affinity-worker3"]) .walked`
+	r.WaitForText("#scores .walkwords", "InterPodAffinity gives 0 to 100 points, times its weight, 2. affinity-worker3 gets the most, 200.")
+	r.WaitForText(on3, "InterPodAffinity\n100 × 2 = 200")
+	r.Press(kb.Enter)
+	r.WaitForText(on3, "PodTopologySpread\n100 × 2 = 200", "so far\n400")
+	for range 3 {
+		r.Press(kb.Enter)
+	}
+	r.WaitForText("#scores .walkwords", "The other plugins give each node the same. affinity-worker3 has the most points, 873.")
+	r.WaitForText(on3, "all others\n300", "sum\n873")
+	r.WaitForText("#map", "sum\n771", "sum\n605")
 	r.Press(kb.Enter)
 	r.WaitUntil(`document.querySelector("#map .node.bound .name")?.textContent === "affinity-worker3"`)
 	r.WaitForText("#scores", "InterPodAffinity decided alone")
@@ -431,6 +443,70 @@ func TestPageInTheDark(t *testing.T) {
 	if browsertest.Evaluate[bool](r.Browser, light) {
 		t.Error("the page stays light")
 	}
+}
+
+// The map comes first: on the screen of a laptop and on a projector, all nodes of a lesson are in view, with the zones in one row and the
+// labels that the rules name. Words are whole.
+func TestMapFirst(t *testing.T) {
+	b, address := browsertest.Start(t), startServer(t)
+	for _, test := range []struct {
+		fragment      string
+		width, height int64
+		nodes         int
+		label         string
+	}{
+		{"/#lesson=1-walkthrough&step=hard-region-2", 1280, 800, 4, "topology.kubernetes.io/region=west"},
+		{"/#lesson=2-soft-or-hard&step=soft-zone-fails", 1280, 720, 6, "topology.kubernetes.io/zone=a"},
+		{"/#lesson=6-spreading", 1280, 720, 6, "topology.kubernetes.io/zone=c"},
+	} {
+		r := openPage(t, b.Tab(), address, test.fragment)
+		r.Resize(test.width, test.height)
+		r.Click("#asked .link")
+		r.WaitForText("#verdict", "expected.")
+		whole := fmt.Sprintf(`[...document.querySelectorAll("#map .node")].filter((node) => node.getBoundingClientRect().bottom <= %d).length`, test.height)
+		if got := browsertest.Evaluate[int](r.Browser, whole); got != test.nodes {
+			t.Errorf("%s: %d of %d nodes are whole", test.fragment, got, test.nodes)
+		}
+		const rows = `new Set([...document.querySelectorAll("#map .group:not(:has(.group)) > .title")].map((title) => Math.round(title.parentElement.getBoundingClientRect().top / 60))).size`
+		if got := browsertest.Evaluate[int](r.Browser, rows); got != 1 && test.nodes == 6 {
+			t.Errorf("%s: the zones are in %d rows", test.fragment, got)
+		}
+		if labels := browsertest.Evaluate[string](r.Browser, `[...document.querySelectorAll("#map .nodelabels")].map((list) => list.textContent).join()`); !strings.Contains(labels, test.label) {
+			t.Errorf("%s: no label %s among %s", test.fragment, test.label, labels)
+		}
+		if broken := browsertest.Evaluate[string](r.Browser, brokenWords); broken != "" {
+			t.Errorf("%s: broken words: %s", test.fragment, broken)
+		}
+	}
+}
+
+// brokenWords lists the words of the map, the levers and the answer that are on two lines.
+const brokenWords = `[...document.querySelectorAll("#map, #levers, #answer")].flatMap((part) => {
+  const broken = [], texts = document.createTreeWalker(part, NodeFilter.SHOW_TEXT);
+  while (texts.nextNode()) {
+    for (const {0: word, index} of texts.currentNode.data.matchAll(/\w+/g)) {
+      const range = document.createRange();
+      range.setStart(texts.currentNode, index);
+      range.setEnd(texts.currentNode, index + word.length);
+      if (new Set([...range.getClientRects()].map(({top}) => Math.round(top))).size > 1) broken.push(word);
+    }
+  }
+  return broken;
+}).join()`
+
+// The legend says what a pale chip is. A Terminating pod counts in no number of the map.
+func TestTerminatingPodsOnTheMap(t *testing.T) {
+	r := openPage(t, browsertest.Start(t), startServer(t), "/#lesson=2-soft-or-hard&step=soft-zone-fails")
+	r.Click("#asked .link")
+	r.WaitForText("#map .pale", "does not run: 1 Terminating, not counted.")
+	r.WaitForText("#map", "a\n0 pods", "c\n2 pods")
+	if chips := browsertest.Evaluate[int](r.Browser, `document.querySelectorAll("#map .group:has([data-domain=a]) .chip.off").length`); chips != 1 {
+		t.Errorf("%d pale chips in zone a, want 1", chips)
+	}
+	r.Click("#tab-3")
+	r.Click("#asked .link")
+	r.WaitForText("#map", "a\n1 pod")
+	r.WaitUntil(`!document.querySelector("#map .pale")`)
 }
 
 // On a phone nothing is wider than the screen.

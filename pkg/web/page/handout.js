@@ -25,14 +25,14 @@ function sheets(read) {
   const questions = new Map((state.quiz ?? []).map(({step, questions}) => [step, questions ?? []]));
   return [
     h("h1", {}, read.title),
-    read.intro.map(element),
+    read.intro.map((block) => element(block)),
     emptyMap(),
     read.steps.map((step, i) =>
       h(
         "section",
         {},
         h("h2", {}, `${i + 1}. ${step.name}`),
-        step.text.map(element),
+        step.text.map((block) => element(block)),
         (questions.get(step.name) ?? []).map(asked),
       ),
     ),
@@ -54,7 +54,7 @@ function sheets(read) {
                 {},
                 h("b", {}, question.ask),
                 " ",
-                inline(isChanged() ? question.said : question.why).map(element),
+                inline(isChanged() ? question.said : question.why).map((block) => element(block)),
                 question.equal?.length > 0 &&
                   ` As right: ${question.equal.map((of) => inWords(question, of)).join("; ")}.`,
               ),

@@ -75,7 +75,7 @@ const card = (over) => (example, i) =>
     fragmentOf(example.name),
     over && `${over} ${i + 1}`,
     example.title,
-    about(...blocks(example.description).map(element)),
+    about(...blocks(example.description).map((block) => element(block))),
   );
 
 // lessonCard is a card with the minutes that the lesson takes, or with the progress of who has begun it.

@@ -44,7 +44,8 @@ export function drawQuestion(fresh) {
   Object.assign(view, {failed: null, marked: null, found: null});
   drawMap();
   markChosen();
-  for (const id of ["scores", "verdict", "since", "told", "tables"]) document.getElementById(id).replaceChildren();
+  for (const id of ["scores", "verdict", "since", "why", "told", "tables"])
+    document.getElementById(id).replaceChildren();
 }
 
 // markTabs hides what the tabs say of steps that are hidden.
@@ -243,7 +244,7 @@ const whyPart = ({said, why}) =>
   h(
     "p",
     {class: "why"},
-    inline(isChanged() ? said : why).map(element),
+    inline(isChanged() ? said : why).map((block) => element(block)),
     isChanged() &&
       why !== said &&
       h("i", {}, " You changed the scenario. The lesson has a reason for how it came: reset to read it."),
