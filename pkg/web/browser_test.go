@@ -332,7 +332,7 @@ func checkQuestions(r *pageUser) {
 	r.WaitForText("#lesson", "8 of 8", "✓ Both regions have a pod.", "3 of 8 steps done, 4 of 5 answers right.")
 	r.Click("#lesson .pager button:last-child")
 	r.WaitForText("#lesson", "4 of 5 answers right", "hard-region-2 1 of 2 right", "Why is the second pod not on the control plane?", "weighted-2 not answered", "weighted-3 right at the second try",
-		"Next:", "Soft or hard when a zone fails")
+		"Next: Soft or hard when a zone fails", "All lessons")
 	r.Click("#tab-6")
 	r.WaitForText("#lesson", "7 of 8", "What do you expect?")
 	r.Click("#asked .link")

@@ -474,6 +474,8 @@ func TestMapFirst(t *testing.T) {
 		if labels := browsertest.Evaluate[string](r.Browser, `[...document.querySelectorAll("#map .nodelabels")].map((list) => list.textContent).join()`); !strings.Contains(labels, test.label) {
 			t.Errorf("%s: no label %s among %s", test.fragment, test.label, labels)
 		}
+		r.Click("#map " + zone)
+		r.WaitForText("#panel", "What comes back")
 		if broken := browsertest.Evaluate[string](r.Browser, brokenWords); broken != "" {
 			t.Errorf("%s: broken words: %s", test.fragment, broken)
 		}

@@ -6,7 +6,7 @@ import {drawMap} from "#shared/stage.js";
 import {show, view} from "#shared/view.js";
 import {count, HOSTNAME, noun} from "#shared/words.js";
 import {element, inline} from "./lesson.js";
-import {fragmentOf} from "./link.js";
+import {fragmentOf, HOME} from "./link.js";
 import {inWords, judge, keeper} from "./quiz.js";
 import {isChanged, state} from "./state.js";
 
@@ -133,7 +133,7 @@ export function questionPart() {
         say(asked.map((question, i) => resultWords(question, kept[i])).join(" "));
       },
     },
-    h("h4", {}, "What do you expect?"),
+    h("h3", {}, "What do you expect?"),
     asked.map((question, i) =>
       h(
         "fieldset",
@@ -329,13 +329,12 @@ export function closingPart() {
         );
       }),
     ),
-    next &&
-      state.example.startsWith("lessons/") &&
+    state.example.startsWith("lessons/") &&
       h(
         "p",
         {class: "buttons"},
-        "Next: ",
-        h("a", {class: "button", id: "nextlesson", href: fragmentOf(next.name)}, next.title),
+        next && h("a", {class: "button", id: "nextlesson", href: fragmentOf(next.name)}, `Next: ${next.title}`),
+        h("a", {href: HOME}, "All lessons"),
       ),
   ];
 }
