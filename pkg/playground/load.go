@@ -31,6 +31,8 @@ type LoadResponse struct {
 	Example string `json:"example,omitempty"`
 	// Live is the name of the live cluster that the engine starts with, which can be read again.
 	Live string `json:"live,omitempty"`
+	// Class is true if the page should send the answers to the questions of lessons, without names, to be counted.
+	Class bool `json:"class,omitempty"`
 	// Examples are the scenarios that are part of the program, lessons first.
 	Examples []scenarios.Example `json:"examples"`
 	// Schema is the JSON Schema of the scenario file.
@@ -42,7 +44,7 @@ func (e *Engine) load(ctx context.Context, request LoadRequest) (*LoadResponse, 
 	if err != nil {
 		return nil, err
 	}
-	response := &LoadResponse{Version: e.Version, Scheduler: sched.Version, Input: start, Example: request.Example, Live: e.Live.Name}
+	response := &LoadResponse{Version: e.Version, Scheduler: sched.Version, Input: start, Example: request.Example, Live: e.Live.Name, Class: e.Class}
 	switch {
 	case request.Example != "":
 	case start.Main == "":

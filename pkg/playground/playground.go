@@ -45,6 +45,8 @@ type Engine struct {
 		Name string
 		Read func(context.Context) (Input, error)
 	}
+	// Class is true if the server counts the answers to the questions of lessons, so that the page sends them.
+	Class bool
 	// Strict makes invalid parts of a dump problems. Otherwise they are left out.
 	Strict bool
 	// Limits apply to each request.

@@ -31,7 +31,7 @@ import {handingOut} from "./handout.js";
 import {drawHome} from "./home.js";
 import {drawLesson, freshStep, textOf} from "./lessons.js";
 import {HOME} from "./link.js";
-import {drawQuestion, isAsked, markTabs, pick, predictions} from "./predicting.js";
+import {drawQuestion, isAsked, markTabs, pick, predictions, tallying} from "./predicting.js";
 import {shareMenu} from "./share.js";
 import {exampleOf, state} from "./state.js";
 import {drawLevers} from "./strip.js";
@@ -324,6 +324,7 @@ async function start() {
     version: loaded.version,
     scheduler: loaded.scheduler,
     schema: loaded.schema,
+    class: Boolean(loaded.class),
     examples: loaded.examples,
   });
   load({live: true});
@@ -365,6 +366,7 @@ async function start() {
   // What was still asked of another step shows nothing while a question is open.
   breaking(call, () => isAsked() || represent());
   explaining(call);
+  tallying((answers) => call("tally", answers).catch(() => {})); // the lesson does not wait for the class
   addEventListener("keydown", keys);
   handingOut();
   given = loaded.given && loaded.input;

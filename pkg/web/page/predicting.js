@@ -8,13 +8,24 @@ import {count, HOSTNAME, noun} from "#shared/words.js";
 import {element, inline} from "./lesson.js";
 import {fragmentOf, HOME} from "./link.js";
 import {inWords, judge, keeper} from "./quiz.js";
-import {isChanged, state} from "./state.js";
+import {exampleOf, isChanged, state} from "./state.js";
 
 const LISTED = 16; // of more nodes none is listed beside the map
 
 export const predictions = {on: false};
 
 const progress = keeper(localStorage);
+
+let send = (_) => {};
+
+// tallying is called once; tell gets the answers to the questions of a step, where a server counts those of a class.
+export const tallying = (tell) => (send = tell);
+
+// tally sends answers of a lesson as it came: those to a changed one say nothing of it.
+function tally(step, answers) {
+  if (state.class && exampleOf().lesson && !isChanged() && answers.length > 0)
+    send({lesson: state.example, step, answers});
+}
 
 // progressOf is how far the reader is in a lesson.
 export const progressOf = (lesson) => progress.count(lesson);
@@ -94,6 +105,14 @@ export function questionPart() {
     result?.focus();
     result?.scrollIntoView({block: "nearest"});
   };
+  const skip = () => {
+    if (wrong.size === 0)
+      tally(
+        name,
+        asked.map(({ask}) => ({ask, outcome: "skipped", given: "", again: false})),
+      );
+    end([]);
+  };
   const first = asked.findIndex(({kind}) => kind === "nodes");
   const wrong = new Set(); // the questions whose first answer was wrong
   // giveHints asks the wrong ones once more.
@@ -127,6 +146,12 @@ export function questionPart() {
           outcome: judge(question, given[i]),
           ...(wrong.has(i) ? {again: true} : {}),
         }));
+        tally(
+          name,
+          kept
+            .map(({ask, outcome}, i) => ({ask, outcome, given: inWords(asked[i], given[i]), again: wrong.has(i)}))
+            .filter(({again}) => wrong.size === 0 || again),
+        );
         if (wrong.size === 0 && kept.some(({outcome}) => outcome === "wrong"))
           return giveHints(event.currentTarget, kept);
         end(kept);
@@ -149,8 +174,11 @@ export function questionPart() {
       "p",
       {class: "buttons"},
       check,
-      h("button", {type: "button", class: "link", click: () => end([])}, "Skip, and show the step"),
+      h("button", {type: "button", class: "link", click: skip}, "Skip, and show the step"),
     ),
+    state.class &&
+      exampleOf().lesson &&
+      h("p", {class: "hint"}, "Your answers are counted for the class, without names."),
   );
 }
 
