@@ -454,15 +454,20 @@ func TestMapFirst(t *testing.T) {
 		width, height int64
 		nodes         int
 		label         string
+		presents      bool
 	}{
-		{"/#lesson=1-walkthrough&step=hard-region-2", 1280, 800, 4, "topology.kubernetes.io/region=west"},
-		{"/#lesson=2-soft-or-hard&step=soft-zone-fails", 1280, 720, 6, "topology.kubernetes.io/zone=a"},
-		{"/#lesson=6-spreading", 1280, 720, 6, "topology.kubernetes.io/zone=c"},
+		{"/#lesson=1-walkthrough&step=hard-region-2", 1280, 800, 4, "topology.kubernetes.io/region=west", false},
+		{"/#lesson=2-soft-or-hard&step=soft-zone-fails", 1280, 720, 6, "topology.kubernetes.io/zone=a", false},
+		{"/#lesson=6-spreading", 1280, 720, 6, "topology.kubernetes.io/zone=c", false},
+		{"/#lesson=2-soft-or-hard&step=soft", 1280, 720, 6, "topology.kubernetes.io/zone=a", true},
 	} {
 		r := openPage(t, b.Tab(), address, test.fragment)
 		r.Resize(test.width, test.height)
 		r.Click("#asked .link")
 		r.WaitForText("#verdict", "expected.")
+		if test.presents {
+			r.Click("#present")
+		}
 		whole := fmt.Sprintf(`[...document.querySelectorAll("#map .node")].filter((node) => node.getBoundingClientRect().bottom <= %d).length`, test.height)
 		if got := browsertest.Evaluate[int](r.Browser, whole); got != test.nodes {
 			t.Errorf("%s: %d of %d nodes are whole", test.fragment, got, test.nodes)
