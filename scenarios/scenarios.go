@@ -22,6 +22,9 @@ var FS embed.FS
 // Walkthrough is the path of the kind walkthrough's scenario file.
 const Walkthrough = "kind-walkthrough/" + file
 
+// Empty is the name of the smallest scenario, which somebody begins their own with.
+const Empty = "empty"
+
 // file is the scenario file of a folder, as for simulate test. That of a challenge has another name, since its expectations are not met
 // before somebody has changed it.
 const (
@@ -40,6 +43,10 @@ type Example struct {
 	Lesson bool `json:"lesson"`
 	// Challenge is true if its expectations are a goal, to be reached by changing it.
 	Challenge bool `json:"challenge"`
+	// Steps is the number of its steps.
+	Steps int `json:"steps"`
+	// Minutes is about how many minutes a lesson takes: a minute for 130 words, and one for each question. It is a multiple of 5.
+	Minutes int `json:"minutes,omitempty"`
 }
 
 // File is the path of its scenario file in FS.
@@ -64,16 +71,17 @@ func readAll() ([]Example, error) {
 		if err != nil {
 			return err
 		}
-		var head struct {
-			Metadata    struct{ Name string }
-			Description string
-		}
-		if err := yaml.Unmarshal(data, &head); err != nil {
+		var text texts
+		if err := yaml.Unmarshal(data, &text); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 		folder := path.Dir(name)
-		all = append(all, Example{Name: folder, Title: cmp.Or(head.Metadata.Name, path.Base(folder)), Description: head.Description,
-			Lesson: strings.HasPrefix(folder, "lessons/"), Challenge: entry.Name() == challenge})
+		example := Example{Name: folder, Title: cmp.Or(text.Metadata.Name, path.Base(folder)), Description: text.Description,
+			Lesson: strings.HasPrefix(folder, "lessons/"), Challenge: entry.Name() == challenge, Steps: len(text.Steps)}
+		if example.Lesson {
+			example.Minutes = text.minutes()
+		}
+		all = append(all, example)
 		return nil
 	})
 	kind := func(e Example) int {
@@ -87,4 +95,28 @@ func readAll() ([]Example, error) {
 	}
 	slices.SortStableFunc(all, func(a, b Example) int { return cmp.Compare(kind(a), kind(b)) })
 	return all, err
+}
+
+// texts are the parts of a scenario that are read by people.
+type texts struct {
+	Metadata    struct{ Name string }
+	Description string
+	Steps       []struct {
+		Description string
+		Questions   []struct{ Ask, Why string }
+	}
+}
+
+// minutes returns the time that [Example] has.
+func (t *texts) minutes() int {
+	const perMinute, multiple = 130, 5
+	words, questions := len(strings.Fields(t.Description)), 0
+	for _, step := range t.Steps {
+		words += len(strings.Fields(step.Description))
+		questions += len(step.Questions)
+		for _, q := range step.Questions {
+			words += len(strings.Fields(q.Ask)) + len(strings.Fields(q.Why))
+		}
+	}
+	return max(1, (words/perMinute+questions+multiple/2)/multiple) * multiple
 }

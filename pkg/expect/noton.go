@@ -30,8 +30,9 @@ const (
 	asMany      = "it has as many points, and chance decided"
 )
 
-// maxEqualPlugins is the number of plugins that are offered for a node's fewer points though they give it as many as the chosen node.
-const maxEqualPlugins = 2
+// enoughPlugins is the number of plugins to choose from for a node's fewer points. If fewer than that tell the two nodes apart, others that
+// give both the same are offered, too.
+const enoughPlugins = 4
 
 // reasonAnswers returns the reasons why the pod is not on the node, the most important first; none if it is there, or if the scheduler did
 // not look at the node.
@@ -100,13 +101,15 @@ func reasonChoices(of *scenario.NotOn, step *simulation.Step) []string {
 		return choices
 	}
 	if chosen := cycle.Chosen(); chosen != nil {
-		ahead, equal := cycle.ScoreDifference(chosen.Node, of.Node), 0
-		for _, plugin := range cycle.Plugins(cycle) {
-			if ahead[plugin] < 0 || ahead[plugin] == 0 && equal < maxEqualPlugins {
+		ahead, plugins := cycle.ScoreDifference(chosen.Node, of.Node), cycle.Plugins(cycle)
+		for _, plugin := range plugins {
+			if ahead[plugin] < 0 {
 				offer(fewerBy + plugin)
 			}
-			if ahead[plugin] == 0 {
-				equal++
+		}
+		for _, plugin := range plugins {
+			if len(choices) < enoughPlugins {
+				offer(fewerBy + plugin)
 			}
 		}
 	}

@@ -40,7 +40,7 @@ func TestReasons(t *testing.T) {
 		choices []string // after the right ones
 		words   string
 	}{
-		{scenario.NotOn{Node: "n2", Selector: "app=web"}, []string{asMany}, []string{fewerBy + "Fit", fewerBy + "Spread", anti}, "It has as many points, and chance decided"},
+		{scenario.NotOn{Node: "n2", Selector: "app=web"}, []string{asMany}, []string{fewerBy + "Fit", fewerBy + "Spread", fewerBy + "Image", anti}, "It has as many points, and chance decided"},
 		{scenario.NotOn{Node: "n3", Selector: "app=web"}, []string{fewerBy + "Spread", fewerBy + "Fit"}, []string{fewerBy + "Image", fewerBy + "Taints", asMany, anti}, "It has fewer points by Spread and Fit"},
 		{scenario.NotOn{Node: "n4", Selector: "app=web"}, []string{fewerBy + "Spread"}, []string{fewerBy + "Fit", fewerBy + "Image", fewerBy + "Taints", asMany, anti}, "It has fewer points by Spread"},
 		{scenario.NotOn{Node: "n5", Selector: "app=web"}, []string{"Insufficient cpu"}, []string{"Insufficient memory", "Too many pods", fewerPoints}, "`Insufficient cpu`"},

@@ -15,9 +15,6 @@ import (
 	"github.com/faultline/faultline/scenarios"
 )
 
-// walkthrough is the example with which an engine starts.
-const walkthrough = "kind-walkthrough"
-
 // readExamples has the examples that were read, by name: a class opens the same one in the same moment.
 var readExamples sync.Map
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/labels"
 
@@ -12,7 +13,6 @@ import (
 	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
-	"github.com/faultline/faultline/pkg/words"
 )
 
 // maxHints is the number of things that a hint names.
@@ -20,11 +20,11 @@ const maxHints = 2
 
 // placesToLook maps plugins to what they look at.
 var placesToLook = map[string]string{
-	"InterPodAffinity":                "the rules between pods, and where those pods run",
+	"InterPodAffinity":                "where the pods run that the rules match",
 	"NodeAffinity":                    "the labels of the nodes",
 	"NodePorts":                       "the host ports that are taken",
-	"NodeResourcesBalancedAllocation": "what the pods request, and what each node has left",
-	"NodeResourcesFit":                "what the pods request, and what each node has left",
+	"NodeResourcesBalancedAllocation": "what the pods request and each node has left",
+	"NodeResourcesFit":                "what the pods request and each node has left",
 	"NodeUnschedulable":               "the cordons",
 	"PodTopologySpread":               "how many pods each domain has",
 	"TaintToleration":                 "the taints of the nodes",
@@ -82,7 +82,7 @@ func describePlaces(plugins []string) string {
 	if len(places) == 0 {
 		return "Look at the nodes before the step. No plugin tells them apart."
 	}
-	return "Look at " + words.And(places) + "."
+	return "Look at " + strings.Join(places, ", and at ") + "."
 }
 
 // selectorOf returns the selector of the pods that a question is about; loading has checked that it parses.

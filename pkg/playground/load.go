@@ -22,14 +22,17 @@ type LoadResponse struct {
 	// Version is Faultline's own, and Scheduler the Kubernetes release of the scheduler's code.
 	Version   string `json:"version"`
 	Scheduler string `json:"scheduler"`
-	// Input is the scenario to begin with.
+	// Input is the scenario to begin with. Given is true if it is the one that the engine starts with, such as that of simulate serve.
 	Input Input `json:"input"`
+	Given bool  `json:"given,omitempty"`
 	// Kept has the ids of the input's large files by their paths, for later requests.
 	Kept map[string]string `json:"kept,omitempty"`
 	// Example is the name of the scenario if it is part of the program.
 	Example string `json:"example,omitempty"`
 	// Live is the name of the live cluster that the engine starts with, which can be read again.
 	Live string `json:"live,omitempty"`
+	// Class is true if the page should send the answers to the questions of lessons, without names, to be counted.
+	Class bool `json:"class,omitempty"`
 	// Examples are the scenarios that are part of the program, lessons first.
 	Examples []scenarios.Example `json:"examples"`
 	// Schema is the JSON Schema of the scenario file.
@@ -41,9 +44,13 @@ func (e *Engine) load(ctx context.Context, request LoadRequest) (*LoadResponse, 
 	if err != nil {
 		return nil, err
 	}
-	response := &LoadResponse{Version: e.Version, Scheduler: sched.Version, Input: start, Example: request.Example, Live: e.Live.Name}
-	if start.Main == "" && request.Example == "" {
-		response.Example = walkthrough
+	response := &LoadResponse{Version: e.Version, Scheduler: sched.Version, Input: start, Example: request.Example, Live: e.Live.Name, Class: e.Class}
+	switch {
+	case request.Example != "":
+	case start.Main == "":
+		response.Example = scenarios.Empty
+	default:
+		response.Given = true
 	}
 	if response.Examples, err = scenarios.All(); err != nil {
 		return nil, err

@@ -38,13 +38,15 @@ type Limits struct {
 type Engine struct {
 	// Version is Faultline's own version.
 	Version string
-	// Start is the input that Load returns if the request names no example. Default: the kind walkthrough.
+	// Start is the input that Load returns if the request names no example. Default: the smallest scenario.
 	Start Input
 	// Live is the live cluster of the start: its name, and a function that reads it again. Default: the start is not of a live cluster.
 	Live struct {
 		Name string
 		Read func(context.Context) (Input, error)
 	}
+	// Class is true if the server counts the answers to the questions of lessons, so that the page sends them.
+	Class bool
 	// Strict makes invalid parts of a dump problems. Otherwise they are left out.
 	Strict bool
 	// Limits apply to each request.

@@ -82,7 +82,7 @@ func TestQuiz(t *testing.T) {
 	}}
 	// The rule of web keeps the second pod from the first one's zone. Before the first pod, nothing tells the nodes apart. Nothing is scheduled
 	// in the last step, in which the third pod waits as before.
-	const free, apart = "Look at the nodes before the step. No plugin tells them apart.", "Look at the rules between pods, and where those pods run."
+	const free, apart = "Look at the nodes before the step. No plugin tells them apart.", "Look at where the pods run that the rules match."
 	hints := map[string]string{"one": free, "two": apart, "three": apart, "same": apart}
 	for i := range want.Steps {
 		for j := range want.Steps[i].Questions {

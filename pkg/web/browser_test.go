@@ -123,6 +123,19 @@ func (r *pageUser) choose(selector, value string) {
 })()`, selector, value))
 }
 
+// follow changes the fragment of the address, as a link does.
+func (r *pageUser) follow(fragment string) {
+	r.t.Helper()
+	browsertest.Evaluate[bool](r.Browser, fmt.Sprintf(`(location.hash = %q) !== ""`, fragment))
+}
+
+// unfoldLevers opens the strip of levers.
+func (r *pageUser) unfoldLevers() {
+	r.t.Helper()
+	r.Click("#levers .fold:not([open]) > summary")
+	r.WaitUntil(`document.querySelector("#levers .fold[open]")`)
+}
+
 // leverSelector returns the selector of a lever of the Deployment.
 func leverSelector(name string) string {
 	return fmt.Sprintf(`[data-lever="%s default/deployment/web"]`, name)
@@ -168,8 +181,9 @@ func checkEditing(r *pageUser) {
 	r.typeAtLine("replicas: 3", kb.Backspace+"4")
 	r.WaitForText("#verdict", "3 of 4 pods run, 1 Pending.")
 	r.WaitForText("#since", "Since your last change")
-	r.WaitForText("#told", "3 node(s) didn't match pod anti-affinity rules")
+	r.WaitForText("#why", "3 node(s) didn't match pod anti-affinity rules")
 	r.checkLever("replicas", "4")
+	r.unfoldLevers()
 	r.Click(`button[aria-label="one less: Replicas"]`)
 	r.waitForText("replicas: 3\n")
 	r.WaitForText("#verdict", "All 3 pods run.")
@@ -201,8 +215,8 @@ func TestPageSaysWhatPodsWaitFor(t *testing.T) {
 	in.Files[in.Main] += "    - {apiVersion: v1, kind: Pod, metadata: {name: apart}, spec: {schedulerName: other, containers: [{name: a, image: a}]}}\n"
 	r := openPage(t, browsertest.Start(t), startServer(t), linkTo(t, "any", in, map[string]any{}))
 	r.WaitForText("#verdict", "3 of 4 pods run, 1 Pending.")
-	r.WaitForText("#told", "Pending", "apart", `Left to the scheduler "other"`)
-	r.Click(`#told [data-pod="default/apart"]`)
+	r.WaitForText("#why", "Pending", "apart", `Left to the scheduler "other"`)
+	r.Click(`#why [data-pod="default/apart"]`)
 	r.WaitForText("dialog", "apart Pending", `Left to the scheduler "other"`)
 }
 
@@ -224,7 +238,7 @@ func TestPageReadsAgain(t *testing.T) {
 	r.WaitForText("#verdict", "All 2 pods run.")
 	r.waitForText("replicas: 2")
 	other := openPage(t, r.Tab(), startServer(t), "/")
-	other.WaitForText("#verdict", "pods run")
+	other.WaitForText("#home", "Lessons")
 	if browsertest.Evaluate[bool](other.Browser, `Boolean(document.querySelector("#again"))`) {
 		t.Error("a page without a live cluster has the button")
 	}
@@ -246,7 +260,7 @@ func checkLinks(r *pageUser) {
 	r.WaitUntil(fmt.Sprintf("location.hash !== %q && %s", before, settled))
 	other := openPage(r.t, r.Tab(), r.address, "/"+browsertest.Evaluate[string](r.Browser, "location.hash"))
 	other.WaitForText("#panel", "Zone a fails", "1 back")
-	for _, same := range []string{"window.report", `document.querySelector("#verdict").innerText`, `document.querySelector("#told").innerText`, `document.querySelector("#map").innerText`, written} {
+	for _, same := range []string{"window.report", `document.querySelector("#verdict").innerText`, `document.querySelector("#why").innerText`, `document.querySelector("#told").innerText`, `document.querySelector("#map").innerText`, written} {
 		if diff := cmp.Diff(browsertest.Evaluate[string](r.Browser, same), browsertest.Evaluate[string](other.Browser, same)); diff != "" {
 			r.t.Errorf("%s (-first tab +second):\n%s", same, diff)
 		}
@@ -275,7 +289,7 @@ func (r *pageUser) answer(given ...string) {
 
 // The questions of a lesson are in its file. The page shows nothing of a step's answer before the questions are answered or skipped.
 func checkQuestions(r *pageUser) {
-	r.choose("#example", "lessons/1-walkthrough")
+	r.follow("#lesson=1-walkthrough")
 	r.WaitForText("#lesson", "Hard and soft rules · 1 of 8", "How many pods does each region get?", "Why is the second pod not on the control plane?")
 	const seen = `document.querySelector("#verdict").innerText + document.querySelector("#tables").innerText + document.querySelector("#map").innerText + document.querySelector("#stepbar").innerText`
 	if before := browsertest.Evaluate[string](r.Browser, seen); strings.Contains(before, "running") || strings.Contains(before, "met") || strings.Contains(before, "web") {
@@ -318,7 +332,7 @@ func checkQuestions(r *pageUser) {
 	r.WaitForText("#lesson", "8 of 8", "✓ Both regions have a pod.", "3 of 8 steps done, 4 of 5 answers right.")
 	r.Click("#lesson .pager button:last-child")
 	r.WaitForText("#lesson", "4 of 5 answers right", "hard-region-2 1 of 2 right", "Why is the second pod not on the control plane?", "weighted-2 not answered", "weighted-3 right at the second try",
-		"Next:", "Soft or hard when a zone fails")
+		"Next: Soft or hard when a zone fails", "All lessons")
 	r.Click("#tab-6")
 	r.WaitForText("#lesson", "7 of 8", "What do you expect?")
 	r.Click("#asked .link")

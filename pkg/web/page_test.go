@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -16,6 +17,7 @@ import (
 	"github.com/faultline/faultline/pkg/internal/browsertest"
 	"github.com/faultline/faultline/pkg/internal/reporttest"
 	"github.com/faultline/faultline/pkg/playground"
+	"github.com/faultline/faultline/pkg/web"
 )
 
 // openSmallScenario returns a reader of the small scenario.
@@ -65,7 +67,8 @@ func TestLeversOfAWorkload(t *testing.T) {
 
 func TestLeversOfNodes(t *testing.T) {
 	r := openSmallScenario(t)
-	r.Click(`#levers details:not([open]) summary`)
+	r.unfoldLevers()
+	r.Click(`#levers details details:not([open]) > summary`)
 	r.choose(`[data-lever="nodes.cluster.0.synthetic.zones.0.0"]`, "2")
 	r.waitForText("count: 2")
 	r.WaitForText("#map", "a-a-2")
@@ -141,6 +144,46 @@ func TestShortLinks(t *testing.T) {
 	r.WaitForText("#notice", "Nothing was opened: there is no lesson or example lessons/none.")
 }
 
+// The opening page has the lessons with the progress in them, the challenges, an empty scenario, and all other scenarios in a folded list.
+func TestOpeningPage(t *testing.T) {
+	r := openPage(t, browsertest.Start(t), startServer(t), "/")
+	r.WaitForText("#home", "Lesson 1\nHard and soft rules", "20 min, 8 steps", "Lesson 9", "Challenge: let the rollout end", "Begin with an empty one", "More scenarios: ")
+	if seen := browsertest.Evaluate[int](r.Browser, `document.querySelectorAll("#home .others li").length - document.querySelectorAll("#home details:not([open])").length`); seen < 50 {
+		t.Errorf("%d other scenarios", seen)
+	}
+	r.Click(`#home [href="#lesson=3-weights"]`)
+	r.WaitForText("#lesson", "What a weight is worth · 1 of 8", "What do you expect?")
+	r.WaitUntil(`document.title.startsWith("What a weight is worth") && document.querySelector("#home").innerText === ""`)
+	r.Click("#asked .link")
+	r.WaitForText("#lesson", "1 of 8 steps done")
+	r.WaitUntil(`location.hash.endsWith("step=near")`)
+	r.Click("#choose a")
+	r.WaitForText("#home", "What a weight is worth", "1 of 8 steps done", "Back to What a weight is worth")
+	if seen := browsertest.Evaluate[int](r.Browser, `document.querySelector("#workspace").offsetHeight + document.querySelector("#undo").offsetHeight`); seen > 0 {
+		t.Error("the lesson is still in view")
+	}
+	r.Click("#home .opening button")
+	r.WaitForText("#lesson", "1 of 8 steps done")
+	r.WaitUntil(`location.hash === "#lesson=3-weights&step=near"`)
+	r.follow("#lessons")
+	r.Click(`#home [href="#example=empty"]`)
+	r.WaitForText("#verdict", "The one pod runs.")
+	r.waitForText("kind: Deployment")
+	browsertest.Evaluate[bool](r.Browser, `(history.back(), true)`)
+	r.WaitForText("#home", "Lessons")
+
+	// A page that came with a scenario opens that, and has its card.
+	engine := playground.New("test")
+	engine.Start = smallScenario(t)
+	server := httptest.NewServer(web.New(engine, engine, 1, nil))
+	t.Cleanup(server.Close)
+	other := openPage(t, browsertest.Start(t), server.URL, "/")
+	other.WaitForText("#verdict", "All 3 pods run.")
+	other.Click("#choose a")
+	other.Click(`#home [href="#given"]`)
+	other.WaitForText("#verdict", "All 3 pods run.")
+}
+
 // A challenge says when its goal is reached, and at what price. A reader who changes the goal does not reach it.
 func TestChallenge(t *testing.T) {
 	r := openPage(t, browsertest.Start(t), startServer(t), "/#example=challenges/2-one-node-fewer")
@@ -172,7 +215,18 @@ func TestScoresOnTheMap(t *testing.T) {
 	r.WaitForText("#map", "✕ TaintToleration: node(s) had untolerated taint(s)", "✓ passes all filters")
 	r.WaitUntil(`document.activeElement.dataset.focus === "walk on"`)
 	r.Press(kb.Enter)
-	r.WaitForText("#map", "873 points", "771 points", "605 points")
+	// InterPodAffinity tells the nodes apart the most, and the four that give all nodes the same come together at the end.
+	const on3 = `#map .node:has([data-domain="affinity-worker3"]) .walked`
+	r.WaitForText("#scores .walkwords", "InterPodAffinity gives 0 to 100 points, times its weight, 2. affinity-worker3 gets the most, 200.")
+	r.WaitForText(on3, "InterPodAffinity\n100 × 2 = 200")
+	r.Press(kb.Enter)
+	r.WaitForText(on3, "PodTopologySpread\n100 × 2 = 200", "so far\n400")
+	for range 3 {
+		r.Press(kb.Enter)
+	}
+	r.WaitForText("#scores .walkwords", "The other plugins give each node the same. affinity-worker3 has the most points, 873.")
+	r.WaitForText(on3, "all others\n300", "sum\n873")
+	r.WaitForText("#map", "sum\n771", "sum\n605")
 	r.Press(kb.Enter)
 	r.WaitUntil(`document.querySelector("#map .node.bound .name")?.textContent === "affinity-worker3"`)
 	r.WaitForText("#scores", "InterPodAffinity decided alone")
@@ -237,7 +291,7 @@ func TestLinkOfAnotherVersion(t *testing.T) {
 	r.WaitForText("#panel", "Zone c fails", "1 not back")
 	r = openPage(t, b.Tab(), address, "/#v=test&s=cut")
 	r.WaitForText("#notice", "Nothing was opened: this link is damaged")
-	r.WaitForText("#verdict", "All 2 pods run.") // of the walkthrough
+	r.WaitForText("#home", "Lessons")
 }
 
 func TestErrorsStandAtTheirLines(t *testing.T) {
@@ -271,7 +325,7 @@ func TestHostileAnswers(t *testing.T) {
 	answers := map[string]any{
 		"load": map[string]any{
 			"version": script, "scheduler": script, "schema": map[string]any{}, "example": script,
-			"examples": []any{map[string]any{"name": script, "title": script, "description": script, "lesson": true}},
+			"examples": []any{map[string]any{"name": script, "title": script, "description": script, "lesson": true, "steps": 1, "minutes": 5}},
 			"input":    playground.Input{Main: script + ".yaml", Files: map[string]string{script + ".yaml": "description: '" + script + "'\nsteps: [{name: one, description: '**" + script + "**'}]\n", script: script}},
 		},
 		"run":     map[string]any{"report": told.Report},
@@ -300,6 +354,9 @@ func TestHostileAnswers(t *testing.T) {
 	})
 	b := browsertest.Start(t)
 	r := openPage(t, b, address, "/")
+	r.WaitForText("#home", script)
+	r.checkHarmless()
+	r.Click("#home .card")
 	r.WaitForText("#map", "<script>alert(1)</script>")
 	r.checkHarmless()
 	r.WaitForText("#asked", script)
@@ -388,6 +445,77 @@ func TestPageInTheDark(t *testing.T) {
 	}
 }
 
+// The map comes first: on the screen of a laptop and on a projector, all nodes of a lesson are in view, with the zones in one row and the
+// labels that the rules name. Words are whole.
+func TestMapFirst(t *testing.T) {
+	b, address := browsertest.Start(t), startServer(t)
+	for _, test := range []struct {
+		fragment      string
+		width, height int64
+		nodes         int
+		label         string
+		presents      bool
+	}{
+		{"/#lesson=1-walkthrough&step=hard-region-2", 1280, 800, 4, "topology.kubernetes.io/region=west", false},
+		{"/#lesson=2-soft-or-hard&step=soft-zone-fails", 1280, 720, 6, "topology.kubernetes.io/zone=a", false},
+		{"/#lesson=6-spreading", 1280, 720, 6, "topology.kubernetes.io/zone=c", false},
+		{"/#lesson=2-soft-or-hard&step=soft", 1280, 720, 6, "topology.kubernetes.io/zone=a", true},
+	} {
+		r := openPage(t, b.Tab(), address, test.fragment)
+		r.Resize(test.width, test.height)
+		r.Click("#asked .link")
+		r.WaitForText("#verdict", "expected.")
+		if test.presents {
+			r.Click("#present")
+		}
+		whole := fmt.Sprintf(`[...document.querySelectorAll("#map .node")].filter((node) => node.getBoundingClientRect().bottom <= %d).length`, test.height)
+		if got := browsertest.Evaluate[int](r.Browser, whole); got != test.nodes {
+			t.Errorf("%s: %d of %d nodes are whole", test.fragment, got, test.nodes)
+		}
+		const rows = `new Set([...document.querySelectorAll("#map .group:not(:has(.group)) > .title")].map((title) => Math.round(title.parentElement.getBoundingClientRect().top / 60))).size`
+		if got := browsertest.Evaluate[int](r.Browser, rows); got != 1 && test.nodes == 6 {
+			t.Errorf("%s: the zones are in %d rows", test.fragment, got)
+		}
+		if labels := browsertest.Evaluate[string](r.Browser, `[...document.querySelectorAll("#map .nodelabels")].map((list) => list.textContent).join()`); !strings.Contains(labels, test.label) {
+			t.Errorf("%s: no label %s among %s", test.fragment, test.label, labels)
+		}
+		r.Click("#map " + zone)
+		r.WaitForText("#panel", "What comes back")
+		if broken := browsertest.Evaluate[string](r.Browser, brokenWords); broken != "" {
+			t.Errorf("%s: broken words: %s", test.fragment, broken)
+		}
+	}
+}
+
+// brokenWords lists the words of the map, the levers and the answer that are on two lines.
+const brokenWords = `[...document.querySelectorAll("#map, #levers, #answer")].flatMap((part) => {
+  const broken = [], texts = document.createTreeWalker(part, NodeFilter.SHOW_TEXT);
+  while (texts.nextNode()) {
+    for (const {0: word, index} of texts.currentNode.data.matchAll(/\w+/g)) {
+      const range = document.createRange();
+      range.setStart(texts.currentNode, index);
+      range.setEnd(texts.currentNode, index + word.length);
+      if (new Set([...range.getClientRects()].map(({top}) => Math.round(top))).size > 1) broken.push(word);
+    }
+  }
+  return broken;
+}).join()`
+
+// The legend says what a pale chip is. A Terminating pod counts in no number of the map.
+func TestTerminatingPodsOnTheMap(t *testing.T) {
+	r := openPage(t, browsertest.Start(t), startServer(t), "/#lesson=2-soft-or-hard&step=soft-zone-fails")
+	r.Click("#asked .link")
+	r.WaitForText("#map .pale", "does not run: 1 Terminating, not counted.")
+	r.WaitForText("#map", "a\n0 pods", "c\n2 pods")
+	if chips := browsertest.Evaluate[int](r.Browser, `document.querySelectorAll("#map .group:has([data-domain=a]) .chip.off").length`); chips != 1 {
+		t.Errorf("%d pale chips in zone a, want 1", chips)
+	}
+	r.Click("#tab-3")
+	r.Click("#asked .link")
+	r.WaitForText("#map", "a\n1 pod")
+	r.WaitUntil(`!document.querySelector("#map .pale")`)
+}
+
 // On a phone nothing is wider than the screen.
 func TestPageOnAPhone(t *testing.T) {
 	r := openSmallScenario(t)
@@ -409,7 +537,7 @@ func TestPageOnAPhone(t *testing.T) {
 	r.WaitForText("dialog", "3 searched → 0 feasible → 0 scored")
 	fits("with a pod explained")
 	r.Press(kb.Escape)
-	r.choose("#example", "lessons/1-walkthrough")
+	r.follow("#lesson=1-walkthrough")
 	r.WaitForText("#lesson", "What do you expect?")
 	fits("in a lesson")
 }
@@ -481,7 +609,7 @@ func TestPageByKeyboard(t *testing.T) {
 	}
 
 	// The arrow keys go through the steps.
-	r.choose("#example", "kind-walkthrough")
+	r.follow("#example=kind-walkthrough")
 	r.WaitForText("#verdict", "Step 1 of ")
 	r.Focus("#stepbar [role=tab][aria-selected=true]")
 	r.Press(kb.ArrowRight)

@@ -85,6 +85,9 @@ type Computer interface {
 
 // Server serves the page's files, and answers its requests.
 type Server struct {
+	// Class counts the answers of a class, if it is set; the engine's field of that name makes the page send them.
+	Class *Class
+
 	engine       *playground.Engine
 	computer     Computer
 	hosts        Hosts
@@ -146,6 +149,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.Method != http.MethodGet && r.Method != http.MethodHead:
 		header.Set("Allow", "GET, HEAD")
 		refuse(w, r, http.StatusMethodNotAllowed, playground.KindInput, "%s is not for files; use GET", r.Method)
+	case s.Class != nil && r.URL.Path == "/class":
+		s.Class.serve(w, r)
 	default:
 		s.serveFile(w, r)
 	}
@@ -170,7 +175,7 @@ func (s *Server) serveFile(w http.ResponseWriter, r *http.Request) {
 
 func (s *Server) serveMethod(w http.ResponseWriter, r *http.Request, method string) {
 	switch {
-	case !playground.IsMethod(method):
+	case !playground.IsMethod(method) && !(s.Class != nil && method == tallyMethod):
 		refuse(w, r, http.StatusNotFound, playground.KindInput, "there is no method %q", method)
 		return
 	case r.Method != http.MethodPost:
@@ -189,6 +194,16 @@ func (s *Server) serveMethod(w http.ResponseWriter, r *http.Request, method stri
 	}
 	body, release, ok := s.readBody(w, r)
 	if !ok {
+		return
+	}
+	if method == tallyMethod {
+		err := s.Class.count(body)
+		release()
+		if err != nil {
+			refuse(w, r, http.StatusBadRequest, playground.KindInput, "%s", err)
+			return
+		}
+		s.send(w, r, []byte("{}\n"))
 		return
 	}
 	if playground.NeedsNoTurn(method) {

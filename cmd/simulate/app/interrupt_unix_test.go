@@ -106,7 +106,7 @@ func TestServeUntilSignalled(t *testing.T) {
 		read, errOut := io.Pipe()
 		ended := make(chan int, 1)
 		go func() {
-			ended <- Main([]string{"serve", "--address", "127.0.0.1:0"}, strings.NewReader(""), io.Discard, errOut)
+			ended <- Main([]string{"serve", "--class", "--address", "127.0.0.1:0"}, strings.NewReader(""), io.Discard, errOut)
 			errOut.Close()
 		}()
 		said := bufio.NewReader(read)
@@ -118,14 +118,29 @@ func TestServeUntilSignalled(t *testing.T) {
 		if match == nil {
 			t.Fatalf("%s: standard error begins with %q", signal, line)
 		}
+		line, err = said.ReadString('\n')
+		if err != nil {
+			t.Fatal(err)
+		}
+		match = append(match, regexp.MustCompile(`^the answers of the class, for its teacher, are at (http://127\.0\.0\.1:\d+/class\?token=[A-Z2-7]{26})\n$`).FindStringSubmatch(line)...)
+		if len(match) != 4 {
+			t.Fatalf("%s: standard error goes on with %q", signal, line)
+		}
 		response, err := http.Post(match[1]+"/api/load", "application/json", strings.NewReader("{}"))
 		if err != nil {
 			t.Fatal(err)
 		}
 		body, err := io.ReadAll(response.Body)
 		response.Body.Close()
-		if err != nil || !strings.Contains(string(body), `"example":"kind-walkthrough"`) {
-			t.Errorf("%v; the answer is not that of the walkthrough", err)
+		if err != nil || !strings.Contains(string(body), `"example":"empty"`) || !strings.Contains(string(body), `"class":true`) {
+			t.Errorf("%v; the answer is not that of a page for a class", err)
+		}
+		if response, err = http.Get(match[3]); err != nil {
+			t.Fatal(err)
+		}
+		response.Body.Close()
+		if diff := cmp.Diff(http.StatusOK, response.StatusCode); diff != "" {
+			t.Errorf("the page of the teacher (-want +got):\n%s", diff)
 		}
 		if got := askOfScenario(t, match[1]); !strings.HasPrefix(got, `{"report":`) { // by a process of its own
 			t.Errorf("the run of a scenario is %.300s", got)

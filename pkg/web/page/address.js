@@ -2,7 +2,7 @@
 
 import {domainOf, nodesOf, steps} from "#shared/data.js";
 import {view} from "#shared/view.js";
-import {decode, encode} from "./link.js";
+import {decode, encode, isState} from "./link.js";
 import {isChanged, state} from "./state.js";
 
 const PAUSE = 400; // after the last change, in milliseconds
@@ -36,12 +36,19 @@ export function remember() {
   );
 }
 
+// stay keeps the address as it is: nothing of what changed before is written there any more.
+export function stay() {
+  clearTimeout(timer);
+  newest++;
+}
+
 // recall is what the address holds: {input, example, view, note}, without input where the example is meant as it is;
-// {note} where it cannot be read, undefined where it holds nothing.
+// {home} for the opening page, {note} where it cannot be read, undefined where it holds nothing.
 export async function recall() {
   last = location.hash;
   const found = await decode(location.hash);
   if (!found) return undefined;
+  if (found.home) return found;
   if (found.error) return {note: `Nothing was opened: ${found.error}.`};
   const {step, failed, example} = found.view;
   return {
@@ -64,7 +71,7 @@ const isFailure = (failed) =>
 // follow calls open when the reader changes the address.
 export const follow = (open) =>
   addEventListener("hashchange", () => {
-    if (location.hash !== last) open();
+    if (location.hash !== last && isState(location.hash)) open();
   });
 
 // stillThere is what of a failure the step in view can have.

@@ -5,7 +5,7 @@ import {fill, h, keepingFocus, many, podKey, say, waiting} from "#shared/dom.js"
 import {radiusPart} from "#shared/failure.js";
 import {drawMap} from "#shared/stage.js";
 import {tabs} from "#shared/steps.js";
-import {bindingsPart, changed, nodesPart, podsPart, toldOf, workloadsPart} from "#shared/tables.js";
+import {bindingsPart, changed, nodesPart, podsPart, toldOf, whyOf, workloadsPart} from "#shared/tables.js";
 import {sayFailed, show, view} from "#shared/view.js";
 import {sameWait} from "#shared/waits.js";
 import {count, number} from "#shared/words.js";
@@ -128,7 +128,7 @@ export function present() {
 }
 
 function empty() {
-  for (const id of ["map", "panel", "told", "tables", "since"]) at(id).replaceChildren();
+  for (const id of ["map", "panel", "why", "told", "tables", "since"]) at(id).replaceChildren();
   at("verdict").replaceChildren(h("p", {class: "verdict open"}, "The scenario has no step yet."));
 }
 
@@ -155,7 +155,8 @@ export function drawStep() {
   keepingFocus(drawMap);
   draw("verdict", [verdictOf(step), goalPart()]);
   draw("since", sinceOf(step));
-  draw("told", [pendingOf(step), startingOf(step), toldOf(step, view.step)]);
+  draw("why", [pendingOf(step), startingOf(step), whyOf(step)]);
+  draw("told", toldOf(step, view.step));
   draw("tables", [radiusPart(step), bindingsPart(step), workloadsPart(step), podsPart(step), nodesPart(step)]);
 }
 

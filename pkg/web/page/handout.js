@@ -3,7 +3,7 @@
 import {load, steps} from "#shared/data.js";
 import {fill, h} from "#shared/dom.js";
 import {mapOf} from "#shared/map.js";
-import {inline, lesson} from "./lesson.js";
+import {element, inline, lesson} from "./lesson.js";
 import {inWords} from "./quiz.js";
 import {isChanged, state} from "./state.js";
 
@@ -21,20 +21,18 @@ export function handingOut() {
   });
 }
 
-const element = (block) => (typeof block === "string" ? block : h(block.tag, {}, block.children.map(element)));
-
 function sheets(read) {
   const questions = new Map((state.quiz ?? []).map(({step, questions}) => [step, questions ?? []]));
   return [
     h("h1", {}, read.title),
-    read.intro.map(element),
+    read.intro.map((block) => element(block)),
     emptyMap(),
     read.steps.map((step, i) =>
       h(
         "section",
         {},
         h("h2", {}, `${i + 1}. ${step.name}`),
-        step.text.map(element),
+        step.text.map((block) => element(block)),
         (questions.get(step.name) ?? []).map(asked),
       ),
     ),
@@ -56,7 +54,7 @@ function sheets(read) {
                 {},
                 h("b", {}, question.ask),
                 " ",
-                inline(isChanged() ? question.said : question.why).map(element),
+                inline(isChanged() ? question.said : question.why).map((block) => element(block)),
                 question.equal?.length > 0 &&
                   ` As right: ${question.equal.map((of) => inWords(question, of)).join("; ")}.`,
               ),

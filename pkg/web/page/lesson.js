@@ -7,10 +7,12 @@
 //       tells that the step begins with an empty cluster
 //   blocks(markdown) → [block]
 //   inline(text) → children
+//   element(block, inner?) → the element on the page, whose blocks within are made by inner
 //
 // A block is {tag: "p", children} or {tag: "ul" | "ol", children: [{tag: "li", children}]}, and children are texts and
 // {tag: "code" | "strong", children}. Nothing else is read as markup, so that no text of a scenario ever becomes HTML.
 
+import {h, parted} from "#shared/dom.js";
 import {documents, plain} from "./yamltext.js";
 
 export function lesson(text, report) {
@@ -79,3 +81,8 @@ export function inline(text) {
   }
   return children;
 }
+
+export const element = (block, inner = element) =>
+  typeof block === "string"
+    ? block
+    : h(block.tag, {}, block.tag === "code" ? parted(block.children[0]) : block.children.map((child) => inner(child)));

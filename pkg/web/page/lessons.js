@@ -4,7 +4,7 @@ import {nodesOf, steps} from "#shared/data.js";
 import {fill, h, keepingFocus} from "#shared/dom.js";
 import {show, view} from "#shared/view.js";
 import {follow, leversChanged} from "./claims.js";
-import {lesson} from "./lesson.js";
+import {element, lesson} from "./lesson.js";
 import {closingPart, isAsked, predictions, progressPart, questionPart, resultPart} from "./predicting.js";
 import {exampleOf, isChanged, state} from "./state.js";
 import {short} from "./strip.js";
@@ -18,9 +18,8 @@ export function textOf() {
 // finished tells that the reader has turned the last page.
 let finished = false;
 
-// drawLesson draws the text of the step in view; predict is called with whether the reader wants to, and open with the
-// name of another lesson.
-export function drawLesson(predict, open) {
+// drawLesson draws the text of the step in view; predict is called with whether the reader wants to.
+export function drawLesson(predict) {
   const read = textOf() ?? {title: state.report?.scenario ?? "", intro: [], steps: []},
     name = state.report?.steps[view.step]?.name;
   const of = read.steps.find((step) => step.name === name) ?? {name: name ?? "", text: [], ticks: []};
@@ -31,13 +30,13 @@ export function drawLesson(predict, open) {
     top = panel.dataset.step === name ? panel.scrollTop : 0;
   panel.replaceChildren();
   const changes = state.example && isChanged() ? leversChanged(state.first, state.input, name, nodesOf[view.step]) : [];
-  element = elementOf(changes);
+  made = elementOf(changes);
   fill(panel, {}, [
     h("p", {class: "eyebrow"}, steps.length > 1 ? `${read.title} · ${view.step + 1} of ${steps.length}` : read.title),
     (view.step === 0 || exampleOf().challenge) &&
       read.intro.length > 0 &&
-      h("div", {class: "intro"}, read.intro.map(element)),
-    ...(finished ? closingPart(open) : stepParts(of, asked, changes)),
+      h("div", {class: "intro"}, read.intro.map(made)),
+    ...(finished ? closingPart() : stepParts(of, asked, changes)),
     h(
       "p",
       {class: "buttons pager"},
@@ -80,7 +79,7 @@ export function drawLesson(predict, open) {
 // stepParts are the text of a step, its questions or how they were answered, and its claims.
 const stepParts = (of, asked, changes) => [
   h("h2", {tabindex: "-1"}, of.name),
-  of.text.map(element),
+  of.text.map(made),
   changedPart(changes),
   asked
     ? questionPart()
@@ -133,10 +132,10 @@ export const freshStep = () => textOf()?.steps.find(({name}) => name === state.r
 const elementOf = (changes) => (block) => {
   if (typeof block === "string") return block;
   const now = block.tag !== "p" && block.children.length === 1 && follow(String(block.children[0]), changes);
-  const made = h(block.tag, {}, block.children.map(elementOf(changes)));
-  return now ? [h("s", {}, made), " ", h(block.tag, {class: "changed"}, now.to)] : made;
+  const as = element(block, elementOf(changes));
+  return now ? [h("s", {}, as), " ", h(block.tag, {class: "changed"}, now.to)] : as;
 };
-let element = elementOf([]);
+let made = elementOf([]);
 
 // changedPart lists what the reader changed of the step.
 const changedPart = (changes) =>

@@ -5,7 +5,7 @@
 //   encode({version, main, files, view}) → Promise<fragment>
 //       view is {example, step, failed: {key, domains}}, each of which may be missing; without files the example is
 //       meant as it is; throws an Error in words where the fragment would be too large
-//   decode(fragment) → Promise<{version, main, files, view} | {view} | {error}>
+//   decode(fragment) → Promise<{version, main, files, view} | {view} | {home} | {error}>
 //       the same again, or in words why not; undefined where the fragment holds no state at all
 //   LARGEST = 2 MB is how much a state may be, unpacked
 
@@ -13,14 +13,24 @@ export const LARGEST = 2_000_000;
 
 const LESSON = "lessons/";
 
+// HOME is the fragment of the opening page, and GIVEN that of the scenario that the page came with.
+export const HOME = "#lessons",
+  GIVEN = "#given";
+
+// isState tells a fragment that decode reads from one of a place on the page.
+export const isState = (fragment) => fragment.includes("=") || ["", HOME, GIVEN].includes(fragment);
+
+// fragmentOf is the link to an example as it came.
+export const fragmentOf = (example) =>
+  "#" + (example.startsWith(LESSON) ? `lesson=${safe(example.slice(LESSON.length))}` : `example=${safe(example)}`);
+
 /**
  * @param {{version?: string, main?: string, files?: Record<string, string>, view?: {example?: string, step?: string,
  *   failed?: {key: string, domains: string[]}}}} state
  */
 export async function encode({version, main, files, view: {example, step, failed} = {}}) {
-  const lesson = example?.startsWith(LESSON);
   const parts = [
-    example && (lesson ? `lesson=${safe(example.slice(LESSON.length))}` : `example=${safe(example)}`),
+    example && fragmentOf(example).slice(1),
     step && `step=${safe(step)}`,
     failed && `fail=${[failed.key, ...failed.domains].map(safe).join(",")}`,
   ];
@@ -44,6 +54,7 @@ const tooLarge = (size) =>
   );
 
 export async function decode(fragment) {
+  if (fragment === HOME) return {home: true};
   const given = new Map(
     fragment
       .replace(/^#/, "")

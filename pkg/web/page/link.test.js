@@ -99,5 +99,6 @@ test("what is damaged is refused", async () => {
     assert.match((await decode(await packed(wrong))).error ?? "", /no scenario|damaged/, wrong);
   }
   assert.equal(await decode(""), undefined);
+  assert.deepEqual(await decode("#lessons"), {home: true});
   assert.equal(await decode("#step-2"), undefined);
 });

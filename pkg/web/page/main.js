@@ -7,7 +7,7 @@ import {drawMap} from "#shared/stage.js";
 import {themeButton} from "#shared/theme.js";
 import {restore, show, surround, view} from "#shared/view.js";
 import {count} from "#shared/words.js";
-import {follow, linkNow, recall, remember} from "./address.js";
+import {follow, linkNow, recall, remember, stay} from "./address.js";
 import {
   announce,
   answering,
@@ -28,8 +28,10 @@ import {explaining} from "./explaining.js";
 import {drawUndo, filesBar} from "./files.js";
 import {history} from "./history.js";
 import {handingOut} from "./handout.js";
+import {drawHome} from "./home.js";
 import {drawLesson, freshStep, textOf} from "./lessons.js";
-import {drawQuestion, isAsked, markTabs, pick, predictions} from "./predicting.js";
+import {HOME} from "./link.js";
+import {drawQuestion, isAsked, markTabs, pick, predictions, tallying} from "./predicting.js";
 import {shareMenu} from "./share.js";
 import {exampleOf, state} from "./state.js";
 import {drawLevers} from "./strip.js";
@@ -149,7 +151,7 @@ function bar() {
     : "";
   undoButtons();
   filesBar({...files, lesson: (reading || textOf()) && read}, reading);
-  if (reading) drawLesson(predict, openLesson);
+  if (reading) drawLesson(predict);
 }
 
 function read() {
@@ -175,7 +177,7 @@ function begin(input, example, wanted, first = input) {
   past = history(first);
   past.add(input);
   files.open(input.main);
-  /** @type {HTMLSelectElement} */ (at("example")).value = example;
+  leaveHome();
   const {lesson, challenge} = exampleOf();
   predictions.on = Boolean(lesson) && !wanted?.failed;
   if (lesson || challenge) read();
@@ -183,21 +185,44 @@ function begin(input, example, wanted, first = input) {
   return askNow();
 }
 
-async function open(example) {
-  stopAsking();
-  const {input} = await call("load", {example});
-  notice("");
-  await begin(input, example);
-  say(`${example} is open.`);
+let given; // the scenario that the page came with, if it did
+
+const isHome = () => document.body.classList.contains("home");
+
+// goHome shows the opening page, over what is open.
+function goHome() {
+  stay();
+  document.body.classList.add("home");
+  document.title = TITLE;
+  const go = () => {
+    leaveHome();
+    show(view.step, view.failed);
+  };
+  drawHome({given: Boolean(given), back: state.report && {title: titleNow(), go}});
 }
 
-const openLesson = (name) => open(name).catch((error) => notice(error.message));
+function leaveHome() {
+  document.body.classList.remove("home");
+  at("home").replaceChildren();
+  entitle();
+}
+
+const TITLE = document.title;
+
+const titleNow = () => exampleOf().title || state.report?.scenario || "Your scenario";
+
+// entitle says what is open, in the bar and in the browser's title.
+function entitle() {
+  at("title").textContent = titleNow();
+  if (!isHome()) document.title = `${titleNow()} · ${TITLE}`;
+}
 
 // afterAnswer draws what depends on the text as well as on the answer.
 function afterAnswer() {
   editor.mark(state.problems);
   bar();
   levers();
+  entitle();
   const list = at("problems");
   list.replaceChildren();
   if (state.problems.length === 0) return announce();
@@ -225,26 +250,6 @@ function afterAnswer() {
   say(`${count(state.problems.length, "problem")}. ${first.file}, line ${first.line}: ${first.message}`);
 }
 
-function chooser() {
-  const option = (example) =>
-    h("option", {value: example.name, title: example.description}, example.title || example.name);
-  const lessons = state.examples.filter((example) => example.lesson),
-    challenges = state.examples.filter((example) => example.challenge),
-    others = state.examples.filter((example) => !example.lesson && !example.challenge);
-  return h(
-    "select",
-    {
-      id: "example",
-      "aria-label": "Examples and lessons",
-      change: (event) => open(event.target.value).catch((error) => notice(error.message)),
-    },
-    h("option", {value: "", hidden: true}, "A scenario of your own"),
-    lessons.length > 0 && h("optgroup", {label: "Lessons"}, lessons.map(option)),
-    challenges.length > 0 && h("optgroup", {label: "Challenges"}, challenges.map(option)),
-    h("optgroup", {label: "Examples"}, others.map(option)),
-  );
-}
-
 // againButton reads the live cluster again that the page began with.
 function againButton(cluster) {
   const button = h(
@@ -257,9 +262,9 @@ function againButton(cluster) {
         button.disabled = true;
         try {
           stopAsking();
-          const {input} = await call("load", {again: true});
+          given = (await call("load", {again: true})).input;
           notice("");
-          await begin(input, "");
+          await begin(given, "");
           say(`${cluster} was read again.`);
         } catch (error) {
           notice(error.message);
@@ -298,6 +303,7 @@ function keys(event) {
   const within = event.composedPath()[0];
   if (within.closest?.("input, select, textarea, dialog, [contenteditable]") || document.querySelector("dialog[open]"))
     return;
+  if (isHome()) return;
   const undo =
     (event.ctrlKey || event.metaKey) && {z: event.shiftKey ? "redo" : "undo", y: "redo"}[event.key.toLowerCase()];
   if (undo) {
@@ -318,10 +324,11 @@ async function start() {
     version: loaded.version,
     scheduler: loaded.scheduler,
     schema: loaded.schema,
+    class: Boolean(loaded.class),
     examples: loaded.examples,
   });
   load({live: true});
-  fill(at("choose"), {}, [chooser()]);
+  fill(at("choose"), {}, [h("a", {class: "button", href: HOME}, "← Lessons"), h("b", {id: "title"})]);
   fill(at("tools"), {}, [
     searchField(),
     loaded.live && againButton(loaded.live),
@@ -342,14 +349,14 @@ async function start() {
     drawMap,
     drawStep: () => {
       document.body.classList.toggle("predicting", isAsked());
-      if (reading) drawLesson(predict, openLesson);
+      if (reading) drawLesson(predict);
       if (isAsked()) drawQuestion(freshStep());
       else drawStep();
       markTabs();
     },
     chosen: () => {
       document.body.classList.toggle("chosen", Boolean(view.failed || view.found));
-      remember();
+      if (!isHome()) remember();
       if (isAsked()) return;
       levers();
       lookAt();
@@ -359,22 +366,24 @@ async function start() {
   // What was still asked of another step shows nothing while a question is open.
   breaking(call, () => isAsked() || represent());
   explaining(call);
+  tallying((answers) => call("tally", answers).catch(() => {})); // the lesson does not wait for the class
   addEventListener("keydown", keys);
   handingOut();
-  follow(() => reopen({}));
-  await reopen(loaded);
+  given = loaded.given && loaded.input;
+  follow(() => reopen().catch((error) => notice(error.message)));
+  await reopen();
 }
 
 // reopen shows what the address holds, or else what there is to begin with.
-async function reopen({input = state.input, example = ""}) {
+async function reopen() {
   const linked = await recall();
   notice(linked?.note ?? "");
-  if (!linked?.input && !linked?.example) return begin(input, example);
-  const known = state.examples.some(({name}) => name === linked.example);
-  if (!linked.input && !known) {
-    notice(`Nothing was opened: there is no lesson or example ${linked.example}.`);
-    return begin(input, example);
+  const known = state.examples.some(({name}) => name === linked?.example);
+  if (!linked?.input && !known) {
+    if (linked?.example) notice(`Nothing was opened: there is no lesson or example ${linked.example}.`);
+    return given && !linked?.home ? begin(given, "") : goHome();
   }
+  stopAsking();
   const first = known ? (await call("load", {example: linked.example})).input : linked.input;
   notice(linked.note ?? "");
   return begin(linked.input ?? first, linked.example, linked.view, first);

@@ -5,15 +5,30 @@ import {h, say} from "#shared/dom.js";
 import {drawMap} from "#shared/stage.js";
 import {show, view} from "#shared/view.js";
 import {count, HOSTNAME, noun} from "#shared/words.js";
-import {inline} from "./lesson.js";
+import {element, inline} from "./lesson.js";
+import {fragmentOf, HOME} from "./link.js";
 import {inWords, judge, keeper} from "./quiz.js";
-import {isChanged, state} from "./state.js";
+import {exampleOf, isChanged, state} from "./state.js";
 
 const LISTED = 16; // of more nodes none is listed beside the map
 
 export const predictions = {on: false};
 
 const progress = keeper(localStorage);
+
+let send = (_) => {};
+
+// tallying is called once; tell gets the answers to the questions of a step, where a server counts those of a class.
+export const tallying = (tell) => (send = tell);
+
+// tally sends answers of a lesson as it came: those to a changed one say nothing of it.
+function tally(step, answers) {
+  if (state.class && exampleOf().lesson && !isChanged() && answers.length > 0)
+    send({lesson: state.example, step, answers});
+}
+
+// progressOf is how far the reader is in a lesson.
+export const progressOf = (lesson) => progress.count(lesson);
 
 const lessonName = () => state.example || state.report?.scenario || "";
 const questionsOf = (name) => state.quiz?.find(({step}) => step === name)?.questions ?? [];
@@ -40,7 +55,8 @@ export function drawQuestion(fresh) {
   Object.assign(view, {failed: null, marked: null, found: null});
   drawMap();
   markChosen();
-  for (const id of ["scores", "verdict", "since", "told", "tables"]) document.getElementById(id).replaceChildren();
+  for (const id of ["scores", "verdict", "since", "why", "told", "tables"])
+    document.getElementById(id).replaceChildren();
 }
 
 // markTabs hides what the tabs say of steps that are hidden.
@@ -89,6 +105,14 @@ export function questionPart() {
     result?.focus();
     result?.scrollIntoView({block: "nearest"});
   };
+  const skip = () => {
+    if (wrong.size === 0)
+      tally(
+        name,
+        asked.map(({ask}) => ({ask, outcome: "skipped", given: "", again: false})),
+      );
+    end([]);
+  };
   const first = asked.findIndex(({kind}) => kind === "nodes");
   const wrong = new Set(); // the questions whose first answer was wrong
   // giveHints asks the wrong ones once more.
@@ -122,13 +146,19 @@ export function questionPart() {
           outcome: judge(question, given[i]),
           ...(wrong.has(i) ? {again: true} : {}),
         }));
+        tally(
+          name,
+          kept
+            .map(({ask, outcome}, i) => ({ask, outcome, given: inWords(asked[i], given[i]), again: wrong.has(i)}))
+            .filter(({again}) => wrong.size === 0 || again),
+        );
         if (wrong.size === 0 && kept.some(({outcome}) => outcome === "wrong"))
           return giveHints(event.currentTarget, kept);
         end(kept);
         say(asked.map((question, i) => resultWords(question, kept[i])).join(" "));
       },
     },
-    h("h4", {}, "What do you expect?"),
+    h("h3", {}, "What do you expect?"),
     asked.map((question, i) =>
       h(
         "fieldset",
@@ -144,8 +174,11 @@ export function questionPart() {
       "p",
       {class: "buttons"},
       check,
-      h("button", {type: "button", class: "link", click: () => end([])}, "Skip, and show the step"),
+      h("button", {type: "button", class: "link", click: skip}, "Skip, and show the step"),
     ),
+    state.class &&
+      exampleOf().lesson &&
+      h("p", {class: "hint"}, "Your answers are counted for the class, without names."),
   );
 }
 
@@ -239,13 +272,11 @@ const whyPart = ({said, why}) =>
   h(
     "p",
     {class: "why"},
-    inline(isChanged() ? said : why).map(element),
+    inline(isChanged() ? said : why).map((block) => element(block)),
     isChanged() &&
       why !== said &&
       h("i", {}, " You changed the scenario. The lesson has a reason for how it came: reset to read it."),
   );
-
-const element = (child) => (typeof child === "string" ? child : h(child.tag, {}, child.children.map(element)));
 
 // resultPart is how the questions of the step in view were answered, for as long as they are what is asked.
 export function resultPart() {
@@ -291,7 +322,7 @@ const skippedPart = (asked) =>
   );
 
 // closingPart is the end of a lesson: how each step was answered, and the lesson that comes next.
-export function closingPart(open) {
+export function closingPart() {
   const {asked, right} = progress.count(lessonName());
   const lessons = state.examples.filter(({lesson}) => lesson),
     next = lessons[lessons.findIndex(({name}) => name === state.example) + 1];
@@ -326,13 +357,12 @@ export function closingPart(open) {
         );
       }),
     ),
-    next &&
-      state.example.startsWith("lessons/") &&
+    state.example.startsWith("lessons/") &&
       h(
         "p",
         {class: "buttons"},
-        "Next: ",
-        h("button", {type: "button", class: "button", id: "nextlesson", click: () => open(next.name)}, next.title),
+        next && h("a", {class: "button", id: "nextlesson", href: fragmentOf(next.name)}, `Next: ${next.title}`),
+        h("a", {href: HOME}, "All lessons"),
       ),
   ];
 }

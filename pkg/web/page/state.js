@@ -4,6 +4,7 @@ export const state = {
   version: "",
   scheduler: "",
   schema: null,
+  class: false, // the server counts the answers to questions
   /** @type {any[]} */
   examples: [],
   input: {main: "scenario.yaml", files: {"scenario.yaml": ""}},

@@ -5,18 +5,26 @@ import {fill, h} from "#shared/dom.js";
 import {view} from "#shared/view.js";
 import {noun} from "#shared/words.js";
 import {read, write} from "./levers.js";
-import {state} from "./state.js";
+import {exampleOf, state} from "./state.js";
 
 const AT_ONCE = 2; // of more workloads one is chosen, whose levers are shown
 
 const GUESSABLE = 60; // nodes; among more nobody can say where a pod goes
 
 let chosen; // workload, as namespace/kind/name
+let unfolded; // the reader opened the levers, or closed them
 
 const titleOf = (key) => qualified(key.slice(0, key.indexOf("/")), key.slice(key.indexOf("/") + 1));
 
 // short is a value as the strip has room for it: a topology key by its noun.
 export const short = (value) => (typeof value === "string" && value.includes("/") ? noun(value) : String(value));
+
+// summaryOf says what the first levers are at, for as long as they are folded.
+const summaryOf = (levers) =>
+  levers
+    .slice(0, 4)
+    .map(({label, kind, value}) => (kind === "toggle" ? label : `${label}: ${short(value)}`))
+    .join(" · ");
 
 // drawLevers draws the strip; changed is called with the input that a lever wrote and a step to show, and predict where
 // the reader wants to.
@@ -39,51 +47,59 @@ export function drawLevers(changed, predict) {
   );
   if (!ofWorkloads.has(chosen)) chosen = ofWorkloads.keys().next().value;
   const ofNodes = levers.filter((lever) => !lever.of.workload),
-    open = strip.querySelector("details")?.open;
+    nodesUnfolded = /** @type {HTMLDetailsElement} */ (strip.querySelector("details details"))?.open;
+  const ofWorkload = ([key, some]) =>
+    h(
+      "div",
+      {class: "levers", role: "group", "aria-label": titleOf(key)},
+      ofWorkloads.size <= AT_ONCE
+        ? h("b", {title: titleOf(key)}, titleOf(key))
+        : h(
+            "select",
+            {
+              "aria-label": "Workload",
+              "data-lever": "workload",
+              change: (event) => {
+                chosen = event.target.value;
+                drawLevers(changed, predict);
+              },
+            },
+            [...ofWorkloads.keys()].map((one) => h("option", {value: one, selected: one === chosen}, titleOf(one))),
+          ),
+      some.map((lever) => control(lever, pull)),
+    );
   strip.replaceChildren();
   fill(strip, {}, [
-    [...ofWorkloads]
-      .filter(([key]) => key === chosen || ofWorkloads.size <= AT_ONCE)
-      .map(([key, some]) =>
-        h(
-          "div",
-          {class: "levers", role: "group", "aria-label": titleOf(key)},
-          ofWorkloads.size <= AT_ONCE
-            ? h("b", {title: titleOf(key)}, titleOf(key))
-            : h(
-                "select",
-                {
-                  "aria-label": "Workload",
-                  "data-lever": "workload",
-                  change: (event) => {
-                    chosen = event.target.value;
-                    drawLevers(changed, predict);
-                  },
-                },
-                [...ofWorkloads.keys()].map((one) => h("option", {value: one, selected: one === chosen}, titleOf(one))),
+    levers.length > 0
+      ? h(
+          "details",
+          {class: "fold", open: unfolded ?? exampleOf().challenge},
+          h(
+            "summary",
+            {"data-focus": "levers", click: (event) => (unfolded = !event.currentTarget.parentElement.open)},
+            "Change it",
+            h("small", {}, summaryOf(ofWorkloads.get(chosen) ?? ofNodes)),
+          ),
+          [...ofWorkloads].filter(([key]) => key === chosen || ofWorkloads.size <= AT_ONCE).map(ofWorkload),
+          ofNodes.length > 0 &&
+            h(
+              "details",
+              {class: "levers", open: nodesUnfolded ?? ofNodes.length <= 3},
+              h("summary", {}, "Nodes, failures and cordons"),
+              h(
+                "div",
+                {class: "toggles"},
+                ofNodes.map((lever) => control(lever, pull)),
               ),
-          some.map((lever) => control(lever, pull)),
+            ),
+        )
+      : h(
+          "p",
+          {class: "hint"},
+          without.length > 0
+            ? `No levers for ${without[0].of}: ${without[0].reason}.`
+            : "No levers: the scenario has no workload yet.",
         ),
-      ),
-    ofNodes.length > 0 &&
-      h(
-        "details",
-        {class: "levers", open: open ?? ofNodes.length <= 3},
-        h("summary", {}, "Nodes, failures and cordons"),
-        h(
-          "div",
-          {class: "toggles"},
-          ofNodes.map((lever) => control(lever, pull)),
-        ),
-      ),
-    levers.length === 0 &&
-      h(
-        "p",
-        {class: "hint"},
-        without.length > 0
-          ? `No levers for ${without[0].of}: ${without[0].reason}.`
-          : "No levers: the scenario has no workload yet.",
-      ),
     predict &&
       nodes.length <= GUESSABLE &&
       h(

@@ -15,6 +15,7 @@ import {
   startingPart,
   stepHead,
   toldOf,
+  whyOf,
   workloadsPart,
 } from "#shared/tables.js";
 import {themeButton} from "#shared/theme.js";
@@ -33,7 +34,7 @@ function drawStep() {
       h("h3", {id: "title-map", class: "hidden"}, "Where the pods are"),
       h("div", {class: "stage"}, h("div", {id: "map"}), h("aside", {id: "panel", "aria-label": "Failure"})),
     ),
-    h("div", {class: "told"}, toldOf(step, view.step)),
+    h("div", {class: "told"}, whyOf(step), toldOf(step, view.step)),
     ...[
       bindingsPart(step),
       pendingPart(step),

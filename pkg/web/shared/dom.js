@@ -120,6 +120,10 @@ export function chip(mark, kind, title, text, pod) {
   );
 }
 
+// parted is a name that may be broken between its words and nowhere else, as a plugin's, a label's or a field's.
+export const parted = (name) =>
+  name.split(/(?<=[./:=])|(?<=[a-z])(?=[A-Z])/).flatMap((word, i) => (i > 0 ? [h("wbr"), word] : [word]));
+
 // podKey names a pod to what listens on the page.
 export const podKey = (pod) => pod.namespace + "/" + pod.name;
 

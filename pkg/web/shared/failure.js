@@ -34,8 +34,8 @@ function invitation(step) {
     h(
       "p",
       {class: "operate"},
-      `Select a ${listed([...levelKeys, HOSTNAME].map(noun)).replace(/ and (?=[^ ]*$)/, " or ")} on the map: its ` +
-        "nodes fail, and this panel says what is lost" +
+      `Select a ${listed([...levelKeys, HOSTNAME].map(noun)).replace(/ and (?=[^ ]*$)/, " or ")} on the map: it ` +
+        "fails, and this panel says what is lost" +
         (live || (looked && blast.recover) ? " and what comes back." : "."),
     ),
     h("p", {class: "hint operate"}, "Shift and click adds another one of the same kind. Escape restores. / searches."),

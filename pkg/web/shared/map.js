@@ -23,7 +23,7 @@ import {
   uses,
   workloadOf,
 } from "./data.js";
-import {causes, chip, h, many, podKey} from "./dom.js";
+import {causes, chip, h, many, parted, podKey} from "./dom.js";
 import {failing, failureOf, recoveryOf} from "./losses.js";
 import {around, redrawMap, select, view} from "./view.js";
 import {sameWait, waitsOf} from "./waits.js";
@@ -189,6 +189,7 @@ function groupOf(world, group, path, within) {
             click: (event) => select(group.key, group.value, event.shiftKey || event.ctrlKey || event.metaKey),
           },
           h("span", {class: "noun"}, noun(group.key)),
+          " ",
           h("b", {title: group.value}, short),
           whole && !within && h("span", {class: "state"}, "failed"),
         );
@@ -202,12 +203,18 @@ function groupOf(world, group, path, within) {
         (view.found?.key === group.key && view.found.domain === group.value ? " found" : ""),
       role: "group",
       "aria-label": `${noun(group.key)} ${group.value ?? "none"}`,
+      style: {"--leaves": String(leavesOf(group))},
     },
     h(
       "div",
       {class: "title"},
       title,
-      h("span", {class: "numbers"}, world.dense ? number(group.nodes.length) + " · " + number(held) : numbers),
+      (world.dense || group.nodes.length > 1) &&
+        h(
+          "span",
+          {class: "numbers"},
+          world.dense ? number(group.nodes.length) + " · " + number(held) : count(held, "pod"),
+        ),
       leaf && world.dense && expander(place, `nodes of ${noun(group.key)} ${group.value ?? "none"}`),
     ),
     leaf
@@ -219,6 +226,9 @@ function groupOf(world, group, path, within) {
         ),
   );
 }
+
+// leavesOf is how many innermost groups a group has, by which it gets its part of the row.
+const leavesOf = (group) => group.groups.reduce((sum, inner) => sum + leavesOf(inner), 0) || 1;
 
 // expander shows the nodes of a group as cards instead of cells.
 function expander(place, label) {
@@ -286,13 +296,14 @@ function cardOf(world, node) {
       node.name,
     ),
     failed && h("span", {class: "state"}, "failed"),
+    labelsOf(world.step, node),
     signs.length > 0 &&
       h(
         "ul",
         {class: "signs"},
         signs
           .slice(0, 3)
-          .map(([sign, text, title]) => h("li", {title}, h("span", {"aria-hidden": "true"}, sign + " "), text)),
+          .map(([sign, text, title]) => h("li", {title}, h("span", {"aria-hidden": "true"}, sign + " "), parted(text))),
         signs.length > 3 && h("li", {}, `and ${signs.length - 3} more`),
       ),
     h(
@@ -327,6 +338,26 @@ function cardOf(world, node) {
           ),
         ),
     ),
+  );
+}
+
+// labelsOf are the node's labels that the rules of the step's pods name as topology keys.
+function labelsOf(step, node) {
+  const keys = (step.topologyKeys ?? []).filter((key) => domainOf(node, key) !== undefined);
+  if (keys.length === 0) return null;
+  return h(
+    "ul",
+    {class: "nodelabels", "aria-label": "Labels that rules name"},
+    keys.map((key) => {
+      const slash = key.lastIndexOf("/") + 1;
+      return h(
+        "li",
+        {},
+        h("span", {}, parted(key.slice(0, slash))),
+        h("wbr"),
+        h("b", {}, parted(`${key.slice(slash)}=${domainOf(node, key)}`)),
+      );
+    }),
   );
 }
 

@@ -1,6 +1,6 @@
 // Score tables: how plugins judged the nodes for one pod.
 
-import {bar, h, table} from "./dom.js";
+import {bar, h, parted, table} from "./dom.js";
 import {count, figure, firsts, listed, noun, number} from "./words.js";
 
 // scoresOf is what is known without a cycle: the chosen node's scores, and by how much they exceed the runner-up's.
@@ -113,14 +113,7 @@ function candidatesOf(scored, candidates) {
         {text: "Total", number: true},
         "Node",
         ...plugins
-          .map((plugin) =>
-            h(
-              "span",
-              {},
-              plugin.split(/(?=[A-Z])/).flatMap((word) => [h("wbr"), word]),
-              h("small", {}, `× ${weights.get(plugin)}`),
-            ),
-          )
+          .map((plugin) => h("span", {}, parted(plugin), h("small", {}, `× ${weights.get(plugin)}`)))
           .map((text) => ({text})),
       ],
       rows,

@@ -23,7 +23,7 @@ import {
   workloadOf,
   workloadTitle,
 } from "./data.js";
-import {bar, chip, growing, h, manyRows, podKey, section, table, useBar, waiting} from "./dom.js";
+import {bar, chip, growing, h, manyRows, parted, podKey, section, table, useBar, waiting} from "./dom.js";
 import {failButton} from "./links.js";
 import {cycleOf, scoresOf} from "./scores.js";
 import {sameWait} from "./waits.js";
@@ -54,8 +54,21 @@ export function stepHead(step, i) {
   ];
 }
 
-// toldOf is what there is to say of a step: why it came so, what was expected, and how it differs from the step before
-// it.
+// whyOf is why a step came so.
+export const whyOf = (step) =>
+  step.why?.length > 0 &&
+  h(
+    "div",
+    {class: "words"},
+    h("h4", {}, "Why"),
+    growing(
+      step.why.map((text, at) => [text, at]),
+      8,
+      ([text, at]) => h("li", {}, text, rulesBelow(step, at)),
+    ),
+  );
+
+// toldOf is what else there is to say of a step: what was expected, and how it differs from the step before it.
 export function toldOf(step, i) {
   const sentences = (title, texts, kind) =>
     texts?.length > 0 &&
@@ -71,17 +84,6 @@ export function toldOf(step, i) {
     );
   const changes = changesOf(i);
   return [
-    step.why?.length &&
-      h(
-        "div",
-        {class: "words"},
-        h("h4", {}, "Why"),
-        growing(
-          step.why.map((text, at) => [text, at]),
-          8,
-          ([text, at]) => h("li", {}, text, rulesBelow(step, at)),
-        ),
-      ),
     expectationsOf(step),
     changes.length > 0 && changed(`Since ${steps[i - 1].name}`, changes),
     sentences("Notes", step.notes),
@@ -184,7 +186,9 @@ function rulesBelow(step, sentence) {
     h(
       "summary",
       {},
-      spoken.length > 0 ? `The rule: ${listed(spoken.map((term) => term.path))}` : "Its rules, none of which decided",
+      spoken.length > 0
+        ? ["The rule: ", parted(listed(spoken.map((term) => term.path)))]
+        : "Its rules, none of which decided",
     ),
     h(
       "pre",

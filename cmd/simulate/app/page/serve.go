@@ -2,6 +2,7 @@ package page
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"net"
@@ -34,12 +35,13 @@ const maxTurns = 4
 func newServe(s command.Streams) *cobra.Command {
 	var in input.Flags
 	var address string
+	var class bool
 	cmd := &cobra.Command{
 		Use:   "serve [SCENARIO | MANIFEST...]",
 		Short: "Open the playground: write a scenario in the browser, and see at once where its pods go",
 		Long: `Serve a page on which a scenario can be written, and answered while it is: where its pods go and why, what a failure takes,
 what would move a pod. It begins with the scenario, or with the manifests, that the arguments and flags name, and without any
-with the kind walkthrough. The page has lessons on kube-scheduler, too.
+with its lessons on kube-scheduler.
 
 The page is served to this machine alone, unless --address says otherwise; with 0.0.0.0:8080 the command also prints
 an address for others. It reads no files but those named here, writes
@@ -48,6 +50,7 @@ none, and asks nothing of the network but the live cluster that --context names.
   simulate serve scenarios/soft-or-hard
   simulate serve -f app.yaml --nodes 9 --zones 3
   simulate serve --cluster dump.json --address 127.0.0.1:9000
+  simulate serve --class --address 0.0.0.0:8080
   simulate serve --context prod`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			host, service, err := net.SplitHostPort(address)
@@ -60,7 +63,7 @@ none, and asks nothing of the network but the live cluster that --context names.
 				return exit.Usage(cmd, "--address %s: %s; give HOST:PORT, such as 127.0.0.1:8080", address, strings.TrimPrefix(err.Error(), "address "+address+": "))
 			}
 			engine := playground.New(s.ToolVersion)
-			engine.Limits, engine.Strict = playgroundLimits, in.Options.Strict
+			engine.Limits, engine.Strict, engine.Class = playgroundLimits, in.Options.Strict, class
 			start, err := exit.CallInterruptibly(cmd.Context(), func() (*playground.Input, error) { return in.ReadText(cmd.Context(), cmd, s.In, args) })
 			switch {
 			case errors.As(err, new(*live.Error)):
@@ -103,12 +106,19 @@ none, and asks nothing of the network but the live cluster that --context names.
 			if start := engine.StartRequest(); start != nil {
 				go pool.Answer(cmd.Context(), "run", start) // the first page has its answer sooner
 			}
-			return web.New(engine, pool, turns(), web.HostsOf(host)).Serve(cmd.Context(), listener)
+			server := web.New(engine, pool, turns(), web.HostsOf(host))
+			if class {
+				token := rand.Text()
+				server.Class = web.NewClass(token)
+				fmt.Fprintf(s.Err, "the answers of the class, for its teacher, are at http://%s/class?token=%s\n", net.JoinHostPort(localHost(host), port), token)
+			}
+			return server.Serve(cmd.Context(), listener)
 		},
 	}
 	in.RegisterFiles(cmd)
 	input.RegisterStrict(cmd, &in.Options.Strict)
 	cmd.Flags().StringVar(&address, "address", "127.0.0.1:8080", "`ADDRESS` to listen at; anybody who can reach it can use the page")
+	cmd.Flags().BoolVar(&class, "class", false, "count the answers to the questions of lessons, without names, and print the address of the numbers")
 	return cmd
 }
 
