@@ -60,7 +60,7 @@ func TestServeLive(t *testing.T) {
 	read, errOut := io.Pipe()
 	ended := make(chan int, 1)
 	go func() {
-		ended <- execute(ctx, ownName, []string{"serve", "--kubeconfig", kubeconfig, "--address", "127.0.0.1:0"}, strings.NewReader(""), io.Discard, errOut)
+		ended <- execute(ctx, inmemory.StartProgram, ownName, []string{"serve", "--kubeconfig", kubeconfig, "--address", "127.0.0.1:0"}, strings.NewReader(""), io.Discard, errOut)
 		errOut.Close()
 	}()
 	defer func() {
