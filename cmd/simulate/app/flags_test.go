@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/faultline/faultline/cmd/simulate/app/inmemory"
 	"github.com/faultline/faultline/cmd/simulate/app/command"
+	"github.com/faultline/faultline/cmd/simulate/app/inmemory"
 )
 
 // A flag means the same in every command that has it: its short name, its type, the name of its value and the beginning of its usage are

@@ -14,6 +14,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/faultline/faultline/cmd/simulate/app/inmemory"
 	"github.com/faultline/faultline/pkg/input/live/livetest"
 	"github.com/faultline/faultline/pkg/playground"
 )

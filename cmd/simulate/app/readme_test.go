@@ -11,8 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/faultline/faultline/cmd/simulate/app/inmemory"
 	"github.com/faultline/faultline/cmd/simulate/app/command"
+	"github.com/faultline/faultline/cmd/simulate/app/inmemory"
 )
 
 // transcript is a command and its documented output.

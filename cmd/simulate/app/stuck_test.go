@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/faultline/faultline/cmd/simulate/app/inmemory"
 )
 
 // Problems that people asked about in public, rebuilt. For each, the first screen of one command names the cause, with the names and

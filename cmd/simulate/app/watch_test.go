@@ -19,8 +19,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
 
-	"github.com/faultline/faultline/cmd/simulate/app/inmemory"
 	"github.com/faultline/faultline/cmd/simulate/app/command"
+	"github.com/faultline/faultline/cmd/simulate/app/inmemory"
 )
 
 // spoken is a standard error that can be read while it is written.

@@ -50,6 +50,7 @@ The program simulate-cluster, which make cluster builds, has the API server; it 
 			return serve(command.NewCall(cmd, s, &in, args), opts)
 		},
 	}
+	in.Options.Empty = true
 	in.Register(cmd)
 	cmd.Flags().IntVar(&opts.Port, "port", 0, "`PORT` on 127.0.0.1 to listen at; 0 is any that is free")
 	cmd.Flags().StringVar(&opts.Kubeconfig, "kubeconfig-file", "faultline.kubeconfig", "`FILE` to write the kubeconfig to")
