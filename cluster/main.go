@@ -53,7 +53,8 @@ func serve(c *command.Call, opts inmemory.Options) error {
 	}
 	defer p.Close()
 	plane.Store(p)
-	if err := controllers.Start(ctx, server.Loopback, server.Certificate()); err != nil {
+	certificate, key := server.SigningFiles()
+	if err := controllers.Start(ctx, server.Loopback, server.Certificate(), certificate, key); err != nil {
 		return err
 	}
 	kubeconfig, err := server.Kubeconfig()

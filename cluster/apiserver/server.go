@@ -54,6 +54,11 @@ type Server struct {
 // Certificate is the certificate with which clients know the server, as PEM.
 func (s *Server) Certificate() []byte { return s.credentials.authority }
 
+// SigningFiles are the files of the certificate and the key with which the server's clients' certificates are signed.
+func (s *Server) SigningFiles() (certificate, key string) {
+	return s.credentials.certificate, s.credentials.key
+}
+
 // Kubeconfig returns the configuration of a client, as kubectl reads it.
 func (s *Server) Kubeconfig() ([]byte, error) {
 	return s.credentials.kubeconfig("faultline", s.Address)
@@ -129,7 +134,7 @@ func flags(credentials *credentials, port int, rbac bool) []string {
 		"--etcd-count-metric-poll-period=0",
 		"--etcd-db-metric-poll-interval=0",
 		"--bind-address=127.0.0.1",
-		"--advertise-address=127.0.0.1",
+		"--advertise-address=172.18.0.1", // that of the Service kubernetes, whose endpoints may not be loopback; nobody listens there
 		"--secure-port=" + strconv.Itoa(port),
 		"--tls-cert-file=" + credentials.certificate,
 		"--tls-private-key-file=" + credentials.key,
@@ -141,8 +146,7 @@ func flags(credentials *credentials, port int, rbac bool) []string {
 		"--service-account-key-file=" + credentials.certificate,
 		"--service-cluster-ip-range=10.96.0.0/12",
 		"--allow-privileged=true",
-		"--endpoint-reconciler-type=none",
-		"--enable-priority-and-fairness=false",
+		"--client-ca-file=" + credentials.certificate,
 		"--shutdown-delay-duration=0s",
 		"--profiling=false",
 		"--feature-gates=APIServerIdentity=false,UnknownVersionInteroperabilityProxy=false",
@@ -177,10 +181,6 @@ func configure(ctx context.Context, listener net.Listener, credentials *credenti
 	if err != nil {
 		return nil, err
 	}
-	for _, generic := range []*genericapiserver.Config{config.KubeAPIs.ControlPlane.Generic, &config.ApiExtensions.GenericConfig.Config, &config.Aggregator.GenericConfig.Config} {
-		generic.OpenAPIConfig = nil // version 2, for clients older than 1.27; it takes half a second
-	}
-	config.KubeAPIs.ControlPlane.Generic.DisabledPostStartHooks.Insert(schedulingrest.PostStartHookName) // see createPriorityClasses
 	if opts.Wrap != nil {
 		outermost := &config.Aggregator.GenericConfig.Config
 		build := outermost.BuildHandlerChainFunc
@@ -191,7 +191,7 @@ func configure(ctx context.Context, listener net.Listener, credentials *credenti
 	return config, nil
 }
 
-// createPriorityClasses creates the classes that every cluster has, as the server's own hook does, which waits for a second first.
+// createPriorityClasses creates the classes that every cluster has, for which the server's own hook waits for a second.
 func (s *Server) createPriorityClasses(ctx context.Context) error {
 	client, err := schedulingclient.NewForConfig(s.Loopback)
 	if err != nil {
@@ -205,6 +205,9 @@ func (s *Server) createPriorityClasses(ctx context.Context) error {
 	return nil
 }
 
+// readyPath asks whether the server is ready, but for the classes that createPriorityClasses creates.
+const readyPath = "/readyz?exclude=poststarthook/" + schedulingrest.PostStartHookName
+
 // awaitReady waits until the server answers that it is ready.
 func (s *Server) awaitReady(ctx context.Context) error {
 	client, err := rest.HTTPClientFor(s.Loopback)
@@ -212,7 +215,7 @@ func (s *Server) awaitReady(ctx context.Context) error {
 		return err
 	}
 	for {
-		request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.Loopback.Host+"/readyz", nil)
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.Loopback.Host+readyPath, nil)
 		if err != nil {
 			return err
 		}

@@ -8,17 +8,23 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apiserver/pkg/admission/plugin/policy/validating"
+	"k8s.io/apiserver/pkg/cel/openapi/resolver"
 	"k8s.io/apiserver/pkg/quota/v1/generic"
 	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/informers"
+	certificates "k8s.io/client-go/informers/certificates/v1"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/metadata/metadatainformer"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/restmapper"
 	"k8s.io/controller-manager/pkg/informerfactory"
 	"k8s.io/klog/v2"
+	"k8s.io/kubernetes/pkg/controller/certificates/approver"
 	"k8s.io/kubernetes/pkg/controller/certificates/rootcacertpublisher"
+	"k8s.io/kubernetes/pkg/controller/certificates/signer"
 	"k8s.io/kubernetes/pkg/controller/clusterroleaggregation"
 	"k8s.io/kubernetes/pkg/controller/cronjob"
 	"k8s.io/kubernetes/pkg/controller/endpoint"
@@ -29,8 +35,11 @@ import (
 	"k8s.io/kubernetes/pkg/controller/resourcequota"
 	"k8s.io/kubernetes/pkg/controller/serviceaccount"
 	"k8s.io/kubernetes/pkg/controller/ttlafterfinished"
+	"k8s.io/kubernetes/pkg/controller/validatingadmissionpolicystatus"
 	"k8s.io/kubernetes/pkg/controller/volume/pvcprotection"
 	"k8s.io/kubernetes/pkg/controller/volume/pvprotection"
+	"k8s.io/kubernetes/pkg/controller/volume/vacprotection"
+	openapi "k8s.io/kubernetes/pkg/generated/openapi"
 	"k8s.io/kubernetes/pkg/quota/v1/install"
 )
 
@@ -46,8 +55,12 @@ const (
 	quotaPeriod = 2 * time.Second
 )
 
-// Start starts the controllers. They end with the context. The certificate is that of the API server, which each namespace has in a ConfigMap.
-func Start(ctx context.Context, config *rest.Config, certificate []byte) error {
+// certificateTTL is how long a certificate is valid that a client asks for, as by default.
+const certificateTTL = 365 * 24 * time.Hour
+
+// Start starts the controllers. They end with the context. The certificate is that of the API server, which each namespace has in a ConfigMap;
+// its file and that of its key sign what clients ask to be signed.
+func Start(ctx context.Context, config *rest.Config, certificate []byte, certificateFile, keyFile string) error {
 	config = rest.CopyConfig(config)
 	config.QPS = -1 // no limit
 	client, err := kubernetes.NewForConfig(config)
@@ -105,7 +118,32 @@ func Start(ctx context.Context, config *rest.Config, certificate []byte) error {
 	if err != nil {
 		return err
 	}
-	all = append(all, claims.Run, volumes.Run)
+	attributes, err := vacprotection.NewVACProtectionController(logger, client, core.PersistentVolumeClaims(), core.PersistentVolumes(), typed.Storage().V1().VolumeAttributesClasses())
+	if err != nil {
+		return err
+	}
+	all = append(all, claims.Run, volumes.Run, attributes.Run)
+
+	requests := typed.Certificates().V1().CertificateSigningRequests()
+	all = append(all, approver.NewCSRApprovingController(ctx, client, requests).Run)
+	for _, newSigner := range []func(context.Context, kubernetes.Interface, certificates.CertificateSigningRequestInformer, string, string, time.Duration) (*signer.CSRSigningController, error){
+		signer.NewKubeletServingCSRSigningController, signer.NewKubeletClientCSRSigningController, signer.NewKubeAPIServerClientCSRSigningController, signer.NewLegacyUnknownCSRSigningController,
+	} {
+		signs, err := newSigner(ctx, client, requests, certificateFile, keyFile, certificateTTL)
+		if err != nil {
+			return err
+		}
+		all = append(all, signs.Run)
+	}
+
+	policies, err := validatingadmissionpolicystatus.NewController(typed.Admissionregistration().V1().ValidatingAdmissionPolicies(), client.AdmissionregistrationV1().ValidatingAdmissionPolicies(), &validating.TypeChecker{
+		SchemaResolver: resolver.NewDefinitionsSchemaResolver(openapi.GetOpenAPIDefinitions, scheme.Scheme).Combine(&resolver.ClientDiscoveryResolver{Discovery: client.Discovery()}),
+		RestMapper:     mapper,
+	})
+	if err != nil {
+		return err
+	}
+	all = append(all, policies.Run)
 
 	evaluators, err := install.NewQuotaConfigurationForControllers(generic.ListerFuncForResourceFunc(typed.ForResource), typed)
 	if err != nil {

@@ -37,12 +37,9 @@ func (k *kubelet) complete(obj cluster.Object, p *Plane) {
 
 func (k *kubelet) completeNode(node *v1.Node) {
 	if len(node.Status.Addresses) == 0 {
-		if k.addresses[node.UID] == "" {
-			k.nodes++
-			k.addresses[node.UID] = address(172, 18, k.nodes+1)
-		}
-		node.Status.Addresses = []v1.NodeAddress{{Type: v1.NodeInternalIP, Address: k.addresses[node.UID]}, {Type: v1.NodeHostName, Address: node.Name}}
+		node.Status.Addresses = []v1.NodeAddress{{Type: v1.NodeInternalIP, Address: k.hostAddress(node)}, {Type: v1.NodeHostName, Address: node.Name}}
 	}
+	reportReady(node, node.CreationTimestamp)
 	info := &node.Status.NodeInfo
 	if info.KubeletVersion == "" {
 		info.KubeletVersion, info.OSImage, info.KernelVersion, info.ContainerRuntimeVersion = kubernetesVersion, "Faultline", "none", "none"
@@ -50,14 +47,25 @@ func (k *kubelet) completeNode(node *v1.Node) {
 	}
 }
 
+// hostAddress returns the node's internal address.
+func (k *kubelet) hostAddress(node *v1.Node) string {
+	for _, known := range node.Status.Addresses {
+		if known.Type == v1.NodeInternalIP {
+			return known.Address
+		}
+	}
+	if k.addresses[node.UID] == "" {
+		k.nodes++
+		k.addresses[node.UID] = address(172, 18, k.nodes+1)
+	}
+	return k.addresses[node.UID]
+}
+
 // register makes a node ready that somebody has created without a status, as the start of its kubelet would.
 func (k *kubelet) register(node *v1.Node, now metav1.Time) {
-	if slices.ContainsFunc(node.Status.Conditions, func(c v1.NodeCondition) bool { return c.Type == v1.NodeReady }) {
+	if !reportReady(node, now) {
 		return
 	}
-	node.Status.Conditions = append(node.Status.Conditions, v1.NodeCondition{
-		Type: v1.NodeReady, Status: v1.ConditionTrue, Reason: "KubeletReady", Message: "kubelet is posting ready status", LastHeartbeatTime: now, LastTransitionTime: now,
-	})
 	node.Spec.Taints = slices.DeleteFunc(node.Spec.Taints, func(taint v1.Taint) bool { return taint.Key == v1.TaintNodeNotReady })
 	if node.Status.Allocatable == nil {
 		node.Status.Allocatable = node.Status.Capacity.DeepCopy()
@@ -65,6 +73,17 @@ func (k *kubelet) register(node *v1.Node, now metav1.Time) {
 	if node.Labels[v1.LabelHostname] == "" {
 		metav1.SetMetaDataLabel(&node.ObjectMeta, v1.LabelHostname, node.Name)
 	}
+}
+
+// reportReady adds the condition that the node is ready, and reports whether it had none.
+func reportReady(node *v1.Node, since metav1.Time) bool {
+	if slices.ContainsFunc(node.Status.Conditions, func(c v1.NodeCondition) bool { return c.Type == v1.NodeReady }) {
+		return false
+	}
+	node.Status.Conditions = append(node.Status.Conditions, v1.NodeCondition{
+		Type: v1.NodeReady, Status: v1.ConditionTrue, Reason: "KubeletReady", Message: "kubelet is posting ready status", LastHeartbeatTime: since, LastTransitionTime: since,
+	})
+	return true
 }
 
 func (k *kubelet) completePod(pod *v1.Pod, p *Plane) {
@@ -82,6 +101,16 @@ func (k *kubelet) completePod(pod *v1.Pod, p *Plane) {
 	}
 	if status.Phase == v1.PodPending && status.StartTime == nil && len(status.Conditions) == 0 {
 		return // bound, and not yet seen by its kubelet
+	}
+	status.ObservedGeneration = pod.Generation
+	if status.HostIP == "" {
+		if node := p.state.Node(pod.Spec.NodeName); node != nil {
+			status.HostIP = k.hostAddress(node)
+			status.HostIPs = []v1.HostIP{{IP: status.HostIP}}
+		}
+	}
+	if status.PodIP == "" && pod.Spec.HostNetwork && status.HostIP != "" {
+		status.PodIP, status.PodIPs = status.HostIP, []v1.PodIP{{IP: status.HostIP}}
 	}
 	if status.PodIP == "" && !pod.Spec.HostNetwork {
 		if k.addresses[pod.UID] == "" {

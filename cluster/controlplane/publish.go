@@ -45,7 +45,9 @@ func (p *Plane) publish(to *memory.Writer, before, after *cluster.State, record 
 		}
 	}
 	for _, obj := range gone {
-		p.remove(to, obj)
+		if err := p.remove(to, obj); err != nil {
+			return err
+		}
 	}
 	if err := p.publishMessages(to, after, record); err != nil {
 		return err
@@ -105,18 +107,34 @@ func (p *Plane) put(to *memory.Writer, obj cluster.Object) error {
 }
 
 // remove deletes an object that the world has no more, unless a finalizer of somebody else keeps it.
-func (p *Plane) remove(to *memory.Writer, obj cluster.Object) {
+func (p *Plane) remove(to *memory.Writer, obj cluster.Object) error {
 	key := p.kinds[cluster.KindOf(obj)].key(obj)
 	known := p.known[key]
 	if known == nil {
-		return
+		return nil
 	}
 	delete(p.messages, obj.GetUID())
-	if held := slices.DeleteFunc(slices.Clone(known.stored.GetFinalizers()), isWorlds); len(held) > 0 && known.stored.GetDeletionTimestamp() != nil {
-		return // whoever put it there removes the object
+	if held := slices.DeleteFunc(slices.Clone(known.stored.GetFinalizers()), isWorlds); len(held) > 0 {
+		return p.keepForFinalizers(to, key, known.stored)
 	}
 	delete(p.known, key)
 	to.Delete(key)
+	return nil
+}
+
+// keepForFinalizers leaves an object that has ended to those whose finalizers it has. The API server deletes it with the last of them.
+func (p *Plane) keepForFinalizers(to *memory.Writer, key string, stored cluster.Object) error {
+	kept := stored.DeepCopyObject().(cluster.Object)
+	if kept.GetDeletionTimestamp() == nil {
+		kept.SetDeletionTimestamp(new(metav1.NewTime(p.clock()).Rfc3339Copy()))
+	}
+	kept.SetDeletionGracePeriodSeconds(new(int64(0)))
+	data, err := p.kinds[cluster.KindOf(kept)].encode(kept)
+	if err != nil {
+		return err
+	}
+	p.known[key] = &object{kept, to.Put(key, data)}
+	return nil
 }
 
 // isWorlds reports whether the world looks after the finalizer.

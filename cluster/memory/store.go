@@ -113,6 +113,17 @@ func (s *Store) currentRevision() int64 {
 	return s.revision
 }
 
+// size is the size of the keys and their values, in bytes.
+func (s *Store) size() (size int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.keys.Ascend(func(kv *mvccpb.KeyValue) bool {
+		size += int64(len(kv.Key) + len(kv.Value))
+		return true
+	})
+	return size
+}
+
 func (s *Store) get(key string) *mvccpb.KeyValue {
 	s.mu.Lock()
 	defer s.mu.Unlock()

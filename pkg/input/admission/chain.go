@@ -18,7 +18,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	apiadmission "k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/admission/initializer"
-	"k8s.io/apiserver/pkg/admission/plugin/namespace/lifecycle"
 	"k8s.io/apiserver/pkg/authentication/serviceaccount"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/util/compatibility"
@@ -87,14 +86,10 @@ func init() {
 	podnodeselector.NamespaceNodeSelectors = append(podnodeselector.NamespaceNodeSelectors, openShiftSelector)
 }
 
-// enabledPlugins returns the optional plugins that the state's API server runs. NamespaceLifecycle is among them only if a namespace is
-// Terminating: a missing namespace is created here.
+// enabledPlugins returns the optional plugins that the state's API server runs.
 func enabledPlugins(s *cluster.State) []string {
 	on := slices.Clone(s.APIServer.Plugins)
 	for _, ns := range s.Namespaces {
-		if ns.Status.Phase == v1.NamespaceTerminating {
-			on = append(on, lifecycle.PluginName)
-		}
 		for label := range ns.Labels {
 			if strings.HasPrefix(label, podSecurityLabel) {
 				on = append(on, podsecurity.PluginName)
@@ -129,11 +124,9 @@ func newChain(p *Pods, on []string) (*chain, error) {
 	for _, register := range optionalPlugins {
 		register(registry)
 	}
-	lifecycle.Register(registry)
 	set := initializer.New(client, nil, factory, nil, utilfeature.DefaultFeatureGate, compatibility.DefaultBuildEffectiveVersion(), nil, nil)
 	c := &chain{policies: newPolicies(s, namespaces.Lister(), client), user: userNamed(s.APIServer.User)}
 	for _, next := range []plugin{
-		{lifecycle.PluginName, nil},
 		{antiaffinity.PluginName, nil},
 		{limitranger.PluginName, limitRanger{s}},
 		{serviceAccountPlugin, serviceAccounts{p.accounts}},
