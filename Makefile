@@ -7,7 +7,7 @@ LDFLAGS := -s -w -X github.com/faultline/faultline/cmd/simulate/app.version=$(VE
 GO := GOGC=400 go
 
 .DEFAULT_GOAL := help
-.PHONY: help build engine site testsite demo test tools scripts lint generate bench release clean
+.PHONY: help build cluster engine site testsite demo test tools scripts lint generate bench release clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -15,6 +15,13 @@ help: ## print this list
 build: ## build bin/simulate
 	@mkdir -p bin
 	$(GO) build -ldflags '$(LDFLAGS)' -o bin/simulate ./cmd/simulate
+
+# The version that clients are told is that of the Kubernetes modules in the program.
+CLUSTER_LDFLAGS := $(LDFLAGS) -X k8s.io/component-base/version.gitVersion=v1.37.1 -X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=37
+
+# The first time, an API server's thousand packages are compiled, which takes minutes.
+cluster: build ## build bin/simulate-cluster, which simulate cluster starts: a cluster in memory that kubectl talks to
+	$(GO) build -C cluster -ldflags '$(CLUSTER_LDFLAGS)' -o ../bin/simulate-cluster .
 
 # The first time, a thousand packages are compiled for WebAssembly, which takes minutes.
 engine: ## build the engine of the playground's site in bin/engine: scheduler and all, as WebAssembly
@@ -33,7 +40,7 @@ demo: build ## build, then run the kind walkthrough
 # The tests of a package take a minute or two, and on a busy machine more than the ten minutes that go test allows.
 # -vet=all: go test vets in any case, and go vet would load and look at every package, and at what it imports, once more.
 test: tools ## format, vet, tests, the demo, and the gate on the project's own scenarios
-	@unformatted="$$(gofmt -l cmd examples pkg)"; if [ -n "$$unformatted" ]; then echo "gofmt would change: $$unformatted"; exit 1; fi
+	@unformatted="$$(gofmt -l cluster cmd examples pkg)"; if [ -n "$$unformatted" ]; then echo "gofmt would change: $$unformatted"; exit 1; fi
 	$(GO) test -vet=all -timeout 30m ./...
 	$(GO) test -C .ci/ship -timeout 30m ./...
 	$(MAKE) --no-print-directory demo > /dev/null

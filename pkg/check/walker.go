@@ -77,7 +77,7 @@ func Check(ctx context.Context, p *scenario.Problems, s *scenario.Scenario) {
 			w.Add(nil, "%s", err)
 		}
 	}
-	if len(w.known.pods) == 0 {
+	if len(w.known.pods) == 0 && !s.Empty {
 		w.reportNoWorkload()
 	}
 	if !s.Dump {

@@ -227,6 +227,8 @@ var objectLists = []objectList{
 	listOf(func(s *State) *[]*schedulingv1beta1.PodGroup { return &s.PodGroups }),
 	{func(s *State, name Ref) Object { return Find(s.Policies, name) }, collectPolicy, func(s *State, to []Object) []Object { return append(to, s.Policies...) }, func(c deriveMode, next, given *State) {
 		next.Policies = applyMixed(c, next.Policies, given.Policies)
+	}, func(before, after *State, f func(was, is Object)) {
+		VisitChanges(before.Policies, after.Policies, func(was, is Object, _ int) { f(was, is) })
 	}},
 }
 
@@ -247,10 +249,14 @@ type objectList struct {
 	collect  func(s *State, obj Object) bool      // adds the object if it is of the kind
 	appendTo func(s *State, to []Object) []Object // appends the objects of the list
 	apply    func(c deriveMode, next, given *State)
+	visit    func(before, after *State, f func(was, is Object)) // calls f for each change
 }
 
 // listOf returns access to a list of a State, and to the list's endings if it is long or changes often.
-func listOf[T Object](list func(*State) *[]T, ends ...func(*State) *nameHashes[T]) objectList {
+func listOf[T interface {
+	Object
+	comparable
+}](list func(*State) *[]T, ends ...func(*State) *nameHashes[T]) objectList {
 	kind := reflect.TypeFor[T]().Elem().Name()
 	return objectList{
 		find: func(s *State, name Ref) Object {
@@ -287,6 +293,25 @@ func listOf[T Object](list func(*State) *[]T, ends ...func(*State) *nameHashes[T
 			}
 			*list(next), *of = of.apply(c, *list(next), *list(given))
 		},
+		visit: func(before, after *State, f func(was, is Object)) {
+			VisitChanges(*list(before), *list(after), func(was, is T, _ int) { f(orNil(was), orNil(is)) })
+		},
+	}
+}
+
+// orNil returns the object, or nil for a nil pointer.
+func orNil[T Object](obj T) Object {
+	if reflect.ValueOf(obj).IsNil() {
+		return nil
+	}
+	return obj
+}
+
+// VisitChanges calls f for each object that is in only one of the two states. It passes both objects if one replaces the other, and otherwise nil
+// for the missing one. The kinds come in the order of the fields of a State.
+func (s *State) VisitChanges(after *State, f func(was, is Object)) {
+	for _, list := range objectLists {
+		list.visit(s, after, f)
 	}
 }
 

@@ -55,6 +55,8 @@ type Options struct {
 	Dump bool
 	// Strict reports a problem for each object of a dump that the loader would otherwise set aside.
 	Strict bool
+	// Empty says that the scenario may have no workload, since clients of the cluster create them later.
+	Empty bool
 	// Nodes are made up for files that have none. They have no effect on scenario files. Default: a cluster without nodes is a problem.
 	Nodes *Nodes
 	// Limits bound the scenario. A scenario that exceeds them ends the loading with a scenario.LimitError, or is a problem of the workload
@@ -420,7 +422,7 @@ func (l *loader) buildScenario(file *scenario.File) (*scenario.Scenario, error) 
 func (l *loader) finishScenario(s *scenario.Scenario) {
 	l.assumeClaims(s)
 	l.annotatePrices(s.Objects())
-	s.File, s.Named, s.Dump, s.Strict = l.problems.File, slices.Sorted(maps.Keys(l.namedFiles)), l.opts.Dump, l.opts.Strict
+	s.File, s.Named, s.Dump, s.Strict, s.Empty = l.problems.File, slices.Sorted(maps.Keys(l.namedFiles)), l.opts.Dump, l.opts.Strict, l.opts.Empty
 	s.Ignored, s.Notes, s.LevelKeys, s.Sources = l.ignored, slices.Concat(list.Distinct(l.notes), noteHooks(l.hooks), noteIgnoredPodGroups(list.Distinct(l.ignoredPodGroups)), noteDumpPodGroups(s, l.opts.dumpPodGroups)), l.levelKeys, l.sources
 	s.Notes = append(s.Notes, noteUnevaluated(s)...)
 	s.Notes = append(s.Notes, l.noteRelease()...)

@@ -36,6 +36,8 @@ type Scenario struct {
 	// Dump means that the objects are the dump of a real cluster, whatever they look like. Strict means that no object of a dump may be set
 	// aside.
 	Dump, Strict bool
+	// Empty means that the scenario may have no workload, since clients of the cluster create them later.
+	Empty bool
 	// MadeUp means that the nodes are generated, since the files have none.
 	MadeUp bool
 	// PlaceAnew means that changes place all pods of a workload anew, and not by a rollout. RolledOut lists the workloads that a change of

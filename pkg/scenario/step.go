@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/words"
 )
 
 // Step is one thing that happens, and what is expected after it. Give it a name and at most one action; fresh and expect can be given with
@@ -249,6 +250,21 @@ func validateSteps(p *Problems, s *Scenario, from int, resources func(Target) bo
 			validateQuestion(p, path.Child("questions").Index(i), &step.Questions[i])
 		}
 	}
+}
+
+// liveActions are the actions that a running cluster takes besides what kubectl does.
+var liveActions = []string{"scaleBy", "trigger", "addNodes", "removeNodes", "replaceNodes", "fail", "restore"}
+
+// CheckLive returns the problems of a step for a running cluster, which has clients for everything that they can do.
+func (s *Step) CheckLive() error {
+	p := &Problems{File: "step"}
+	actions := s.Actions()
+	if len(actions) != 1 || !slices.Contains(liveActions, actions[0].Name) {
+		p.Add(nil, "must have one of %s; kubectl does the rest", words.Or(liveActions))
+		return p.Err()
+	}
+	validateActions(p, nil, s, false, func(Target) bool { return false })
+	return p.Err()
 }
 
 func validateActions(p *Problems, path *field.Path, step *Step, federated bool, resources func(Target) bool) {

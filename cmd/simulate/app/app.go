@@ -19,6 +19,7 @@ import (
 	"github.com/faultline/faultline/cmd/simulate/app/command"
 	"github.com/faultline/faultline/cmd/simulate/app/exit"
 	"github.com/faultline/faultline/cmd/simulate/app/files"
+	"github.com/faultline/faultline/cmd/simulate/app/inmemory"
 	"github.com/faultline/faultline/cmd/simulate/app/input"
 	"github.com/faultline/faultline/cmd/simulate/app/live"
 	"github.com/faultline/faultline/cmd/simulate/app/operation"
@@ -31,19 +32,24 @@ var version = "dev"
 
 // Main runs the command line and returns the exit code. Programs with scheduler plugins of their own pass options.
 func Main(args []string, in io.Reader, out, errOut io.Writer, opts ...Option) int {
+	return MainWithCluster(inmemory.StartProgram, args, in, out, errOut, opts...)
+}
+
+// MainWithCluster does what Main does in a program that has the API server of clusters in memory.
+func MainWithCluster(serve inmemory.Serve, args []string, in io.Reader, out, errOut io.Writer, opts ...Option) int {
 	ctx, stop := exit.SignalContext()
 	defer stop()
 	name, args := parseProgramName(os.Args[0], args)
-	return execute(ctx, name, args, in, out, errOut, opts...)
+	return execute(ctx, serve, name, args, in, out, errOut, opts...)
 }
 
-func execute(ctx context.Context, name string, args []string, in io.Reader, out, errOut io.Writer, opts ...Option) int {
+func execute(ctx context.Context, serve inmemory.Serve, name string, args []string, in io.Reader, out, errOut io.Writer, opts ...Option) int {
 	klog.SetLogger(logr.Discard()) // upstream's log lines carry timestamps, and are meant for operators of a control plane
 	own, err := registerPlugins(opts)
 	if err != nil {
 		return exit.PrintError(name, err, args, errOut)
 	}
-	root := newRoot(command.Streams{In: in, Out: out, Err: errOut, Plugins: own, ToolVersion: version})
+	root := newRoot(command.Streams{In: in, Out: out, Err: errOut, Plugins: own, ToolVersion: version}, serve)
 	rename := renameProgram(root, name)
 	root.SetArgs(args)
 	root.SetIn(in)
@@ -69,7 +75,7 @@ func (c *errorKeepingWriter) Write(data []byte) (int, error) {
 	return n, err
 }
 
-func newRoot(s command.Streams) *cobra.Command {
+func newRoot(s command.Streams, serve inmemory.Serve) *cobra.Command {
 	var printVersion bool
 	root := &cobra.Command{
 		Use:   "simulate",
@@ -110,6 +116,7 @@ Exit codes: 0 answered, 1 could not answer, 2 bad usage or input, 3 answered and
 		{"Operations Commands:", operation.Commands(s)},
 		{"CI Commands:", ci.Commands(s)},
 		{"Live Cluster Commands:", live.Commands(s)},
+		{"Cluster in Memory Commands:", inmemory.Commands(s, serve)},
 		{"File Commands:", files.Commands(s)},
 		{"Playground Commands:", page.Commands(s)},
 	} {

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/faultline/faultline/cmd/simulate/app/command"
+	"github.com/faultline/faultline/cmd/simulate/app/inmemory"
 )
 
 // A flag means the same in every command that has it: its short name, its type, the name of its value and the beginning of its usage are
@@ -21,7 +22,7 @@ func TestFlagsAreShared(t *testing.T) {
 	}
 	type flag struct{ Short, Type, Value string }
 	first := map[string]flag{}
-	root := newRoot(command.Streams{In: strings.NewReader(""), Out: &bytes.Buffer{}, Err: &bytes.Buffer{}})
+	root := newRoot(command.Streams{In: strings.NewReader(""), Out: &bytes.Buffer{}, Err: &bytes.Buffer{}}, inmemory.StartProgram)
 	reads := func(cmd *cobra.Command) bool {
 		return cmd.Flags().Lookup("cluster") != nil || cmd.Flags().Lookup("filename") != nil || cmd.Flags().Lookup("no-extenders") != nil
 	}

@@ -14,6 +14,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/faultline/faultline/cmd/simulate/app/exit"
+	"github.com/faultline/faultline/cmd/simulate/app/inmemory"
 )
 
 // patient is a context that ends after it was asked a number of times, by an interruption or by the given cause.
@@ -35,7 +36,7 @@ func endAfter(args []string, asked int64, cause error) (status int, out, errOut 
 	ctx := &patient{Context: context.Background(), cause: cause}
 	ctx.left.Store(asked)
 	var stdout, stderr bytes.Buffer
-	status = execute(ctx, ownName, args, strings.NewReader(""), &stdout, &stderr)
+	status = execute(ctx, inmemory.StartProgram, ownName, args, strings.NewReader(""), &stdout, &stderr)
 	return status, stdout.String(), stderr.String()
 }
 
@@ -45,7 +46,7 @@ func questions(args []string) int64 {
 	ctx := &patient{Context: context.Background()}
 	ctx.left.Store(enough)
 	var out, errOut bytes.Buffer
-	execute(ctx, ownName, args, strings.NewReader(""), &out, &errOut)
+	execute(ctx, inmemory.StartProgram, ownName, args, strings.NewReader(""), &out, &errOut)
 	return enough - ctx.left.Load()
 }
 
@@ -81,7 +82,7 @@ func TestPartialExplain(t *testing.T) {
 			ctx := &patient{Context: context.Background()}
 			ctx.left.Store(left)
 			var out, errOut bytes.Buffer
-			status := execute(ctx, ownName, args, strings.NewReader(""), &out, &errOut)
+			status := execute(ctx, inmemory.StartProgram, ownName, args, strings.NewReader(""), &out, &errOut)
 			if status == exit.Answered {
 				break
 			}

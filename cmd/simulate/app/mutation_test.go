@@ -18,6 +18,7 @@ import (
 
 	"github.com/faultline/faultline/cmd/simulate/app/command"
 	"github.com/faultline/faultline/cmd/simulate/app/exit"
+	"github.com/faultline/faultline/cmd/simulate/app/inmemory"
 )
 
 var (
@@ -169,7 +170,7 @@ func (m *mutator) words() []string {
 
 // flag returns a flag of the command, with a value that it may not accept.
 func (m *mutator) flag(name string) string {
-	cmd, _, err := newRoot(command.Streams{}).Find([]string{name})
+	cmd, _, err := newRoot(command.Streams{}, inmemory.StartProgram).Find([]string{name})
 	if err != nil {
 		cmd = &cobra.Command{}
 	}

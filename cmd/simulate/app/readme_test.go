@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/faultline/faultline/cmd/simulate/app/command"
+	"github.com/faultline/faultline/cmd/simulate/app/inmemory"
 )
 
 // transcript is a command and its documented output.
@@ -152,7 +153,7 @@ func TestCommandsListed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, command := range newRoot(command.Streams{}).Commands() {
+	for _, command := range newRoot(command.Streams{}, inmemory.StartProgram).Commands() {
 		if !command.Hidden && !strings.Contains(string(page), "`simulate "+command.Name()) {
 			t.Errorf("docs/commands.md does not list simulate %s", command.Name())
 		}

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/faultline/faultline/cmd/simulate/app/inmemory"
 )
 
 // Problems that people asked about in public, rebuilt. For each, the first screen of one command names the cause, with the names and
@@ -114,7 +116,7 @@ func TestStuck(t *testing.T) {
 			for line := range strings.SplitSeq(test.commands, "\n") {
 				var out, said bytes.Buffer
 				args := strings.Fields(strings.ReplaceAll(line, "{}", filepath.FromSlash(test.file)))
-				if code := execute(context.Background(), ownName, args, nil, &out, &said); code == 2 || out.Len() == 0 {
+				if code := execute(context.Background(), inmemory.StartProgram, ownName, args, nil, &out, &said); code == 2 || out.Len() == 0 {
 					t.Fatalf("simulate %s: exit %d: %s", line, code, said.String())
 				}
 				lines := strings.Split(out.String(), "\n")

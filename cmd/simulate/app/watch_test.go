@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/faultline/faultline/cmd/simulate/app/command"
+	"github.com/faultline/faultline/cmd/simulate/app/inmemory"
 )
 
 // spoken is a standard error that can be read while it is written.
@@ -88,7 +89,7 @@ func TestWatch(t *testing.T) {
 	var out bytes.Buffer
 	said, ended := &spoken{}, make(chan int)
 	go func() {
-		ended <- execute(ctx, ownName, []string{"watch", file, "--every", "1s", "--metrics", "127.0.0.1:0", "--level", "zone"}, nil, &out, said)
+		ended <- execute(ctx, inmemory.StartProgram, ownName, []string{"watch", file, "--every", "1s", "--metrics", "127.0.0.1:0", "--level", "zone"}, nil, &out, said)
 	}()
 	address := said.until(t, `metrics are at (http://\S+/metrics)`)[1]
 	said.until(t, `2 nodes and 4 pods, 0 Pending; \d pods? would not come back if topology.kubernetes.io/zone=east failed`)
@@ -141,7 +142,7 @@ func TestDeploy(t *testing.T) {
 		return data
 	}
 	var out bytes.Buffer
-	if code := execute(context.Background(), ownName, []string{"rbac"}, nil, &out, io.Discard); code != 0 {
+	if code := execute(context.Background(), inmemory.StartProgram, ownName, []string{"rbac"}, nil, &out, io.Discard); code != 0 {
 		t.Fatalf("exit code %d", code)
 	}
 	granted, _, _ := strings.Cut(string(read("rbac.yaml")), "---\n")
@@ -167,7 +168,7 @@ func TestDeploy(t *testing.T) {
 	if err := yaml.UnmarshalStrict(read("service.yaml"), &service); err != nil {
 		t.Fatal(err)
 	}
-	root := newRoot(command.Streams{In: strings.NewReader(""), Out: io.Discard, Err: io.Discard})
+	root := newRoot(command.Streams{In: strings.NewReader(""), Out: io.Discard, Err: io.Discard}, inmemory.StartProgram)
 	cmd, rest, err := root.Find(deployment.Spec.Template.Spec.Containers[0].Args)
 	if err = errors.Join(err, cmd.ParseFlags(rest)); err != nil || cmd.Name() != "watch" {
 		t.Errorf("%s: %v", cmd.Name(), err)

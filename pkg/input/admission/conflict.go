@@ -53,7 +53,7 @@ func (a *admitCall) findConflicts() {
 	// https://github.com/kubernetes/kubernetes/blob/v1.37.1/staging/src/k8s.io/apiserver/pkg/admission/plugin/namespace/lifecycle/admission.go
 	for _, obj := range a.objs {
 		if name := obj.GetNamespace(); terminating[name] && a.uncreated[cluster.RefTo(obj)] && a.findInState(cluster.RefTo(obj)) == nil {
-			a.addProblem(obj, "unable to create new content in namespace %s because it is being terminated", name)
+			a.addProblem(obj, "%s", endingNamespace(name))
 		}
 	}
 }

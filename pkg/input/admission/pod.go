@@ -2,6 +2,7 @@ package admission
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -32,6 +33,7 @@ type Pods struct {
 	// byDefault is the PriorityClass of pods that name none; nil if there is no default class.
 	byDefault *schedulingv1.PriorityClass
 	accounts  accounts
+	ending    map[string]bool // namespaces that are being terminated
 	// enabled lists the optional plugins that are on. The chain is nil until an object needs it.
 	enabled []string
 	chain   *chain
@@ -53,7 +55,12 @@ func (p *Pods) Follow(s *cluster.State) *Pods {
 
 // NewPods returns a Pods with the classes, LimitRanges, policies and namespaces of the state.
 func NewPods(s *cluster.State) *Pods {
-	p := &Pods{state: s, classes: map[string]*schedulingv1.PriorityClass{}, accounts: newAccounts(s), enabled: enabledPlugins(s)}
+	p := &Pods{state: s, classes: map[string]*schedulingv1.PriorityClass{}, accounts: newAccounts(s), enabled: enabledPlugins(s), ending: map[string]bool{}}
+	for _, ns := range s.Namespaces {
+		if ns.Status.Phase == v1.NamespaceTerminating {
+			p.ending[ns.Name] = true
+		}
+	}
 	for _, class := range schedulingapiv1.SystemPriorityClasses() {
 		p.classes[class.Name] = class
 	}
@@ -69,8 +76,25 @@ func NewPods(s *cluster.State) *Pods {
 // Admit completes a new pod in place, or returns the error with which the API server refuses it; see [IsRefusal]. The pod must not share its
 // containers with other pods. Admit copies everything else before changing it.
 func (p *Pods) Admit(pod *v1.Pod) error {
+	if err := p.checkNamespace(pod); err != nil {
+		return err
+	}
 	_, err := p.admit(pod, nil)
 	return err
+}
+
+// checkNamespace returns the error with which the API server refuses a new object in a namespace that is being terminated, as in
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/staging/src/k8s.io/apiserver/pkg/admission/plugin/namespace/lifecycle/admission.go.
+func (p *Pods) checkNamespace(obj cluster.Object) error {
+	if !p.ending[obj.GetNamespace()] {
+		return nil
+	}
+	return apierrors.NewForbidden(KindNamed(cluster.KindOf(obj)).resource().GroupResource(), nameInMessages(obj), errors.New(endingNamespace(obj.GetNamespace())))
+}
+
+// endingNamespace is why a namespace takes nothing new.
+func endingNamespace(name string) string {
+	return fmt.Sprintf("unable to create new content in namespace %s because it is being terminated", name)
 }
 
 // admit is [Pods.Admit] with the warnings of plugins. If seen is set, it is called with the pod after each plugin.
@@ -96,8 +120,8 @@ func (p *Pods) admit(pod *v1.Pod, seen func(plugin string, internal runtime.Obje
 // AdmitOther runs a new object of a controller, other than a pod, through the plugins that few clusters need. They may change it in place.
 // The error is the API server's refusal.
 func (p *Pods) AdmitOther(obj cluster.Object) error {
-	if len(p.enabled) == 0 && len(p.state.Policies) == 0 {
-		return nil
+	if err := p.checkNamespace(obj); err != nil || len(p.enabled) == 0 && len(p.state.Policies) == 0 {
+		return err
 	}
 	if err := p.buildChain(); err != nil {
 		return err

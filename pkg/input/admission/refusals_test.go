@@ -278,3 +278,23 @@ func TestQuotasCountTerminatingPods(t *testing.T) {
 		t.Errorf("after 0, 60 and 61 s (-want +got):\n%s", diff)
 	}
 }
+
+// A namespace that is being terminated takes no new pods from controllers.
+func TestEndingNamespace(t *testing.T) {
+	pods := NewPods(&cluster.State{Namespaces: []*v1.Namespace{
+		{ObjectMeta: metav1.ObjectMeta{Name: "old"}, Status: v1.NamespaceStatus{Phase: v1.NamespaceTerminating}}, {ObjectMeta: metav1.ObjectMeta{Name: "new"}},
+	}})
+	for namespace, want := range map[string]string{
+		"old": `pods "web-" is forbidden: unable to create new content in namespace old because it is being terminated`, "new": "",
+	} {
+		got := ""
+		if err := pods.Admit(&v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, GenerateName: "web-"}}); err != nil {
+			if got = err.Error(); !IsRefusal(err) {
+				t.Errorf("%q is no refusal", got)
+			}
+		}
+		if got != want {
+			t.Errorf("%s: %q, want %q", namespace, got, want)
+		}
+	}
+}

@@ -63,6 +63,12 @@ const (
 	maxValue = 200
 )
 
+// CodeError is the error that another program, which has said why, has ended with an exit code. The command ends with the same.
+type CodeError int
+
+// Error says which code it is.
+func (e CodeError) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
+
 // PrintError prints the error, one line per problem, each after the program's name, and returns the exit code. Text from arguments and files can
 // neither start a line of its own nor control the terminal.
 func PrintError(program string, err error, args []string, errOut io.Writer) int {
@@ -71,6 +77,9 @@ func PrintError(program string, err error, args []string, errOut io.Writer) int 
 	}
 	if errors.Is(err, ErrUnmet) {
 		return Unmet
+	}
+	if code := CodeError(0); errors.As(err, &code) {
+		return int(code)
 	}
 	if Interrupted(err) {
 		fmt.Fprintf(errOut, "%s: interrupted\n", program)

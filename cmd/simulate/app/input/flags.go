@@ -262,7 +262,7 @@ func (i *Flags) read(cmd *cobra.Command, stdin io.Reader, plugins sched.Registry
 		cluster = slices.Concat([]string{name}, cluster)
 	}
 	switch {
-	case len(cluster)+len(files) > 0:
+	case len(cluster)+len(files) > 0, len(args) == 0 && asked != "" && opts.Empty:
 		return loader.FromFiles(stdin, cluster, files, opts)
 	case len(args) == 0 && asked == "":
 		return loader.LoadFS(scenarios.FS, scenarios.Walkthrough, opts)

@@ -1,0 +1,81 @@
+package controlplane
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/klog/v2"
+	"sigs.k8s.io/yaml"
+
+	"github.com/faultline/faultline/cmd/simulate/app/inmemory"
+	"github.com/faultline/faultline/pkg/scenario"
+)
+
+// Wrap returns a handler that lets the world settle after each request that changes something, before the request is answered, and that answers
+// the plane's own requests. The plane is nil until the server is ready.
+func Wrap(plane func() *Plane, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		p := plane()
+		switch {
+		case p == nil:
+			next.ServeHTTP(w, r)
+		case strings.HasPrefix(r.URL.Path, inmemory.APIPath):
+			p.serve(w, r)
+		default:
+			next.ServeHTTP(w, r)
+			if r.Method == http.MethodGet || r.Method == http.MethodHead {
+				return
+			}
+			if err := p.Settle(r.Context()); err != nil && r.Context().Err() == nil {
+				klog.ErrorS(err, "The cluster cannot settle")
+			}
+		}
+	})
+}
+
+// maxStep is how long a request of the plane's own may be, in bytes.
+const maxStep = 1 << 20
+
+// serve answers a request of the plane's own.
+func (p *Plane) serve(w http.ResponseWriter, r *http.Request) {
+	answer, err := p.answer(w, r)
+	w.Header().Set("Content-Type", "application/json")
+	status := &metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusSuccess, Message: answer, Code: http.StatusOK}
+	if err != nil {
+		failed := apierrors.NewBadRequest(err.Error()).Status()
+		status = &failed
+		status.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}
+	}
+	w.WriteHeader(int(status.Code))
+	_ = json.NewEncoder(w).Encode(status) // a client that has gone needs no answer
+}
+
+func (p *Plane) answer(w http.ResponseWriter, r *http.Request) (string, error) {
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxStep))
+	if err != nil {
+		return "", err
+	}
+	switch verb := strings.TrimPrefix(r.URL.Path, inmemory.APIPath); {
+	case r.Method == http.MethodPost && verb == "steps":
+		step := &scenario.LoadedStep{}
+		if err := yaml.UnmarshalStrict(body, &step.Step); err != nil {
+			return "", err
+		}
+		if err := step.CheckLive(); err != nil {
+			return "", err
+		}
+		return p.Do(r.Context(), step)
+	case r.Method == http.MethodPost && verb == "advance":
+		var by inmemory.Advance
+		if err := yaml.UnmarshalStrict(body, &by); err != nil {
+			return "", err
+		}
+		return "advance " + by.By.Duration.String(), p.Advance(r.Context(), by.By.Duration)
+	}
+	return "", fmt.Errorf("%s %s: there is POST %ssteps and POST %sadvance", r.Method, r.URL.Path, inmemory.APIPath, inmemory.APIPath)
+}

@@ -1,0 +1,151 @@
+package inmemory
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+
+	"github.com/faultline/faultline/cmd/simulate/app/command"
+	"github.com/faultline/faultline/cmd/simulate/app/exit"
+	"github.com/faultline/faultline/cmd/simulate/app/input"
+	"github.com/faultline/faultline/cmd/simulate/app/output"
+	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/topology"
+)
+
+// APIPath is where a cluster in memory takes what kubectl cannot do: a step of a scenario at steps, a time that is to pass at advance.
+const APIPath = "/apis/faultline.dev/v1/"
+
+// Advance is the request to let time pass.
+type Advance struct {
+	By metav1.Duration `json:"by"`
+}
+
+func newFail(s command.Streams) *cobra.Command {
+	var mode string
+	cmd := newNodesCommand(s, "fail", "Let nodes of a cluster in memory fail, and see what becomes of their pods", func(nodes scenario.Nodes) scenario.Step {
+		return scenario.Step{Fail: &scenario.Fail{Nodes: nodes, Mode: mode}}
+	})
+	cmd.Flags().StringVar(&mode, "mode", "unreachable", "`HOW` they fail: unreachable, out-of-service or deleted")
+	output.CompleteValues(cmd, "mode", []string{"unreachable", "out-of-service", "deleted"})
+	return cmd
+}
+
+func newRestore(s command.Streams) *cobra.Command {
+	return newNodesCommand(s, "restore", "Bring nodes of a cluster in memory back that have failed", func(nodes scenario.Nodes) scenario.Step {
+		return scenario.Step{Restore: &scenario.NodesInTurn{Nodes: nodes, Together: true}}
+	})
+}
+
+// newNodesCommand returns a command that does something to nodes.
+func newNodesCommand(s command.Streams, name, short string, step func(scenario.Nodes) scenario.Step) *cobra.Command {
+	var connection input.Connection
+	var selector string
+	cmd := &cobra.Command{
+		Use:   name + " (NODE... | zone/NAME | region/NAME | -l SELECTOR)",
+		Short: short,
+		Long: short + `.
+
+The cluster is one that simulate cluster runs: that of kubeconfig's current context, unless --context or --kubeconfig name another.
+The command ends when nothing moves any more in the cluster.`,
+		Example: `  simulate ` + name + ` node-1
+  simulate ` + name + ` zone/west-1a`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c := command.NewCall(cmd, s, nil, args)
+			nodes, err := parseNodes(c, args, selector)
+			if err != nil {
+				return err
+			}
+			return post(c, &connection, "steps", step(nodes))
+		},
+	}
+	cmd.Flags().StringVarP(&selector, "selector", "l", "", "`SELECTOR` of the nodes' labels, as for kubectl")
+	connection.Register(cmd)
+	return cmd
+}
+
+// parseNodes returns the nodes that arguments like node-1 or zone/west-1a name.
+func parseNodes(c *command.Call, args []string, selector string) (scenario.Nodes, error) {
+	nodes := scenario.Nodes{Selector: selector}
+	for _, arg := range args {
+		word, name, isDomain := strings.Cut(arg, "/")
+		switch {
+		case !isDomain:
+			nodes.Names = append(nodes.Names, arg)
+		case word == "node" || word == "nodes":
+			nodes.Names = append(nodes.Names, name)
+		case nodes.Selector != "":
+			return nodes, c.Usage("%s: one domain or selector at a time; give several zones as -l 'topology.kubernetes.io/zone in (a,b)'", arg)
+		default:
+			nodes.Selector = topology.Key(word) + "=" + name
+		}
+	}
+	if !nodes.Selects() {
+		return nodes, c.Usage("no node is named; give names, a domain such as zone/west-1a, or -l SELECTOR")
+	}
+	return nodes, nil
+}
+
+func newAdvance(s command.Streams) *cobra.Command {
+	var connection input.Connection
+	cmd := &cobra.Command{
+		Use:   "advance DURATION",
+		Short: "Let time pass in a cluster in memory",
+		Long: `Let time pass in a cluster in memory, such as 10m, and what waits for it happen: deadlines of Jobs, and restored nodes' leases.
+
+The cluster is one that simulate cluster runs: that of kubeconfig's current context, unless --context or --kubeconfig name another.`,
+		Example: `  simulate advance 10m`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c := command.NewCall(cmd, s, nil, args)
+			if len(args) != 1 {
+				return c.Usage("give one length of time, such as 10m")
+			}
+			by, err := time.ParseDuration(args[0])
+			if err != nil || by <= 0 {
+				return c.Usage("%q is no length of time; give one such as 10m", args[0])
+			}
+			return post(c, &connection, "advance", Advance{metav1.Duration{Duration: by}})
+		},
+	}
+	connection.Register(cmd)
+	return cmd
+}
+
+// post sends a request to the cluster, and prints what it did.
+func post(c *command.Call, connection *input.Connection, verb string, body any) error {
+	name, config, err := connection.Config(c.Command)
+	if err != nil {
+		return err
+	}
+	config.NegotiatedSerializer = serializer.WithoutConversionCodecFactory{CodecFactory: scheme.Codecs}
+	config.GroupVersion = &schema.GroupVersion{}
+	client, err := rest.UnversionedRESTClientFor(config)
+	if err != nil {
+		return err
+	}
+	data, err := json.Marshal(body)
+	if err != nil {
+		return err
+	}
+	var answer metav1.Status
+	err = client.Post().AbsPath(APIPath + verb).Body(data).Do(c.Context()).Into(&answer)
+	switch {
+	case apierrors.IsBadRequest(err):
+		return exit.InvalidInput(fmt.Errorf("%s: %w", name, err))
+	case apierrors.IsNotFound(err) || apierrors.IsForbidden(err):
+		return exit.InvalidInput(fmt.Errorf("%s: this is no cluster in memory; start one with simulate cluster, and name it with --kubeconfig", name))
+	case err != nil:
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	_, err = fmt.Fprintf(c.Out, "%s: %s\n", name, answer.Message)
+	return err
+}

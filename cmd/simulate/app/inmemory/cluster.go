@@ -1,0 +1,59 @@
+package inmemory
+
+import (
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/faultline/faultline/cmd/simulate/app/command"
+	"github.com/faultline/faultline/cmd/simulate/app/input"
+)
+
+// Options are how to run a cluster.
+type Options struct {
+	Port       int
+	Kubeconfig string
+	RBAC       bool
+	// Command, if set, runs with the kubeconfig, and the cluster ends with it.
+	Command []string
+}
+
+// Serve runs a cluster until the call's context ends, or the command of the options. The call's arguments name the input.
+type Serve func(c *command.Call, opts Options) error
+
+func newCluster(s command.Streams, serve Serve) *cobra.Command {
+	var in input.Flags
+	var opts Options
+	cmd := &cobra.Command{
+		Use:   "cluster [SCENARIO | MANIFEST...] [-- COMMAND [ARG...]]",
+		Short: "Run a cluster in memory that kubectl, helm and controllers talk to",
+		Long: `Run the API server of Kubernetes in memory, for the nodes and workloads that the arguments and flags name; without any it is the
+cluster of the kind walkthrough. The scheduler is the real one, and controllers and kubelets are those of a simulation:
+after each request the cluster acts until nothing moves, and no container runs. It has no logs, no exec and no network.
+
+The server listens on this machine alone. It writes a kubeconfig, which holds its token, and prints how to use it. Interrupt the
+command to end the cluster: that is success, exit code 0. With a command after --, the cluster ends with the command, and the exit
+code is the command's.
+
+The program simulate-cluster, which make cluster builds, has the API server; it is looked for beside simulate, and then in PATH.`,
+		Example: `  simulate cluster
+  simulate cluster --nodes 9 --zones 3 -- kubectl get nodes
+  simulate cluster --cluster kind-config.yaml --kubeconfig-file kubeconfig
+  simulate cluster prod.json.gz`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if at := cmd.ArgsLenAtDash(); at >= 0 {
+				args, opts.Command = args[:at], slices.Clone(args[at:])
+				if len(opts.Command) == 0 {
+					return command.NewCall(cmd, s, &in, args).Usage("nothing follows --; give a command, such as: -- kubectl get nodes")
+				}
+			}
+			return serve(command.NewCall(cmd, s, &in, args), opts)
+		},
+	}
+	in.Options.Empty = true
+	in.Register(cmd)
+	cmd.Flags().IntVar(&opts.Port, "port", 0, "`PORT` on 127.0.0.1 to listen at; 0 is any that is free")
+	cmd.Flags().StringVar(&opts.Kubeconfig, "kubeconfig-file", "faultline.kubeconfig", "`FILE` to write the kubeconfig to")
+	cmd.Flags().BoolVar(&opts.RBAC, "rbac", false, "authorize requests by roles; by default every client may do everything")
+	return cmd
+}
