@@ -141,6 +141,7 @@ func flags(credentials *credentials, port int, rbac bool) []string {
 		"--token-auth-file=" + credentials.tokens,
 		"--anonymous-auth=false",
 		"--authorization-mode=" + mode,
+		"--enable-admission-plugins=NodeRestriction",
 		"--service-account-issuer=https://kubernetes.default.svc",
 		"--service-account-signing-key-file=" + credentials.key,
 		"--service-account-key-file=" + credentials.certificate,
@@ -165,7 +166,6 @@ func configure(ctx context.Context, listener net.Listener, credentials *credenti
 		return nil, err
 	}
 	s.SecureServing.Listener = listener
-	s.Etcd.SkipHealthEndpoints = true
 	if err := s.GenericServerRunOptions.ComponentGlobalsRegistry.Set(); err != nil {
 		return nil, err
 	}

@@ -34,6 +34,9 @@ type Plane struct {
 	seen  int64              // the revision of the store that the state shows
 	known map[string]*object // the objects that both have, by key
 
+	// unobserved are pods that a client has changed since their kubelets last reported what they have seen.
+	unobserved []cluster.Ref
+
 	messages map[types.UID]string // why pods wait for a node, as far as the API server knows
 	kubelet  kubelet
 	events   eventLog
@@ -167,6 +170,9 @@ func (p *Plane) settle(ctx context.Context, to *memory.Writer, state *cluster.St
 		}
 	}
 	show(state)
+	if problem == nil {
+		problem = p.publishObserved(to)
+	}
 	p.world.SetHooks(world.Hooks{Moved: show})
 	defer p.world.SetHooks(world.Hooks{})
 	settled, err := p.world.Settle(ctx, p.world.DropUserRefusals(state), record)

@@ -140,6 +140,20 @@ func (p *Plane) keepForFinalizers(to *memory.Writer, key string, stored cluster.
 // isWorlds reports whether the world looks after the finalizer.
 func isWorlds(finalizer string) bool { return finalizer == batchv1.JobTrackingFinalizer }
 
+// publishObserved stores the pods that clients have changed with what their kubelets report of them.
+func (p *Plane) publishObserved(to *memory.Writer) error {
+	refs := p.unobserved
+	p.unobserved = nil
+	for _, ref := range refs {
+		if pod := p.state.Find(ref); pod != nil && p.known[p.kinds[ref.Kind].key(pod)] != nil {
+			if err := p.put(to, pod); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 // publishMessages writes why pods wait for a node into the pods' conditions.
 func (p *Plane) publishMessages(to *memory.Writer, state *cluster.State, record *world.Record) error {
 	waits := map[types.UID]string{}

@@ -129,6 +129,9 @@ func (p *Plane) receiveVersion(obj cluster.Object, known *object) {
 			p.receiveEnd(o, has)
 			return
 		}
+		if o.Spec.NodeName != "" {
+			p.unobserved = append(p.unobserved, cluster.RefTo(o))
+		}
 	default:
 		if obj.GetDeletionTimestamp() != nil && isWorkload(obj) { // until its dependents are gone nobody makes new ones
 			if has != nil {
