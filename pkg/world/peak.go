@@ -91,7 +91,7 @@ func FindPeak(state *cluster.State, action *scenario.Peak) (targets []PeakTarget
 		of := cluster.ScaleTarget(hpa)
 		obj := findScaled(state, of)
 		if obj == nil {
-			idle = append(idle, IdleAutoscaler{cluster.RefTo(hpa), fmt.Sprintf("the input has no %s", of.Describe())})
+			idle = append(idle, IdleAutoscaler{cluster.RefTo(hpa), fmt.Sprintf("the input has no %s", of.Qualified())})
 			continue
 		}
 		t := PeakTarget{Ref: cluster.RefTo(obj), Autoscaler: hpa, Most: hpa.Spec.MaxReplicas, Wanted: hpa.Spec.MaxReplicas, object: obj}

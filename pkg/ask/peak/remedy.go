@@ -229,6 +229,11 @@ func (f *finder) sizesWithout(ctx context.Context, domains []domain) ([]int, err
 	return sizes, nil
 }
 
+// grownLosses is the largest number of losses for which an autoscaler looks for nodes: the worst ones. The nodes that it finds are tried with
+// all losses that other changes are tried with. Above fewPods without a node, which take it many seconds each time, it looks for the worst
+// loss alone.
+const grownLosses, fewPods = 3, 300
+
 // growingGroup is a group of equal nodes in one zone, of which more can be added.
 type growingGroup struct {
 	scenario.AutoscaledGroup
@@ -264,20 +269,25 @@ func (f *finder) addNodes(ctx context.Context, answer *Answer, domains []domain)
 	if err != nil || f.base.Scenario.Autoscaler != nil || len(groups) == 0 {
 		return nil, err
 	}
-	needed := make([][]int, 1+len(domains))
+	var grown []*domain
+	for i := range domains {
+		if i < grownLosses && (i == 0 || answer.Most() <= fewPods) {
+			grown = append(grown, &domains[i])
+		}
+	}
+	if len(grown) == 0 {
+		grown = []*domain{nil} // the peak itself
+	}
+	needed := make([][]int, len(grown))
 	f.expect(len(needed))
 	name := func(i int) string {
-		if i == 0 {
+		if grown[i] == nil {
 			return "nodes for the peak"
 		}
-		return "nodes for the loss of " + domains[i-1].name
+		return "nodes for the loss of " + grown[i].name
 	}
 	err = parallel.Each(ctx, len(needed), f.progress(name), func(ctx context.Context, _, i int) (err error) {
-		var d *domain
-		if i > 0 {
-			d = &domains[i-1]
-		}
-		needed[i], err = f.grow(ctx, groups, d)
+		needed[i], err = f.grow(ctx, groups, grown[i])
 		return err
 	})
 	if err != nil {

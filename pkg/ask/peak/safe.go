@@ -48,7 +48,7 @@ const (
 	triedLosses = 12
 )
 
-// findSafe runs each tenth of the way with the loss that is the worst at the peak, looks between the last safe tenth and the next for the
+// findSafe runs each tenth of the way, up to the first one that is too much with the loss that is the worst at the peak, looks between the last safe tenth and that one for the
 // largest safe share, in whole percent, and tries all losses there. If one of them is too much, it goes on below with that loss, too. losses
 // are those at the peak, the worst first.
 func (f *finder) findSafe(ctx context.Context, answer *Answer, losses []lost) error {
@@ -64,8 +64,13 @@ func (f *finder) findSafe(ctx context.Context, answer *Answer, losses []lost) er
 	f.expect(2 * len(grid))
 	low, high := -1, 101
 	for front := min(1, len(order)); ; front++ {
-		if err := s.tryAll(ctx, list.Where(grid, func(percent int) bool { return percent < high }), front); err != nil {
-			return err
+		for some := range slices.Chunk(grid, 2) {
+			if err := s.tryAll(ctx, list.Where(some, func(percent int) bool { return percent < high }), front); err != nil {
+				return err
+			}
+			if _, first := s.bracket(some); first <= 100 {
+				break
+			}
 		}
 		if low, high = s.bracket(grid); low < 0 {
 			break
@@ -91,6 +96,9 @@ func (f *finder) findSafe(ctx context.Context, answer *Answer, losses []lost) er
 		found := s.order[bad]
 		s.order = slices.Insert(slices.Delete(slices.Clone(s.order), bad, bad+1), front, found)
 	}
+	if err := s.tryAll(ctx, grid, 0); err != nil { // those above the first one that is too much, with no loss
+		return err
+	}
 	for _, percent := range grid {
 		answer.Curve = append(answer.Curve, s.points[percent].Point)
 	}
@@ -105,7 +113,7 @@ func (f *finder) findSafe(ctx context.Context, answer *Answer, losses []lost) er
 		case percent <= low:
 		case safe.Next == nil && at.Most() > 0:
 			safe.Next = &at.Point
-		case safe.Next != nil && at.Most() == 0:
+		case safe.Next != nil && at.Most() == 0 && (at.Losses > 0 || len(losses) == 0):
 			safe.Again = append(safe.Again, share(percent))
 		}
 	}
@@ -139,7 +147,7 @@ type safeSearch struct {
 func (s *safeSearch) bracket(grid []int) (low, high int) {
 	low = -1
 	for _, percent := range grid {
-		if s.points[percent].Most() > 0 {
+		if at := s.points[percent]; at == nil || at.Most() > 0 {
 			return low, percent
 		}
 		low = percent

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/faultline/faultline/pkg/ask/peak"
 	"github.com/faultline/faultline/pkg/cluster"
@@ -217,7 +218,7 @@ func writeRemedies(d *doc.Doc, r *Report) {
 		if m.Price != nil {
 			price = fmt.Sprintf(" for %.2f an hour more", *m.Price)
 		}
-		d.Linef(doc.Bold, "%d. %s%s", i+1, words.UpperFirst(m.What), price)
+		d.Linef(doc.Bold, "%d. %s%s", i+1, upperFirst(m.What), price)
 		d.Linef(doc.Plain, "   %s.", result(m))
 		for j, command := range m.Commands {
 			if j == doc.MaxDetails && !d.All {
@@ -250,7 +251,15 @@ func result(m *peak.Remedy) string {
 		parts = append(parts, has(m.Short)+" at the peak"+also)
 	}
 	line := strings.Join(parts, "; ")
-	return strings.ToUpper(line[:1]) + line[1:]
+	return upperFirst(line)
+}
+
+// upperFirst returns the line with its first letter in upper case; names in it may be anything.
+func upperFirst(line string) string {
+	for _, first := range line {
+		return string(unicode.ToUpper(first)) + line[len(string(first)):]
+	}
+	return line
 }
 
 // writeStarved lists the ceilings, and the workloads without a node for some of their pods.
@@ -277,7 +286,7 @@ func writeStarved(d *doc.Doc, r *Report) {
 			by = append(by, fmt.Sprintf("%s: %d %s", taker.Qualified(), taker.Pods, verb))
 		}
 		rows = append(rows, []doc.Cell{doc.Plain.Cell(s.Qualified()), doc.Plain.Cellf("%d", s.Priority), doc.Number(s.Short, doc.Red), doc.Number(s.AfterLoss, doc.Yellow),
-			doc.Plain.Cell(s.Ceiling), doc.Plain.Cell(doc.OrNone(words.Few(by)))})
+			doc.Plain.Cell(s.Ceiling), doc.Plain.Cell(doc.OrNone(d.NameFew(by, len(by))))})
 	}
 	if len(r.Losses) == 0 {
 		rows = withoutColumn(rows, 3)
@@ -373,7 +382,11 @@ func writeCurve(d *doc.Doc, r *Report) {
 		if p.Domain != "" {
 			domain = doc.LevelName(p.Level) + " " + p.Domain
 		}
-		rows = append(rows, []doc.Cell{doc.Plain.Cell(percent(p.Share)), doc.Plain.Cellf("%d", p.Replicas), doc.Plain.Cellf("%d", p.Pods), doc.Number(p.Short, doc.Red), doc.Number(p.AfterLoss, doc.Yellow), doc.Plain.Cell(domain)})
+		after := doc.Number(p.AfterLoss, doc.Yellow)
+		if p.Losses == 0 {
+			after = doc.Plain.Cell("not tried")
+		}
+		rows = append(rows, []doc.Cell{doc.Plain.Cell(percent(p.Share)), doc.Plain.Cellf("%d", p.Replicas), doc.Plain.Cellf("%d", p.Pods), doc.Number(p.Short, doc.Red), after, doc.Plain.Cell(domain)})
 	}
 	if len(r.Losses) == 0 {
 		rows = list.Map(rows, func(row []doc.Cell) []doc.Cell { return row[:4] })
@@ -387,9 +400,7 @@ func writeCurve(d *doc.Doc, r *Report) {
 func describeCeiling(c *peak.Ceiling) string {
 	switch c.Kind {
 	case "nodes":
-		return fmt.Sprintf("%s is used up, and nothing adds nodes", resourceName(c.What))
-	case "quota", "other":
-		return c.What
+		return fmt.Sprintf("%s is used up, and nothing adds nodes that help", upperFirst(resourceName(c.What)))
 	}
-	return words.UpperFirst(c.What)
+	return upperFirst(c.What)
 }
