@@ -48,9 +48,9 @@ const (
 	triedLosses = 12
 )
 
-// findSafe runs each tenth of the way, up to the first one that is too much with the loss that is the worst at the peak, looks between the last safe tenth and that one for the
-// largest safe share, in whole percent, and tries all losses there. If one of them is too much, it goes on below with that loss, too. losses
-// are those at the peak, the worst first.
+// findSafe runs each tenth of the way, up to the first one that is too much with the loss that is the worst at the peak. It looks between the
+// last safe tenth and that one for the largest safe share, in whole percent, and tries all losses there. If one of them is too much, it goes
+// on below with that loss, too. losses are those at the peak, the worst first.
 func (f *finder) findSafe(ctx context.Context, answer *Answer, losses []lost) error {
 	if len(f.targets) == 0 {
 		return nil
@@ -100,6 +100,12 @@ func (f *finder) findSafe(ctx context.Context, answer *Answer, losses []lost) er
 		return err
 	}
 	for _, percent := range grid {
+		if at := s.points[percent]; at.Losses == 0 && at.Share == answer.Share && len(losses) > 0 { // the losses at the peak are known
+			at.Losses, at.AfterLoss = len(losses), losses[0].short
+			if at.AfterLoss > 0 {
+				at.Level, at.Domain = losses[0].level, losses[0].name
+			}
+		}
 		answer.Curve = append(answer.Curve, s.points[percent].Point)
 	}
 	if low < 0 {

@@ -40,7 +40,7 @@ peak is safe, and which changes help. Each change is run before it is printed. A
 makes of it.
 
 The way is tried in steps of a tenth, and in single percent between the last tenth that is safe and the next. Whether a share is safe does
-not follow from another share; the report lists the ones that were tried. Pods that are Pending before the peak are told apart.
+not follow from another share; the report lists the ones that were tried. Pods that are Pending before the peak are counted apart.
 
 A Cluster Autoscaler, of the scenario or with --autoscale, adds nodes before and after each loss, within the limits of its groups.
 Whether the load ever gets there is not asked: the maxima, --at and --replicas say how many replicas there are.`,
