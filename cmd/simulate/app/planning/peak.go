@@ -20,6 +20,7 @@ import (
 	"github.com/faultline/faultline/pkg/report/peak"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
+	"github.com/faultline/faultline/pkg/world"
 )
 
 func newPeak(s command.Streams) *cobra.Command {
@@ -78,7 +79,11 @@ Whether the load ever gets there is not asked: the maxima, --at and --replicas s
 				if err != nil {
 					return nil, err
 				}
-				failing, err := survive.Options(result.Steps[len(result.Steps)-1].State.Nodes, result.Scenario)
+				state := result.Steps[len(result.Steps)-1].State
+				if _, _, err := world.FindPeak(state, &asked); err != nil {
+					return nil, exit.InvalidInput(fmt.Errorf("--replicas %s: %w", replicas, err))
+				}
+				failing, err := survive.Options(state.Nodes, result.Scenario)
 				if err != nil {
 					return nil, c.Usage("%s", err)
 				}
