@@ -16,6 +16,7 @@ import (
 	"github.com/faultline/faultline/pkg/input/operator/generic"
 	"github.com/faultline/faultline/pkg/input/operator/hydrolix"
 	"github.com/faultline/faultline/pkg/input/operator/kafscale"
+	"github.com/faultline/faultline/pkg/input/operator/keda"
 	"github.com/faultline/faultline/pkg/input/operator/stackable"
 	"github.com/faultline/faultline/pkg/scenario"
 )
@@ -45,6 +46,7 @@ func codedOperators(opts OperatorOptions) []operator.Operator {
 		stackable.New(opts.Stackable),
 		hydrolix.New(opts.Hydrolix),
 		flink.New(),
+		keda.New(),
 	}
 }
 

@@ -27,6 +27,7 @@ import (
 	"github.com/faultline/faultline/pkg/report/gains"
 	"github.com/faultline/faultline/pkg/report/lint"
 	"github.com/faultline/faultline/pkg/report/outcome"
+	"github.com/faultline/faultline/pkg/report/peak"
 	"github.com/faultline/faultline/pkg/report/plan"
 	"github.com/faultline/faultline/pkg/report/rebalance"
 	"github.com/faultline/faultline/pkg/report/review"
@@ -55,6 +56,7 @@ var schemas = map[string]struct {
 	explain.Kind:     {&explain.Report{}, "explain-report", "Faultline report on why pods are where they are"},
 	compare.Kind:     {&compare.Report{}, "compare-report", "Faultline report that sets variants side by side"},
 	sweep.Kind:       {&sweep.Report{}, "sweep-report", "Faultline report on the points of a sweep"},
+	peak.Kind:        {&peak.Report{}, "peak-report", "Faultline report on what breaks at the peak"},
 	plan.Kind:        {&plan.Report{}, "plan-report", "Faultline report on what to add so that losses strand nobody"},
 	scale.Kind:       {&scale.Report{}, "scale-report", "Faultline report on the nodes that an autoscaler adds"},
 	review.Kind:      {&review.Report{}, "review-report", "Faultline report that reviews a cluster"},

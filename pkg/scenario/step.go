@@ -12,8 +12,8 @@ import (
 )
 
 // Step is one thing that happens, and what is expected after it. Give it a name and at most one action; fresh and expect can be given with
-// an action or alone. A federation takes none of fresh, scaleBy, trigger, removeNodes, replaceNodes and drain; only a federation takes
-// join.
+// an action or alone. A federation takes none of fresh, scaleBy, peak, trigger, removeNodes, replaceNodes and drain; only a federation
+// takes join.
 type Step struct {
 	// Name is the step's name on the report. No two steps have the same name.
 	Name string `json:"name"`
@@ -30,6 +30,8 @@ type Step struct {
 	Scale *Scale `json:"scale,omitempty"`
 	// ScaleBy multiplies the replicas of workloads, in one moment, as higher load would.
 	ScaleBy *ScaleBy `json:"scaleBy,omitempty"`
+	// Peak scales the workloads with a HorizontalPodAutoscaler to their maxReplicas, in one moment.
+	Peak *Peak `json:"peak,omitempty"`
 	// Delete removes objects and what they own, one after the other, as kubectl delete does.
 	Delete *Delete `json:"delete,omitempty"`
 	// Rollout starts a rollout: a restart, or new images.

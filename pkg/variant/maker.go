@@ -37,7 +37,8 @@ func NewMaker(base *scenario.Scenario) *Maker {
 	return &Maker{base: base, changedObjects: map[changeKey]cluster.Object{}}
 }
 
-// Vary returns the scenario with a change of objects: nodes, patches, replicas, rules or steps. The error lists all problems of the change.
+// Vary returns the scenario with a change of objects: nodes, patches, replicas, rules or steps, or with an autoscaler whose groups name their
+// nodes. The error lists all problems of the change.
 // Each begins with from, which says where the change comes from, such as a flag.
 func (m *Maker) Vary(v *scenario.Variant, from string) (*scenario.LoadedVariant, error) {
 	return m.VaryContext(context.Background(), v, from)
@@ -68,6 +69,9 @@ func (m *Maker) vary(ctx context.Context, v *scenario.Variant, from string, chec
 	}
 	defer back()
 	varied := scenario.NewVariant(m.base, v)
+	if v.Autoscaler != nil {
+		varied.Scenario.Autoscaler = v.Autoscaler
+	}
 	if checked {
 		m.ChangeAndCheck(ctx, p, varied, v, nil)
 	} else {

@@ -38,6 +38,7 @@ var actions = Actions[*Cluster]{
 	"patch":        editAction(PatchEdit),
 	"scale":        editAction(ScaleEdit),
 	"scaleBy":      (*Cluster).scaleBy,
+	"peak":         (*Cluster).peak,
 	"delete":       (*Cluster).delete,
 	"rollout":      editAction(RolloutEdit),
 	"trigger":      (*Cluster).trigger,

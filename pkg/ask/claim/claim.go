@@ -26,13 +26,15 @@ type Claim struct {
 	Nodes []scenario.NodesLike
 	// Patches change the input before its first step, as the patches of a variant do. Default: none.
 	Patches []scenario.Patch
+	// Autoscaler is another Cluster Autoscaler from the start. Default: the scenario's.
+	Autoscaler *scenario.Autoscaler
 	// Steps are done after the last step of the input. Their expectations are the claim.
 	Steps []scenario.Step
 }
 
 // Variant returns the claim as a variant of the input.
 func (c *Claim) Variant() scenario.Variant {
-	return scenario.Variant{Name: c.Says, Nodes: c.Nodes, Patches: c.Patches, Steps: c.Steps}
+	return scenario.Variant{Name: c.Says, Nodes: c.Nodes, Patches: c.Patches, Autoscaler: c.Autoscaler, Steps: c.Steps}
 }
 
 // MakeUnique returns the claims with unique sentences, which variants need as names: it adds (2), (3) and so on to repeated sentences.

@@ -65,7 +65,7 @@ func (p *planner) tryFewer(ctx context.Context, answer *Answer) ([]fewerNodesPla
 	for i, a := range answer.Add {
 		one := fewerNodesPlan{Addition: a, steps: slices.Clone(answer.Steps)}
 		if a.Nodes--; a.Nodes > 0 {
-			one.steps[i] = a.step()
+			one.steps[i] = a.Step()
 		} else {
 			one.steps = slices.Delete(one.steps, i, i+1)
 		}

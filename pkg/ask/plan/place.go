@@ -99,7 +99,7 @@ func (p *planner) runPlan(ctx context.Context, placed [][]int) (*simulation.Resu
 		return nil, err
 	}
 	for _, a := range p.additions(placed) {
-		if _, err := course.Do(ctx, a.step()); err != nil {
+		if _, err := course.Do(ctx, a.Step()); err != nil {
 			return nil, err
 		}
 	}

@@ -338,8 +338,8 @@ func (p *planner) additions(placed [][]int) []Addition {
 	return all
 }
 
-// step returns the step that adds the nodes.
-func (a *Addition) step() scenario.Step {
+// Step returns the step that adds the nodes.
+func (a *Addition) Step() scenario.Step {
 	name := strings.TrimSpace(fmt.Sprintf("add %s %s", a.Group, a.Zone))
 	return scenario.Step{Name: name, AddNodes: &scenario.AddNodes{Count: a.Nodes, Like: a.Like}}
 }
@@ -349,7 +349,7 @@ func (p *planner) conclude(answer *Answer, placed [][]int) {
 	answer.Add, answer.Changes = p.additions(placed), p.currentPatches()
 	sum, priced := 0.0, len(answer.Add) > 0
 	for _, a := range answer.Add {
-		answer.Steps = append(answer.Steps, a.step())
+		answer.Steps = append(answer.Steps, a.Step())
 		if priced = priced && a.Price != nil; priced {
 			sum += *a.Price * float64(a.Nodes)
 		}

@@ -298,7 +298,8 @@ func (l *loop) scaleUpDelay(pod *v1.Pod) time.Duration {
 	return max(own, l.options.NewPodScaleUpDelay)
 }
 
-// nextLoopTime returns when time alone changes a decision: a pod becomes old enough, or a node has not been needed for long enough.
+// nextLoopTime returns when time alone changes a decision: a pod becomes old enough, a node has had its time to start, or a node has not been
+// needed for long enough.
 func (l *loop) nextLoopTime(pods []*v1.Pod) time.Time {
 	d := l.decision
 	if d.ScaleUp == ScaleUpSuccessful || d.ScaleUp == ScaleUpInCooldown || len(d.Deleted) > 0 {
@@ -313,6 +314,13 @@ func (l *loop) nextLoopTime(pods []*v1.Pod) time.Time {
 	for _, pod := range pods {
 		if l.isYoung(pod) {
 			at(pod.CreationTimestamp.Add(l.scaleUpDelay(pod) + time.Second))
+		}
+	}
+	if len(d.Fit) > 0 { // until a node that does not start counts as unready, pods are expected to go there
+		for _, group := range l.groups {
+			for _, name := range l.countsOfGroup(group).starting {
+				at(l.state.Node(name).CreationTimestamp.Add(l.options.MaxNodeStartupTime + time.Second))
+			}
 		}
 	}
 	for _, name := range d.Unneeded {

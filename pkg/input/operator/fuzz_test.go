@@ -11,12 +11,13 @@ import (
 	"github.com/faultline/faultline/pkg/input/operator/generic"
 	"github.com/faultline/faultline/pkg/input/operator/hydrolix"
 	"github.com/faultline/faultline/pkg/input/operator/kafscale"
+	"github.com/faultline/faultline/pkg/input/operator/keda"
 	"github.com/faultline/faultline/pkg/input/operator/stackable"
 )
 
 // FuzzExpand looks for resources that make an operator panic, or that expand differently the second time.
 func FuzzExpand(f *testing.F) {
-	operators := append(generic.BuiltIn(), kafscale.New(kafscale.Options{}), stackable.New(stackable.Options{}), hydrolix.New(hydrolix.Options{}), flink.New())
+	operators := append(generic.BuiltIn(), kafscale.New(kafscale.Options{}), stackable.New(stackable.Options{}), hydrolix.New(hydrolix.Options{}), flink.New(), keda.New())
 	for _, pattern := range []string{"kafscale/*/*.yaml", "stackable/*/*.yaml", "hydrolix/*.yaml", "hydrolix/*/*.yaml"} {
 		files, err := filepath.Glob(filepath.Join("../../../scenarios", pattern))
 		if err != nil {
@@ -31,6 +32,7 @@ func FuzzExpand(f *testing.F) {
 		}
 	}
 	f.Add([]byte("apiVersion: flink.apache.org/v1beta1\nkind: FlinkDeployment\nmetadata: {name: job}\nspec: {job: {parallelism: 5}, podTemplate: {spec: {containers: []}}}"))
+	f.Add([]byte("apiVersion: keda.sh/v1alpha1\nkind: ScaledObject\nmetadata: {name: web}\nspec: {scaleTargetRef: {name: web}, maxReplicaCount: 5}"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		set, err := manifest.Decode("fuzz.yaml", data)
 		if err != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/faultline/faultline/pkg/ask/claim"
 	"github.com/faultline/faultline/pkg/ask/consolidate"
 	"github.com/faultline/faultline/pkg/ask/explain"
+	"github.com/faultline/faultline/pkg/ask/peak"
 	"github.com/faultline/faultline/pkg/ask/plan"
 	"github.com/faultline/faultline/pkg/ask/roll"
 	"github.com/faultline/faultline/pkg/cluster"
@@ -40,7 +41,7 @@ type question struct {
 }
 
 var questions = []question{
-	{"capacity", askCapacity}, {"drain", askDrain}, {"consolidate", askConsolidate}, {"roll", askRoll}, {"blast", askBlast}, {"explain", askExplain}, {"scale", askScale}, {"plan", askPlan}, {"size", askSize}, {"advise", askAdvise},
+	{"capacity", askCapacity}, {"drain", askDrain}, {"consolidate", askConsolidate}, {"roll", askRoll}, {"blast", askBlast}, {"explain", askExplain}, {"scale", askScale}, {"peak", askPeak}, {"plan", askPlan}, {"size", askSize}, {"advise", askAdvise},
 }
 
 // Ask asks every question about the scenario, and calls f with the claims of each answer and the scenario for which they hold.
@@ -199,6 +200,23 @@ func askScale(ctx context.Context, s *scenario.Scenario, result *simulation.Resu
 	}
 	ran := run.New(scaled, make([][]expect.Judged, len(scaled.Steps)), "test")
 	return &with, scale.New(scaled, ran, "test").Claims(scaled), nil
+}
+
+func askPeak(ctx context.Context, s *scenario.Scenario, _ *simulation.Result) (*scenario.Scenario, []claim.Claim, error) {
+	base, err := simulation.Run(ctx, capacity.Base(s, ""), simulation.Options{})
+	if err != nil {
+		return nil, nil, err
+	}
+	state := base.Steps[len(base.Steps)-1].State
+	opts := peak.Options{Mode: node.Unreachable}
+	if len(state.Pods)%2 == 1 {
+		opts.Survive, _ = capacity.Levels(state.Nodes, s, []string{"zone"}) // none if there is one zone
+	}
+	answer, err := peak.Find(ctx, base, opts)
+	if err != nil {
+		return nil, nil, err
+	}
+	return s, answer.Claims(), nil
 }
 
 func askPlan(ctx context.Context, s *scenario.Scenario, _ *simulation.Result) (*scenario.Scenario, []claim.Claim, error) {

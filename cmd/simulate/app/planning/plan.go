@@ -2,10 +2,8 @@ package planning
 
 import (
 	"errors"
-	"strings"
 
 	"github.com/spf13/cobra"
-	autoscalingv2 "k8s.io/api/autoscaling/v2"
 
 	"github.com/faultline/faultline/cmd/simulate/app/command"
 	"github.com/faultline/faultline/cmd/simulate/app/input"
@@ -66,7 +64,7 @@ maxima have to be raised for the plan. No number of nodes is then said to be too
 					return nil, c.Usage("plan asks about one cluster; give a scenario without a federation")
 				}
 				if hpa == hpaMax {
-					loaded = scaleToMaxReplicas(loaded)
+					loaded = loaded.AppendQuestion(scenario.Step{Name: "peak", Peak: &scenario.Peak{}})
 				}
 				result, err := simulation.Run(c.Context(), askcapacity.Base(loaded, ""), simulation.Options{Progress: c.Bar.Counts("pods")})
 				if err != nil {
@@ -102,18 +100,3 @@ maxima have to be raised for the plan. No number of nodes is then said to be too
 
 // Values of --hpa: how many replicas a workload with a HorizontalPodAutoscaler has.
 const hpaNow, hpaMax = "now", "max"
-
-// scaleToMaxReplicas returns the scenario with a last step for each HorizontalPodAutoscaler that scales its target to maxReplicas.
-func scaleToMaxReplicas(s *scenario.Scenario) *scenario.Scenario {
-	var steps []scenario.Step
-	for _, obj := range s.Objects() {
-		hpa, is := obj.(*autoscalingv2.HorizontalPodAutoscaler)
-		if !is {
-			continue
-		}
-		of := hpa.Spec.ScaleTargetRef
-		target := scenario.Target{Target: strings.ToLower(of.Kind) + "/" + of.Name, Namespace: hpa.Namespace}
-		steps = append(steps, scenario.Step{Name: "scale " + target.Argument(), Scale: &scenario.Scale{Target: target, Replicas: hpa.Spec.MaxReplicas}})
-	}
-	return s.AppendQuestion(steps...)
-}
