@@ -21,7 +21,9 @@ import (
 	kubectl "k8s.io/kubectl/pkg/cmd"
 
 	"github.com/faultline/faultline/cmd/simulate/app"
+	"github.com/faultline/faultline/cmd/simulate/app/inmemory"
 	"github.com/faultline/faultline/pkg/loader"
+	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
 )
 
@@ -81,6 +83,13 @@ func start(t *testing.T, args ...string) testCluster {
 func (c testCluster) run(t *testing.T, line string) string {
 	t.Helper()
 	words := strings.Fields(line)
+	if words[0] == "post" { // a step
+		file := filepath.Join(t.TempDir(), "step.json")
+		if err := os.WriteFile(file, []byte(words[1]), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		words = []string{"kubectl", "create", "--raw", inmemory.APIPath + "steps", "-f", file}
+	}
 	cmd := program(t.Context(), words[0], words[1:]...)
 	cmd.Env = append(cmd.Env, "KUBECONFIG="+c.kubeconfig)
 	out, _ := cmd.CombinedOutput() // a refusal is an answer
@@ -106,39 +115,39 @@ var (
 	age = regexp.MustCompile(`(\b|<)(\d+(ms|s|m)\d*s?|invalid>)(\s)`)
 )
 
-// What docs/cluster.md shows is what kubectl prints, but for ages: the walkthrough with kubectl, on the cluster that simulate cluster runs.
-func TestDocument(t *testing.T) {
-	file := filepath.Join(repo, "docs/cluster.md")
-	data, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, c := string(data), start(t)
-	for at := 0; ; {
-		found := example.FindStringSubmatchIndex(text[at:])
-		if found == nil {
-			if at == 0 {
-				t.Errorf("%s shows no command", file)
+// What documents and transcripts show is what kubectl prints, but for ages; -update writes it anew.
+func TestTranscripts(t *testing.T) {
+	for file, args := range map[string][]string{"docs/cluster.md": nil, "cluster/testdata/transcripts.md": {"--nodes", "3", "--zones", "3"}} {
+		t.Run(file, func(t *testing.T) {
+			path := filepath.Join(repo, file)
+			data, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
 			}
-			break
-		}
-		line, want := text[at+found[2]:at+found[3]], text[at+found[4]:at+found[5]]
-		got := c.run(t, line)
-		got = strings.ReplaceAll(got, c.kubeconfig, "faultline.kubeconfig")
-		if *update {
-			text = text[:at+found[4]] + got + text[at+found[5]:]
-			at += found[4] + len(got)
-			continue
-		}
-		if diff := gocmp.Diff(withoutAges(want), withoutAges(got)); diff != "" {
-			t.Errorf("$ %s (-documented +printed):\n%s", line, diff)
-		}
-		at += found[5]
-	}
-	if *update {
-		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+			text, c := string(data), start(t, args...)
+			for at := 0; ; {
+				found := example.FindStringSubmatchIndex(text[at:])
+				if found == nil {
+					if at == 0 {
+						t.Errorf("%s shows no command", file)
+					}
+					break
+				}
+				line, from, to := text[at+found[2]:at+found[3]], at+found[4], at+found[5]
+				got := c.run(t, line)
+				if *update {
+					text, to = text[:from]+got+text[to:], from+len(got)
+				} else if diff := gocmp.Diff(withoutAges(text[from:to]), withoutAges(got)); diff != "" {
+					t.Errorf("$ %s (-documented +printed):\n%s", line, diff)
+				}
+				at = to
+			}
+			if *update {
+				if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+		})
 	}
 }
 
@@ -148,33 +157,100 @@ func withoutAges(text string) string {
 	return regexp.MustCompile(` {2,}`).ReplaceAllString(text, "  ")
 }
 
-// A scenario and the same commands of kubectl end with the same pods on the same nodes.
+// A scenario and the same commands of kubectl end with the same pods on the same nodes, after each step.
 func TestIsTheScenario(t *testing.T) {
-	s, err := loader.Load(filepath.Join(repo, "scenarios/kind-walkthrough"), loader.Options{})
+	files, err := filepath.Glob(filepath.Join(repo, "scenarios/*/scenario.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	result, err := simulation.Run(t.Context(), s, simulation.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := start(t)
-	for _, step := range result.Steps {
-		var spec = s.Steps[slices.IndexFunc(result.Steps, func(other simulation.Step) bool { return other.Name == step.Name })]
-		if spec.Fresh {
-			c.run(t, "kubectl delete deployments --all")
-		}
-		for _, file := range spec.Apply.Files {
-			c.run(t, "kubectl apply -f "+filepath.Join("scenarios/kind-walkthrough", file))
-		}
-		var pods v1.PodList
-		if err := json.Unmarshal([]byte(c.run(t, "kubectl get pods -o json")), &pods); err != nil {
+	tried := 0
+	for _, file := range files {
+		s, err := loader.Load(file, loader.Options{})
+		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := gocmp.Diff(placements(step.State.Pods), placements(pointers(pods.Items))); diff != "" {
-			t.Errorf("%s (-scenario +kubectl):\n%s", step.Name, diff)
+		lines, ok := commandLines(s, filepath.Dir(file))
+		if !ok || len(s.Nodes()) > 100 {
+			continue
 		}
+		tried++
+		t.Run(filepath.Base(filepath.Dir(file)), func(t *testing.T) {
+			result, err := simulation.Run(t.Context(), s, simulation.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			c, steps := start(t, filepath.Join("scenarios", filepath.Base(filepath.Dir(file)))), result.Steps
+			steps = steps[len(steps)-len(lines):] // without the one that creates the workloads
+			for i, step := range steps {
+				for _, line := range lines[i] {
+					c.run(t, line)
+				}
+				var pods v1.PodList
+				if err := json.Unmarshal([]byte(c.run(t, "kubectl get pods -A -o json")), &pods); err != nil {
+					t.Fatal(err)
+				}
+				if diff := gocmp.Diff(placements(step.State.Pods), placements(pointers(pods.Items))); diff != "" {
+					t.Fatalf("%s: %q (-scenario +kubectl):\n%s", step.Name, lines[i], diff)
+				}
+			}
+		})
 	}
+	if tried < 5 {
+		t.Errorf("%d scenarios are made of steps that kubectl can do; there were more", tried)
+	}
+}
+
+// commandLines returns the commands that do what the steps of a scenario do, or false if a step is more than apply, scale, fail and restore.
+func commandLines(s *scenario.Scenario, folder string) (lines [][]string, ok bool) {
+	if s.Federated() || len(s.Steps) == 0 {
+		return nil, false
+	}
+	within, err := filepath.Rel(repo, folder)
+	if err != nil {
+		return nil, false
+	}
+	for _, step := range s.Steps {
+		var now []string
+		if step.Fresh {
+			now = append(now, "kubectl delete deployments,statefulsets,daemonsets,jobs,replicasets,pods --all")
+		}
+		nodes := func(n scenario.Nodes) string {
+			if n.Selector != "" {
+				return " -l " + n.Selector
+			}
+			return " " + strings.Join(n.Names, " ")
+		}
+		switch {
+		case step.Apply != nil && len(step.Apply.Files) > 0 && len(step.Apply.Objects) == 0:
+			args := "kubectl apply"
+			for _, file := range step.Apply.Files {
+				args += " -f " + filepath.Join(within, file)
+			}
+			now = append(now, args)
+		case step.Scale != nil:
+			now = append(now, fmt.Sprintf("kubectl scale %s --replicas=%d -n %s", step.Scale.Target.Target, step.Scale.Replicas, cmp.Or(step.Scale.Namespace, "default")))
+		case step.Fail != nil:
+			now = append(now, "simulate fail --mode "+cmp.Or(step.Fail.Mode, "unreachable")+nodes(step.Fail.Nodes))
+		case step.Restore != nil && (step.Restore.Together || len(step.Restore.Names) == 1):
+			now = append(now, "simulate restore"+nodes(step.Restore.Nodes))
+		case step.Cordon != nil:
+			now = append(now, "kubectl cordon"+nodes(step.Cordon.Nodes))
+		case step.Uncordon != nil:
+			now = append(now, "kubectl uncordon"+nodes(step.Uncordon.Nodes))
+		case step.Delete != nil && len(step.Delete.Targets) > 0 && step.Delete.Pods == nil && len(step.Delete.Files) == 0:
+			now = append(now, "kubectl delete -n "+cmp.Or(step.Delete.Namespace, "default")+" "+strings.Join(step.Delete.Targets, " "))
+		case step.AddNodes != nil || step.RemoveNodes != nil || step.ScaleBy != nil:
+			body, err := json.Marshal(step.Step)
+			if err != nil || strings.Contains(string(body), " ") {
+				return nil, false
+			}
+			now = append(now, "post "+string(body))
+		case len(step.Actions()) > 0 || !step.Fresh:
+			return nil, false
+		}
+		lines = append(lines, now)
+	}
+	return lines, true
 }
 
 func pointers(pods []v1.Pod) []*v1.Pod {
@@ -185,12 +261,12 @@ func pointers(pods []v1.Pod) []*v1.Pod {
 	return all
 }
 
-// placements returns the node and the phase of each pod of the namespace default, sorted. Names are chance in both.
+// placements returns the namespace, the phase and the node of each pod, sorted. Names are chance in both.
 func placements(pods []*v1.Pod) []string {
 	var all []string
 	for _, pod := range pods {
-		if pod.Namespace == v1.NamespaceDefault && pod.DeletionTimestamp == nil {
-			all = append(all, fmt.Sprintf("%s on %s", pod.Status.Phase, cmp.Or(pod.Spec.NodeName, "no node")))
+		if pod.DeletionTimestamp == nil {
+			all = append(all, fmt.Sprintf("%s: %s on %s", pod.Namespace, pod.Status.Phase, cmp.Or(pod.Spec.NodeName, "no node")))
 		}
 	}
 	slices.Sort(all)
@@ -204,7 +280,7 @@ func TestCommand(t *testing.T) {
 		code int
 		out  string
 	}{
-		{[]string{"--nodes", "2", "--", "sh", "-c", "test -s $KUBECONFIG && stat -c %a $KUBECONFIG"}, 0, "600\n"},
+		{[]string{"--nodes", "3", "--", "sh", "-c", "test -s $KUBECONFIG && stat -c %a $KUBECONFIG"}, 0, "600\n"},
 		{[]string{"--", "sh", "-c", "exit 7"}, 7, ""},
 		{[]string{"--"}, 2, "simulate: error: nothing follows --; give a command, such as: -- kubectl get nodes\nsimulate: hint: see 'simulate cluster --help'\n"},
 		{[]string{"scenarios/karmada"}, 2, ""},

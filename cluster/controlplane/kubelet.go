@@ -61,10 +61,11 @@ func (k *kubelet) hostAddress(node *v1.Node) string {
 	return k.addresses[node.UID]
 }
 
-// register makes a node ready that somebody has created without a status, as the start of its kubelet would.
-func (k *kubelet) register(node *v1.Node, now metav1.Time) {
+// register makes a node ready that somebody has created without a status, as the start of its kubelet would. It reports whether it was such a
+// node.
+func (k *kubelet) register(node *v1.Node, now metav1.Time) bool {
 	if !reportReady(node, now) {
-		return
+		return false
 	}
 	node.Spec.Taints = slices.DeleteFunc(node.Spec.Taints, func(taint v1.Taint) bool { return taint.Key == v1.TaintNodeNotReady })
 	if node.Status.Allocatable == nil {
@@ -73,6 +74,7 @@ func (k *kubelet) register(node *v1.Node, now metav1.Time) {
 	if node.Labels[v1.LabelHostname] == "" {
 		metav1.SetMetaDataLabel(&node.ObjectMeta, v1.LabelHostname, node.Name)
 	}
+	return true
 }
 
 // reportReady adds the condition that the node is ready, and reports whether it had none.
@@ -89,6 +91,7 @@ func reportReady(node *v1.Node, since metav1.Time) bool {
 func (k *kubelet) completePod(pod *v1.Pod, p *Plane) {
 	status := &pod.Status
 	if pod.Spec.NodeName == "" {
+		reportGated(pod)
 		if message := p.messages[pod.UID]; message != "" && !cluster.IsTerminal(pod) {
 			now := metav1.NewTime(p.clock()).Rfc3339Copy()
 			*pod = *cluster.WithCondition(pod, v1.PodCondition{
@@ -124,6 +127,17 @@ func (k *kubelet) completePod(pod *v1.Pod, p *Plane) {
 		status.ContainerStatuses = containerStatuses(pod, pod.Spec.Containers, false)
 		status.InitContainerStatuses = containerStatuses(pod, pod.Spec.InitContainers, true)
 	}
+}
+
+// reportGated adds the condition with which the API server says that the pod's gates keep it from the scheduler, as in applySchedulingGatedCondition
+// in https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/registry/core/pod/strategy.go.
+func reportGated(pod *v1.Pod) {
+	if _, condition := podutil.GetPodCondition(&pod.Status, v1.PodScheduled); condition != nil || len(pod.Spec.SchedulingGates) == 0 {
+		return
+	}
+	pod.Status.Conditions = append(pod.Status.Conditions, v1.PodCondition{
+		Type: v1.PodScheduled, Status: v1.ConditionFalse, Reason: v1.PodReasonSchedulingGated, Message: "Scheduling is blocked due to non-empty scheduling gates",
+	})
 }
 
 // containerStatuses returns the states of containers of a pod, as the pod's phase and readiness imply them.

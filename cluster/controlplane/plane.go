@@ -34,10 +34,11 @@ type Plane struct {
 	seen  int64              // the revision of the store that the state shows
 	known map[string]*object // the objects that both have, by key
 
-	// unobserved are pods that a client has changed since their kubelets last reported what they have seen.
+	// unobserved are nodes and pods that a client has changed since their kubelets last reported what they have seen.
 	unobserved []cluster.Ref
 
-	messages map[types.UID]string // why pods wait for a node, as far as the API server knows
+	failures map[cluster.Ref]string // why controllers may not create pods, by the pods' owners
+	messages map[types.UID]string   // why pods wait for a node, as far as the API server knows
 	kubelet  kubelet
 	events   eventLog
 }
@@ -109,7 +110,7 @@ func (p *Plane) begin(to *memory.Writer, state *cluster.State, record *world.Rec
 		}
 	}
 	p.state = state
-	if err := p.publish(to, &cluster.State{}, state, record); err != nil {
+	if err := p.publish(to, &cluster.State{}, state, record, nil); err != nil {
 		return err
 	}
 	p.seen = to.Revision()
@@ -144,17 +145,22 @@ func (p *Plane) act(ctx context.Context, change func(*cluster.State, *world.Reco
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.store.Update(func(to *memory.Writer) error {
+		before, record := p.state, &world.Record{}
 		received, err := p.receive(to)
 		if err != nil {
 			return err
 		}
-		before, record := p.state, &world.Record{}
-		next, err := change(p.state, record)
-		if err != nil {
+		after := p.state
+		next, err := change(after, record)
+		if err != nil || len(received) == 0 && next == before {
 			return err
 		}
-		if !received && next == before {
-			return nil
+		if err := p.publish(to, before, next, record, received); err != nil {
+			return err
+		}
+		p.state = next
+		if err := p.publishObserved(to); err != nil {
+			return err
 		}
 		return p.settle(ctx, to, next, record)
 	})
@@ -165,13 +171,9 @@ func (p *Plane) settle(ctx context.Context, to *memory.Writer, state *cluster.St
 	var problem error
 	show := func(next *cluster.State) {
 		if problem == nil {
-			problem = p.publish(to, p.state, next, record)
+			problem = p.publish(to, p.state, next, record, nil)
 			p.state = next
 		}
-	}
-	show(state)
-	if problem == nil {
-		problem = p.publishObserved(to)
 	}
 	p.world.SetHooks(world.Hooks{Moved: show})
 	defer p.world.SetHooks(world.Hooks{})

@@ -16,14 +16,16 @@ import (
 
 // publish gives the API server what the world has changed from one state to the next, in an order that a real cluster could show: first what is
 // new, owners before what they own; then what has changed; then what is gone.
-func (p *Plane) publish(to *memory.Writer, before, after *cluster.State, record *world.Record) error {
+// The API server already has what it was received from.
+func (p *Plane) publish(to *memory.Writer, before, after *cluster.State, record *world.Record, received map[string]bool) error {
 	var created, changed, gone []cluster.Object
 	before.VisitChanges(after, func(was, is cluster.Object) {
 		switch kind := p.kinds[kindOf(was, is)]; {
 		case kind == nil: // the API server lacks it
 		case is == nil:
 			gone = append(gone, was)
-		case was == nil || p.known[kind.key(is)] == nil:
+		case received[kind.key(is)]:
+		case was == nil || was.GetUID() != is.GetUID() || p.known[kind.key(is)] == nil:
 			created = append(created, is)
 		default:
 			changed = append(changed, is)
@@ -52,6 +54,9 @@ func (p *Plane) publish(to *memory.Writer, before, after *cluster.State, record 
 	if err := p.publishMessages(to, after, record); err != nil {
 		return err
 	}
+	if err := p.publishRefusals(to, before, after); err != nil {
+		return err
+	}
 	return p.events.publish(to, p, before, after, record)
 }
 
@@ -66,8 +71,13 @@ func kindOf(a, b cluster.Object) string {
 // create stores a new object. A pod that already has a node is first stored without it, as its controller has created it, and then as the
 // scheduler has bound it, so that nobody who watches sees a pod come out of nothing.
 func (p *Plane) create(to *memory.Writer, obj cluster.Object) error {
-	if p.known[p.kinds[cluster.KindOf(obj)].key(obj)] != nil {
-		return nil // the API server had it before the world
+	if known := p.known[p.kinds[cluster.KindOf(obj)].key(obj)]; known != nil {
+		if known.stored.GetUID() == obj.GetUID() {
+			return nil // the API server had it before the world
+		}
+		if err := p.remove(to, known.stored); err != nil { // the pod of a StatefulSet that has the same name
+			return err
+		}
 	}
 	if pod, is := obj.(*v1.Pod); is && pod.Spec.NodeName != "" && !cluster.FromDump(pod) {
 		waiting := *pod
@@ -86,6 +96,7 @@ func (p *Plane) put(to *memory.Writer, obj cluster.Object) error {
 	key := kind.key(obj)
 	next := obj.DeepCopyObject().(cluster.Object)
 	p.kubelet.complete(next, p)
+	p.addFailure(next)
 	if known := p.known[key]; known != nil {
 		was := known.stored
 		next.SetManagedFields(was.GetManagedFields())
@@ -110,7 +121,7 @@ func (p *Plane) put(to *memory.Writer, obj cluster.Object) error {
 func (p *Plane) remove(to *memory.Writer, obj cluster.Object) error {
 	key := p.kinds[cluster.KindOf(obj)].key(obj)
 	known := p.known[key]
-	if known == nil {
+	if known == nil || known.stored.GetUID() != obj.GetUID() {
 		return nil
 	}
 	delete(p.messages, obj.GetUID())
@@ -140,7 +151,7 @@ func (p *Plane) keepForFinalizers(to *memory.Writer, key string, stored cluster.
 // isWorlds reports whether the world looks after the finalizer.
 func isWorlds(finalizer string) bool { return finalizer == batchv1.JobTrackingFinalizer }
 
-// publishObserved stores the pods that clients have changed with what their kubelets report of them.
+// publishObserved stores the nodes and pods that clients have changed, with what their kubelets report of them.
 func (p *Plane) publishObserved(to *memory.Writer) error {
 	refs := p.unobserved
 	p.unobserved = nil

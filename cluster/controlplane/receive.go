@@ -14,24 +14,22 @@ import (
 	"github.com/faultline/faultline/pkg/world"
 )
 
-// receive gives the world what clients have changed since the last call, and reports whether there was anything.
-func (p *Plane) receive(from *memory.Writer) (bool, error) {
-	if from.Revision() == p.seen {
-		return false, nil
-	}
-	before := p.state
+// receive gives the world what clients have changed since the last call, and returns the keys of that.
+func (p *Plane) receive(from *memory.Writer) (map[string]bool, error) {
 	keys := p.changedKeys(from)
-	p.state = world.AtTime(p.state, p.now())
-	for _, key := range keys {
-		if err := p.receiveKey(from, key); err != nil {
-			return false, err
-		}
-	}
 	p.seen = from.Revision()
 	if len(keys) == 0 {
-		p.state = before // the time that has passed matters when something happens
+		return nil, nil // the time that has passed matters when something happens
 	}
-	return len(keys) > 0, nil
+	p.state = world.AtTime(p.state, p.now())
+	received := map[string]bool{}
+	for _, key := range keys {
+		received[key] = true
+		if err := p.receiveKey(from, key); err != nil {
+			return nil, err
+		}
+	}
+	return received, nil
 }
 
 // now is the cluster's time: that of the clock, unless the cluster is ahead of it, since its time has jumped over what a real cluster waits for.
@@ -123,7 +121,9 @@ func (p *Plane) receiveVersion(obj cluster.Object, known *object) {
 	}
 	switch o := obj.(type) {
 	case *v1.Node:
-		p.kubelet.register(o, p.state.Now)
+		if p.kubelet.register(o, p.state.Now) {
+			p.unobserved = append(p.unobserved, cluster.RefTo(o))
+		}
 	case *v1.Pod:
 		if o.DeletionTimestamp != nil {
 			p.receiveEnd(o, has)

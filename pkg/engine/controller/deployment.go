@@ -296,10 +296,39 @@ func (r *deploymentSync) rolloutRolling() error {
 		return err
 	}
 	if !scaled {
+		before := r.countActions()
 		r.shrinkOld(all, controller.FilterActiveReplicaSets(old), current)
+		if r.countActions() == before {
+			r.cleanUpComplete(old)
+		}
 	}
 	r.updateStatus(all, current)
 	return nil
+}
+
+// cleanUpComplete removes the oldest ReplicaSets without pods once the rollout is complete, so that as many remain as the Deployment keeps.
+func (r *deploymentSync) cleanUpComplete(old []*appsv1.ReplicaSet) {
+	if deploymentutil.DeploymentComplete(r.deployment, &r.deployment.Status) {
+		r.cleanUp(old)
+	}
+}
+
+// cleanUp is upstream's cleanupDeployment in https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/deployment/sync.go.
+func (r *deploymentSync) cleanUp(old []*appsv1.ReplicaSet) {
+	if !deploymentutil.HasRevisionHistoryLimit(r.deployment) {
+		return
+	}
+	alive := slices.DeleteFunc(slices.Clone(old), func(rs *appsv1.ReplicaSet) bool { return rs.DeletionTimestamp != nil })
+	excess := len(alive) - int(*r.deployment.Spec.RevisionHistoryLimit)
+	if excess <= 0 {
+		return
+	}
+	sort.Sort(deploymentutil.ReplicaSetsByRevision(alive))
+	for _, rs := range alive[:excess] {
+		if rs.Status.Replicas == 0 && *rs.Spec.Replicas == 0 && rs.Generation <= rs.Status.ObservedGeneration {
+			r.removeObjects(rs)
+		}
+	}
 }
 
 // growNew is upstream's reconcileNewReplicaSet.
@@ -396,6 +425,7 @@ func (r *deploymentSync) rolloutRecreate() error {
 		}
 		if current != nil {
 			r.scaleSet(current, *r.deployment.Spec.Replicas, false)
+			r.cleanUpComplete(old)
 		}
 	}
 	r.updateStatus(append(old, current), current)

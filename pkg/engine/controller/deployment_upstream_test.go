@@ -60,7 +60,8 @@ func (g dice) deployment(template *appsv1.Deployment, name string) (*appsv1.Depl
 	d.Spec.Replicas = new(g.Int32N(8))
 	d.Spec.Paused = g.oneIn(8)
 	d.Spec.MinReadySeconds = pick[int32](g, 0, 0, 5)
-	d.Spec.ProgressDeadlineSeconds, d.Spec.RevisionHistoryLimit = new(int32(math.MaxInt32)), nil // which are left out here
+	d.Spec.ProgressDeadlineSeconds = new(int32(math.MaxInt32)) // which is left out here
+	d.Spec.RevisionHistoryLimit = pick(g, nil, new(g.Int32N(3)))
 	if g.oneIn(4) {
 		d.Spec.Strategy = appsv1.DeploymentStrategy{Type: appsv1.RecreateDeploymentStrategyType}
 	} else {

@@ -40,7 +40,7 @@
 //
 // What is left out:
 //   - status.terminatingReplicas of Deployments and ReplicaSets, which no controller reads;
-//   - revisionHistoryLimit of Deployments and DaemonSets: their old ReplicaSets and ControllerRevisions are kept for ever;
+//   - revisionHistoryLimit of DaemonSets: their old ControllerRevisions are kept for ever;
 //   - progressDeadlineSeconds: a Deployment never exceeds it;
 //   - upstream's limits on the pods that one sync creates or deletes, 500 for a ReplicaSet or a Job, 250 for a DaemonSet: here one
 //     sync creates or deletes all;

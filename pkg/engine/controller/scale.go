@@ -19,7 +19,12 @@ func (r *deploymentSync) scaleSets() {
 	d := r.deployment
 	current, old, _ := r.syncRevisions(false) // without create there is no error
 	all := append(old, current)
-	defer func() { r.updateStatus(all, current) }()
+	defer func() {
+		if d.Spec.Paused {
+			r.cleanUp(old)
+		}
+		r.updateStatus(all, current)
+	}()
 
 	if only := deploymentutil.FindActiveOrLatest(current, old); only != nil {
 		r.scaleSet(only, *d.Spec.Replicas, false)

@@ -38,7 +38,9 @@ func document(r *Report, opts report.Options) *doc.Doc {
 	}
 	t.uncountedFindings()
 	if len(r.Findings) > 0 {
-		t.Space()
+		if t.All || len(r.Findings) <= maxListed {
+			t.Space()
+		}
 		t.Line(doc.Plain.Cell("Each check has a page: "), doc.Plain.LinkTo(lint.Page("README"), lint.Page("README")))
 	}
 	t.Space()
@@ -181,15 +183,19 @@ func (r *Report) verdict() doc.Cell {
 	return style.Cell(line + ".")
 }
 
-// maxPending is how many workloads with Pending pods the first line names.
+// maxPending is how many workloads with Pending pods the first line names, if no finding says more about them.
 const maxPending = 3
 
 // describePending returns "deployment/web (3 of 3 pods, no node has pool=db), deployment/api (1 of 4 pods, …) and 2 more workloads".
 func (r *Report) describePending() string {
-	text := strings.Join(list.Map(r.Pending[:min(maxPending, len(r.Pending))], func(p lint.Pending) string {
+	most := min(maxPending, len(r.Pending))
+	if len(r.Findings) > 0 {
+		most = 1
+	}
+	text := strings.Join(list.Map(r.Pending[:most], func(p lint.Pending) string {
 		return fmt.Sprintf("%s (%d of %s, %s)", p.Ref().Qualified(), p.Pods, words.Count(p.Wanted, "pod"), p.Why)
 	}), ", ")
-	if more := len(r.Pending) - maxPending; more > 0 {
+	if more := len(r.Pending) - most; more > 0 {
 		text += " and " + words.Count(more, "more workload")
 	}
 	return text

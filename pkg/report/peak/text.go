@@ -16,7 +16,16 @@ import (
 )
 
 // Formats are the formats of the report. Quiet prints only the answer, and All lists every workload.
-var Formats = format.Of[Report]{Doc: document, Brief: true, Course: course}.Formats()
+var Formats = format.Of[Report]{Question: (*Report).question, Doc: document, Brief: true, Course: course}.Formats()
+
+// question returns the title of the page.
+func (r *Report) question() string {
+	title := "The peak"
+	if len(r.Survive) > 0 {
+		title += ", and the loss of " + strings.Join(list.Map(r.Survive, doc.AnyDomain), " or ")
+	}
+	return title
+}
 
 // course returns the curves over the way to the peak.
 func course(r *Report) *doc.Course {

@@ -35,7 +35,7 @@ func newFail(s command.Streams) *cobra.Command {
 	cmd := newNodesCommand(s, "fail", "Let nodes of a cluster in memory fail, and see what becomes of their pods", func(nodes scenario.Nodes) scenario.Step {
 		return scenario.Step{Fail: &scenario.Fail{Nodes: nodes, Mode: mode}}
 	})
-	cmd.Flags().StringVar(&mode, "mode", "unreachable", "`HOW` they fail: unreachable, out-of-service or deleted")
+	cmd.Flags().StringVar(&mode, "mode", "unreachable", "`MODE` of the failure: unreachable, out-of-service or deleted")
 	output.CompleteValues(cmd, "mode", []string{"unreachable", "out-of-service", "deleted"})
 	return cmd
 }
