@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	gocmp "github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
@@ -304,5 +305,16 @@ func TestPortInUse(t *testing.T) {
 	out, _ := program(t.Context(), "simulate", "cluster", "--port", string(port)).CombinedOutput()
 	if want := fmt.Sprintf("simulate: error: listen tcp 127.0.0.1:%s: bind: address already in use: name another port with --port\n", port); string(out) != want {
 		t.Errorf("printed %q, want %q", out, want)
+	}
+}
+
+// A pod of a dump that lacks the pod's Job runs on: the garbage collector does not hear of a Job that it could not find.
+func TestDumpWithoutOwners(t *testing.T) {
+	c := start(t, "cluster/testdata/orphans.yaml")
+	c.run(t, "kubectl create deployment web --image=pause")
+	c.run(t, "kubectl wait --for=condition=Ready pod --all --timeout=5s")
+	time.Sleep(time.Second) // in which the garbage collector deletes such a pod
+	if got := c.run(t, "kubectl get pod job-x -o custom-columns=PHASE:.status.phase,NODE:.spec.nodeName --no-headers"); got != "Running   node-1\n" {
+		t.Errorf("%q", got)
 	}
 }

@@ -37,6 +37,10 @@ type Plane struct {
 	// unobserved are nodes and pods that a client has changed since their kubelets last reported what they have seen.
 	unobserved []cluster.Ref
 
+	// absent are the owners of the first objects that the input lacks. The API server is not told of them, since its garbage collector would
+	// delete what nobody owns.
+	absent map[types.UID]bool
+
 	failures map[cluster.Ref]string // why controllers may not create pods, by the pods' owners
 	messages map[types.UID]string   // why pods wait for a node, as far as the API server knows
 	kubelet  kubelet
@@ -52,7 +56,7 @@ type object struct {
 // ErrFederated is the error for a scenario with several clusters.
 var ErrFederated = errors.New("the input has several clusters, each with an API server of its own: name an input with one")
 
-// New returns the control plane of the scenario's cluster, with the scenario's workloads. The store is that of a server that is ready. The clock
+// New returns the control plane of the scenario's cluster, with its workloads. The store is that of a server that is ready. The clock
 // says what time it is.
 func New(ctx context.Context, s *scenario.Scenario, store *memory.Store, storage Storage, clock func() time.Time) (*Plane, error) {
 	if s.Federated() {
@@ -72,7 +76,7 @@ func New(ctx context.Context, s *scenario.Scenario, store *memory.Store, storage
 	}
 	p := &Plane{store: store, kinds: kinds, clock: clock, world: w, known: map[string]*object{}, messages: map[types.UID]string{}, kubelet: newKubelet(), events: events}
 	result, err := simulation.Begin(ctx, w, s)
-	if err == nil && s.AppliesWorkloads() {
+	for i := 0; i < stepsBefore(s) && err == nil; i++ {
 		result, err = simulation.Next(ctx, w, result, simulation.Options{})
 	}
 	if err != nil {
@@ -85,6 +89,18 @@ func New(ctx context.Context, s *scenario.Scenario, store *memory.Store, storage
 	}
 	state = moveTo(state, clock())
 	return p, store.Update(func(to *memory.Writer) error { return p.begin(to, state, record) })
+}
+
+// stepsBefore is how many steps of a run come before the clients: those that create what the command line names, or a scenario's workloads. The
+// steps of a scenario file are the clients' to do.
+func stepsBefore(s *scenario.Scenario) int {
+	switch {
+	case s.File == scenario.CommandLine:
+		return len(simulation.StepsOf(s))
+	case s.AppliesWorkloads():
+		return 1
+	}
+	return 0
 }
 
 // Close releases the world's resources.
@@ -109,12 +125,30 @@ func (p *Plane) begin(to *memory.Writer, state *cluster.State, record *world.Rec
 			state = state.With(obj)
 		}
 	}
-	p.state = state
+	p.state, p.absent = state, absentOwners(state)
 	if err := p.publish(to, &cluster.State{}, state, record, nil); err != nil {
 		return err
 	}
 	p.seen = to.Revision()
 	return nil
+}
+
+// absentOwners returns the owners of objects that are not objects of the state.
+func absentOwners(state *cluster.State) map[types.UID]bool {
+	all, absent, has := state.Objects(), map[types.UID]bool{}, map[types.UID]bool{}
+	for _, obj := range all {
+		if _, unknown := obj.(*cluster.UnknownOwner); !unknown {
+			has[obj.GetUID()] = true
+		}
+	}
+	for _, obj := range all {
+		for _, ref := range obj.GetOwnerReferences() {
+			if !has[ref.UID] {
+				absent[ref.UID] = true
+			}
+		}
+	}
+	return absent
 }
 
 // Settle gives the world what clients have changed, and lets it act until nothing moves.

@@ -60,10 +60,13 @@ func (p *Plane) publish(to *memory.Writer, before, after *cluster.State, record 
 	return p.events.publish(to, p, before, after, record)
 }
 
-// kindOf returns the kind of whichever object is not nil.
+// kindOf returns the kind of whichever object is not nil. It is "" for an owner that the input lacks, whatever kind its pods say that it is of.
 func kindOf(a, b cluster.Object) string {
 	if a == nil {
 		a = b
+	}
+	if _, unknown := a.(*cluster.UnknownOwner); unknown {
+		return ""
 	}
 	return cluster.KindOf(a)
 }
@@ -95,6 +98,7 @@ func (p *Plane) put(to *memory.Writer, obj cluster.Object) error {
 	kind := p.kinds[cluster.KindOf(obj)]
 	key := kind.key(obj)
 	next := obj.DeepCopyObject().(cluster.Object)
+	next.SetOwnerReferences(slices.DeleteFunc(next.GetOwnerReferences(), func(ref metav1.OwnerReference) bool { return p.absent[ref.UID] }))
 	p.kubelet.complete(next, p)
 	p.addFailure(next)
 	if known := p.known[key]; known != nil {

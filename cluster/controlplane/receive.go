@@ -118,6 +118,11 @@ func (p *Plane) receiveVersion(obj cluster.Object, known *object) {
 			status.Set(statusOf(has)) // the world's own, which the API server has with additions
 		}
 		obj.SetCreationTimestamp(has.GetCreationTimestamp())
+		for _, ref := range has.GetOwnerReferences() {
+			if p.absent[ref.UID] {
+				obj.SetOwnerReferences(append(obj.GetOwnerReferences(), ref))
+			}
+		}
 	}
 	switch o := obj.(type) {
 	case *v1.Node:
