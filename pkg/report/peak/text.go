@@ -407,8 +407,7 @@ func writeCurve(d *doc.Doc, r *Report) {
 
 // describeCeiling says which limit binds.
 func describeCeiling(c *peak.Ceiling) string {
-	switch c.Kind {
-	case "nodes":
+	if c.Kind == "nodes" {
 		return fmt.Sprintf("%s is used up, and nothing adds nodes that help", upperFirst(resourceName(c.What)))
 	}
 	return upperFirst(c.What)

@@ -125,7 +125,7 @@ func readReplicas(c *command.Call, s *scenario.Scenario, file string) (map[strin
 	var problems []error
 	for first := true; ; first = false {
 		record, err := reader.Read()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			break
 		}
 		line, _ := reader.FieldPos(0)
