@@ -56,6 +56,7 @@ scripts: ## types, format and tests of the pages' scripts (needs npm)
 
 lint: ## run golangci-lint, which is built the first time
 	$(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0 run --timeout 30m
+	cd cluster && $(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0 run --timeout 30m -c ../.golangci.yml
 
 generate: ## bundle the pages' scripts (needs npm), and write the generated files under docs/ and the golden files anew
 	npm --prefix pkg/web ci --ignore-scripts --no-audit --no-fund

@@ -72,7 +72,7 @@ func serve(c *command.Call, opts inmemory.Options) error {
 	if err := os.WriteFile(path, kubeconfig, 0o600); err != nil {
 		return err
 	}
-	defer os.Remove(path)
+	defer func() { _ = os.Remove(path) }() // somebody may have taken it away
 	fmt.Fprintf(c.Out, "export KUBECONFIG=%s\n", path)
 	fmt.Fprintf(c.Streams.Err, "%s runs at https://%s; interrupt to end it\n", s.Name, server.Address)
 	<-c.Context().Done()
@@ -85,7 +85,7 @@ func runCommand(c *command.Call, args []string, kubeconfig []byte) error {
 	if err != nil {
 		return err
 	}
-	defer os.Remove(file.Name())
+	defer func() { _ = os.Remove(file.Name()) }() // the command may have taken it away
 	if _, err := file.Write(kubeconfig); err != nil {
 		return err
 	}
