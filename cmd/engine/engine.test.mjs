@@ -54,7 +54,7 @@ test("scenarios", async (t) => {
 });
 
 test("failures, explanations and comparisons", async () => {
-  const {input} = await ask("load", {});
+  const {input} = await ask("load", {example: "kind-walkthrough"});
   const {report} = await ask("run", {input});
   const step = report.steps.at(-1);
   const {blast} = await ask("fail", {input, step: step.name});
