@@ -77,12 +77,15 @@ func (p *Plane) addFailure(obj cluster.Object) {
 	if message == "" {
 		return
 	}
+	now := metav1.NewTime(p.clock()).Rfc3339Copy() // as the API server stores it, so that a client's copy is seen to be the same
 	switch o := obj.(type) {
 	case *appsv1.ReplicaSet:
-		replicaset.SetCondition(&o.Status, replicaset.NewReplicaSetCondition(appsv1.ReplicaSetReplicaFailure, v1.ConditionTrue, failedCreate, message))
+		condition := replicaset.NewReplicaSetCondition(appsv1.ReplicaSetReplicaFailure, v1.ConditionTrue, failedCreate, message)
+		condition.LastTransitionTime = now
+		replicaset.SetCondition(&o.Status, condition)
 	case *v1.ReplicationController:
 		o.Status.Conditions = append(o.Status.Conditions, v1.ReplicationControllerCondition{
-			Type: v1.ReplicationControllerReplicaFailure, Status: v1.ConditionTrue, Reason: failedCreate, Message: message, LastTransitionTime: metav1.NewTime(p.clock()),
+			Type: v1.ReplicationControllerReplicaFailure, Status: v1.ConditionTrue, Reason: failedCreate, Message: message, LastTransitionTime: now,
 		})
 	}
 }
