@@ -54,7 +54,7 @@ func findProgram() (string, error) {
 	}
 	found, err := exec.LookPath(name)
 	if err != nil {
-		return "", fmt.Errorf("there is no program %s beside simulate or in PATH: build it with make cluster, or take it from the release", ProgramName)
+		return "", fmt.Errorf("there is no program %s beside simulate or in PATH: build it with make cluster", ProgramName)
 	}
 	return found, nil
 }
