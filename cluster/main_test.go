@@ -318,3 +318,27 @@ func TestDumpWithoutOwners(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
+
+// What is wrong with a request of the cluster's own is said in one line, and changes nothing.
+func TestOwnRequests(t *testing.T) {
+	c, file := start(t, "--nodes", "3"), filepath.Join(t.TempDir(), "body")
+	for _, test := range []struct{ verb, body, want string }{
+		{"steps", "fail: [", "Error from server (BadRequest): error converting YAML to JSON: yaml: line 1: did not find expected node content\n"},
+		{"steps", `{"fail":{"names":["nope"]}}`, "Error from server (BadRequest): there is no Node nope; there are zone-1-node-1, zone-2-node-1, zone-3-node-1\n"},
+		{"steps", `{"apply":{"files":["/etc/passwd"]}}`, "Error from server (BadRequest): step: must have one of scaleBy, trigger, addNodes, removeNodes, replaceNodes, fail or restore; kubectl does the rest\n"},
+		{"steps", `{"fail":{"names":["zone-1-node-1"],"mode":"slowly"}}`, `Error from server (BadRequest): step: fail.mode: "slowly" is not a failure mode; use unreachable, out-of-service or deleted` + "\n"},
+		{"steps", strings.Repeat("a", 2<<20), "Error from server (BadRequest): http: request body too large\n"},
+		{"advance", `{"by":"-5m"}`, "Error from server (BadRequest): by: -5m0s: give a length of time above 0, such as 10m\n"},
+		{"advance", `{"by":"10m"}`, `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Success","message":"advance 10m0s","code":200}` + "\n"},
+	} {
+		if err := os.WriteFile(file, []byte(test.body), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got := c.run(t, "kubectl create --raw "+inmemory.APIPath+test.verb+" -f "+file); !strings.HasPrefix(got, test.want) {
+			t.Errorf("%s %.80s: %q, want %q", test.verb, test.body, got, test.want)
+		}
+	}
+	if got := c.run(t, "kubectl get nodes --no-headers"); strings.Contains(got, "NotReady") {
+		t.Error(got)
+	}
+}

@@ -75,6 +75,9 @@ func (p *Plane) answer(w http.ResponseWriter, r *http.Request) (string, error) {
 		if err := yaml.UnmarshalStrict(body, &by); err != nil {
 			return "", err
 		}
+		if by.By.Duration <= 0 {
+			return "", fmt.Errorf("by: %s: give a length of time above 0, such as 10m", by.By.Duration)
+		}
 		return "advance " + by.By.Duration.String(), p.Advance(r.Context(), by.By.Duration)
 	}
 	return "", fmt.Errorf("%s %s: there is POST %ssteps and POST %sadvance", r.Method, r.URL.Path, inmemory.APIPath, inmemory.APIPath)
