@@ -317,6 +317,10 @@ func TestDumpWithoutOwners(t *testing.T) {
 	if got := c.run(t, "kubectl get pod job-x -o custom-columns=PHASE:.status.phase,NODE:.spec.nodeName --no-headers"); got != "Running   node-1\n" {
 		t.Errorf("%q", got)
 	}
+	c.run(t, "kubectl delete pod job-x")
+	if got := c.run(t, "kubectl get pods -o name"); strings.Contains(got, "job-x\n") || strings.Count(got, "pod/") != 2 {
+		t.Errorf("after its deletion another pod takes its place: %q", got)
+	}
 }
 
 // What is wrong with a request of the cluster's own is said in one line, and changes nothing.

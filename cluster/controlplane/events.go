@@ -32,12 +32,8 @@ type eventLog struct {
 }
 
 func newEventLog(storage Storage) (eventLog, error) {
-	resource := schema.GroupResource{Resource: "events"}
-	config, err := storage.NewConfig(resource, nil)
-	if err != nil {
-		return eventLog{}, err
-	}
-	return eventLog{prefix: "/" + strings.Trim(config.Prefix, "/") + "/" + storage.ResourcePrefix(resource) + "/", encoder: config.Codec}, nil
+	prefix, encoder, err := storage.locate(schema.GroupResource{Resource: "events"})
+	return eventLog{prefix: prefix, encoder: encoder}, err
 }
 
 // event is what an event says.
@@ -55,39 +51,19 @@ func (l *eventLog) publish(to *memory.Writer, p *Plane, before, after *cluster.S
 			problem = err
 		}
 	}
-	scaled := func(set, was *appsv1.ReplicaSet) {
-		from, now := int32(0), ptr.Deref(set.Spec.Replicas, 1)
-		if was != nil {
-			from = ptr.Deref(was.Spec.Replicas, 1)
-		}
-		owner := metav1.GetControllerOfNoCopy(set)
-		if owner == nil || owner.Kind != "Deployment" || now == from {
-			return
-		}
-		deployment := after.Find(cluster.Ref{Kind: owner.Kind, Namespace: set.Namespace, Name: owner.Name})
-		if deployment == nil {
-			return
-		}
-		direction := "up"
-		if now < from {
-			direction = "down"
-		}
-		write(event{deployment, "Deployment", "ScalingReplicaSet", fmt.Sprintf("Scaled %s replica set %s from %d to %d", direction, set.Name, from, now), "deployment-controller", false})
-	}
 	cluster.VisitChanges(before.ReplicaSets, after.ReplicaSets, func(was, is *appsv1.ReplicaSet, _ int) {
-		if is != nil {
-			scaled(is, was)
+		if e := scalingEvent(after, was, is); e != nil {
+			write(*e)
 		}
 	})
 	cluster.VisitChanges(before.Pods, after.Pods, func(was, is *v1.Pod, _ int) {
-		switch {
-		case is == nil || cluster.FromDump(is) && was == nil:
+		if is == nil || was == nil && cluster.FromDump(is) {
 			return
-		case was == nil:
-			if owner := metav1.GetControllerOfNoCopy(is); owner != nil {
-				if by := after.Find(cluster.Ref{Kind: owner.Kind, Namespace: is.Namespace, Name: owner.Name}); by != nil {
-					write(event{by, owner.Kind, "SuccessfulCreate", "Created pod: " + is.Name, strings.ToLower(owner.Kind) + "-controller", false})
-				}
+		}
+		if was == nil {
+			if owner := findController(after, is); owner != nil {
+				kind := cluster.KindOf(owner)
+				write(event{owner, kind, "SuccessfulCreate", "Created pod: " + is.Name, strings.ToLower(kind) + "-controller", false})
 			}
 		}
 		if is.Spec.NodeName != "" && (was == nil || was.Spec.NodeName == "") {
@@ -102,6 +78,43 @@ func (l *eventLog) publish(to *memory.Writer, p *Plane, before, after *cluster.S
 	}
 	l.preempted = len(record.Preempted)
 	return problem
+}
+
+// scalingEvent returns the event that a Deployment has scaled a ReplicaSet, or nil if none has.
+func scalingEvent(state *cluster.State, was, is *appsv1.ReplicaSet) *event {
+	if is == nil {
+		return nil
+	}
+	from, now, direction := int32(0), ptr.Deref(is.Spec.Replicas, 1), "up"
+	if was != nil {
+		from = ptr.Deref(was.Spec.Replicas, 1)
+	}
+	if now < from {
+		direction = "down"
+	}
+	deployment, found := findController(state, is).(*appsv1.Deployment)
+	if !found || now == from {
+		return nil
+	}
+	return &event{deployment, "Deployment", "ScalingReplicaSet", fmt.Sprintf("Scaled %s replica set %s from %d to %d", direction, is.Name, from, now), "deployment-controller", false}
+}
+
+// findController returns the object's controller, or nil if the state lacks it.
+func findController(state *cluster.State, obj cluster.Object) cluster.Object {
+	owner := metav1.GetControllerOfNoCopy(obj)
+	if owner == nil {
+		return nil
+	}
+	return findObject(state, cluster.Ref{Kind: owner.Kind, Namespace: obj.GetNamespace(), Name: owner.Name})
+}
+
+// findObject returns the object, or nil if the API server cannot have it: the state lacks it, or has it only as the owner that its pods name.
+func findObject(state *cluster.State, ref cluster.Ref) cluster.Object {
+	found := state.Find(ref)
+	if _, unknown := found.(*cluster.UnknownOwner); unknown {
+		return nil
+	}
+	return found
 }
 
 // failedScheduling writes that a pod has no node.

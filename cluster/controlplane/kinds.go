@@ -38,7 +38,6 @@ var examples = []cluster.Object{
 
 // kind is a kind of objects that a world and an API server both hold.
 type kind struct {
-	version schema.GroupVersion
 	prefix  string // the beginning of the objects' keys: /registry/pods/
 	order   int    // the place among the examples
 	encoder runtime.Encoder
@@ -55,6 +54,15 @@ type Storage struct {
 	Enabled func(schema.GroupVersionResource) bool
 }
 
+// locate returns the beginning of the keys of a resource's objects, such as /registry/pods/, and how they are encoded.
+func (s Storage) locate(resource schema.GroupResource) (prefix string, encoder runtime.Encoder, err error) {
+	config, err := s.NewConfig(resource, nil)
+	if err != nil {
+		return "", nil, err
+	}
+	return "/" + strings.Trim(config.Prefix, "/") + "/" + s.ResourcePrefix(resource) + "/", config.Codec, nil
+}
+
 // newKinds returns the kinds of the examples that the server has.
 func newKinds(storage Storage) (kinds, error) {
 	all := kinds{}
@@ -68,15 +76,11 @@ func newKinds(storage Storage) (kinds, error) {
 		if !storage.Enabled(resource) {
 			continue
 		}
-		config, err := storage.NewConfig(resource.GroupResource(), nil)
+		prefix, encoder, err := storage.locate(resource.GroupResource())
 		if err != nil {
 			return nil, err
 		}
-		version := found[0].GroupVersion()
-		all[name] = &kind{
-			version: version, order: i, encoder: config.Codec, decoder: legacyscheme.Codecs.UniversalDecoder(version),
-			prefix: "/" + strings.Trim(config.Prefix, "/") + "/" + storage.ResourcePrefix(resource.GroupResource()) + "/",
-		}
+		all[name] = &kind{prefix: prefix, order: i, encoder: encoder, decoder: legacyscheme.Codecs.UniversalDecoder(found[0].GroupVersion())}
 	}
 	return all, nil
 }

@@ -49,7 +49,7 @@ func (p *Plane) publishRefusals(to *memory.Writer, before, after *cluster.State)
 	slices.SortFunc(changed, cluster.Ref.Compare)
 	p.failures = failures
 	for _, ref := range slices.Compact(changed) {
-		if owner := after.Find(ref); owner != nil {
+		if owner := findObject(after, ref); owner != nil {
 			if err := p.put(to, owner); err != nil {
 				return err
 			}
@@ -61,14 +61,14 @@ func (p *Plane) publishRefusals(to *memory.Writer, before, after *cluster.State)
 // refusedOwner returns the object whose controller may not create a pod: of a Deployment, the ReplicaSet that the message names.
 func refusedOwner(state *cluster.State, refusal cluster.Refusal) cluster.Object {
 	if refusal.Kind != "Deployment" {
-		return state.Find(refusal.Ref)
+		return findObject(state, refusal.Ref)
 	}
 	for _, set := range state.ReplicaSets {
 		if set.Namespace == refusal.Namespace && strings.Contains(refusal.Message, `"`+set.Name+"-") {
 			return set
 		}
 	}
-	return state.Find(refusal.Ref)
+	return findObject(state, refusal.Ref)
 }
 
 // addFailure adds to the status of an object that its controller may not create pods.
