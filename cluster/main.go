@@ -3,7 +3,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -95,9 +94,5 @@ func runCommand(c *command.Call, args []string, kubeconfig []byte) error {
 	cmd := exec.CommandContext(c.Context(), args[0], args[1:]...)
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+file.Name())
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = c.In, c.Out, c.Streams.Err
-	err = cmd.Run()
-	if failed := (*exec.ExitError)(nil); errors.As(err, &failed) && failed.Exited() {
-		return exit.CodeError(failed.ExitCode())
-	}
-	return err
+	return exit.OfProgram(cmd.Run())
 }

@@ -106,13 +106,6 @@ func stepsBefore(s *scenario.Scenario) int {
 // Close releases the world's resources.
 func (p *Plane) Close() { p.world.Close() }
 
-// State returns the cluster as it is.
-func (p *Plane) State() *cluster.State {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.state
-}
-
 // begin takes over what the API server already has, such as its namespaces, and gives it everything else.
 func (p *Plane) begin(to *memory.Writer, state *cluster.State, record *world.Record) error {
 	for _, kind := range p.kinds {

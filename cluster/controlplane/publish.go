@@ -15,8 +15,8 @@ import (
 )
 
 // publish gives the API server what the world has changed from one state to the next, in an order that a real cluster could show: first what is
-// new, owners before what they own; then what has changed; then what is gone.
-// The API server already has what it was received from.
+// new, owners before what they own; then what has changed; then what is gone. The objects with the received keys came from the API server, which
+// has them already.
 func (p *Plane) publish(to *memory.Writer, before, after *cluster.State, record *world.Record, received map[string]bool) error {
 	var created, changed, gone []cluster.Object
 	before.VisitChanges(after, func(was, is cluster.Object) {
@@ -95,8 +95,7 @@ func (p *Plane) create(to *memory.Writer, obj cluster.Object) error {
 
 // put stores an object as the API server is to have it.
 func (p *Plane) put(to *memory.Writer, obj cluster.Object) error {
-	kind := p.kinds[cluster.KindOf(obj)]
-	key := kind.key(obj)
+	key := p.kinds[cluster.KindOf(obj)].key(obj)
 	next := obj.DeepCopyObject().(cluster.Object)
 	next.SetOwnerReferences(slices.DeleteFunc(next.GetOwnerReferences(), func(ref metav1.OwnerReference) bool { return p.absent[ref.UID] }))
 	p.kubelet.complete(next, p)
@@ -113,11 +112,16 @@ func (p *Plane) put(to *memory.Writer, obj cluster.Object) error {
 		next.SetCreationTimestamp(now.Rfc3339Copy()) // no client expects an object that is made in the future
 	}
 	next.SetResourceVersion("")
-	data, err := kind.encode(next)
+	return p.write(to, key, next)
+}
+
+// write stores an object under its key.
+func (p *Plane) write(to *memory.Writer, key string, obj cluster.Object) error {
+	data, err := p.kinds[cluster.KindOf(obj)].encode(obj)
 	if err != nil {
 		return err
 	}
-	p.known[key] = &object{next, to.Put(key, data)}
+	p.known[key] = &object{obj, to.Put(key, data)}
 	return nil
 }
 
@@ -129,6 +133,7 @@ func (p *Plane) remove(to *memory.Writer, obj cluster.Object) error {
 		return nil
 	}
 	delete(p.messages, obj.GetUID())
+	delete(p.kubelet.addresses, obj.GetUID())
 	if held := slices.DeleteFunc(slices.Clone(known.stored.GetFinalizers()), isWorlds); len(held) > 0 {
 		return p.keepForFinalizers(to, key, known.stored)
 	}
@@ -144,12 +149,7 @@ func (p *Plane) keepForFinalizers(to *memory.Writer, key string, stored cluster.
 		kept.SetDeletionTimestamp(new(metav1.NewTime(p.clock()).Rfc3339Copy()))
 	}
 	kept.SetDeletionGracePeriodSeconds(new(int64(0)))
-	data, err := p.kinds[cluster.KindOf(kept)].encode(kept)
-	if err != nil {
-		return err
-	}
-	p.known[key] = &object{kept, to.Put(key, data)}
-	return nil
+	return p.write(to, key, kept)
 }
 
 // isWorlds reports whether the world looks after the finalizer.

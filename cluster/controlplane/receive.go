@@ -165,7 +165,7 @@ func (p *Plane) receiveEnd(pod *v1.Pod, has cluster.Object) {
 // isWorkload reports whether a controller makes other objects for this one.
 func isWorkload(obj cluster.Object) bool {
 	template, _ := cluster.Template(obj)
-	return template != nil || cluster.KindOf(obj) == "CronJob"
+	return template != nil
 }
 
 // statusOf returns the status of an object; the zero Value if its kind has none.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os/exec"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -68,6 +69,14 @@ type CodeError int
 
 // Error says which code it is.
 func (e CodeError) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
+
+// OfProgram returns the error of a program that has run: a CodeError if it has ended by itself.
+func OfProgram(err error) error {
+	if failed := (*exec.ExitError)(nil); errors.As(err, &failed) && failed.Exited() {
+		return CodeError(failed.ExitCode())
+	}
+	return err
+}
 
 // PrintError prints the error, one line per problem, each after the program's name, and returns the exit code. Text from arguments and files can
 // neither start a line of its own nor control the terminal.

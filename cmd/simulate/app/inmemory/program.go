@@ -30,9 +30,8 @@ func StartProgram(c *command.Call, _ Options) error {
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = c.In, c.Out, c.Err
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = stopTime
-	err = cmd.Run()
-	if failed := (*exec.ExitError)(nil); errors.As(err, &failed) && failed.Exited() {
-		return exit.CodeError(failed.ExitCode())
+	if err = exit.OfProgram(cmd.Run()); errors.As(err, new(exit.CodeError)) {
+		return err
 	}
 	if context.Cause(c.Context()) != nil { // interrupted, which is how a cluster ends
 		return nil

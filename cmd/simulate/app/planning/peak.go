@@ -59,15 +59,9 @@ Whether the load ever gets there is not asked: the maxima, --at and --replicas s
 				return errors.Join(survive.Check(c.Command), proof.Check(c))
 			},
 			Ask: func(c *command.Call) (*peak.Report, error) {
-				loaded, err := c.Load(c.Args)
+				loaded, err := loadOneCluster(c, step)
 				if err != nil {
 					return nil, err
-				}
-				if step != "" {
-					loaded = loaded.CutAfter(step)
-				}
-				if loaded.Federated() {
-					return nil, c.Usage("peak asks about one cluster; give a scenario without a federation")
 				}
 				asked := scenario.Peak{Share: &share}
 				if replicas != "" {

@@ -53,15 +53,9 @@ maxima have to be raised for the plan. No number of nodes is then said to be too
 				return errors.Join(survive.Check(c.Command), proof.Check(c))
 			},
 			Ask: func(c *command.Call) (*plan.Report, error) {
-				loaded, err := c.Load(c.Args)
+				loaded, err := loadOneCluster(c, step)
 				if err != nil {
 					return nil, err
-				}
-				if step != "" {
-					loaded = loaded.CutAfter(step)
-				}
-				if loaded.Federated() {
-					return nil, c.Usage("plan asks about one cluster; give a scenario without a federation")
 				}
 				if hpa == hpaMax {
 					loaded = loaded.AppendQuestion(scenario.Step{Name: "peak", Peak: &scenario.Peak{}})
@@ -100,3 +94,18 @@ maxima have to be raised for the plan. No number of nodes is then said to be too
 
 // Values of --hpa: how many replicas a workload with a HorizontalPodAutoscaler has.
 const hpaNow, hpaMax = "now", "max"
+
+// loadOneCluster reads the scenario of the command line up to a step, or whole without one. A federation is an error.
+func loadOneCluster(c *command.Call, step string) (*scenario.Scenario, error) {
+	loaded, err := c.Load(c.Args)
+	if err != nil {
+		return nil, err
+	}
+	if step != "" {
+		loaded = loaded.CutAfter(step)
+	}
+	if loaded.Federated() {
+		return nil, c.Usage("%s asks about one cluster; give a scenario without a federation", c.Name())
+	}
+	return loaded, nil
+}
