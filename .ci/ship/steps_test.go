@@ -163,8 +163,8 @@ func program(t *testing.T, j *job) {
 		built = dir
 		if info, err := os.Stat(filepath.Join(dir, "simulate")); err != nil {
 			t.Fatal(err)
-		} else if info.Size() > 80<<20 {
-			t.Errorf("the program has more than 80 MiB (%d bytes): does it import plugin, or run a template? The linker then keeps every method of every type", info.Size())
+		} else if info.Size() > 96<<20 {
+			t.Errorf("the program has more than 96 MiB (%d bytes): does it import plugin, or run a template? The linker then keeps every method of every type", info.Size())
 		}
 	}
 	succeed(t, j.dir, "mkdir -p temp/faultline-bin && cp "+built+"/simulate temp/faultline-bin/")

@@ -6,7 +6,8 @@ import (
 	"crypto/subtle"
 	"encoding/json"
 	"errors"
-	"html/template"
+	"fmt"
+	"html"
 	"net/http"
 	"slices"
 	"sync"
@@ -132,24 +133,19 @@ func (q *tallied) count(answer tallyAnswer) {
 	}
 }
 
-// classPage shows the numbers.
-var classPage = template.Must(template.New("class").Parse(`<!DOCTYPE html>
+// These are the beginning and the end of the page with the numbers. html/template would write the page, but a program that runs templates
+// keeps every method of every type, since a template could name it: that would add 40 MB to this program.
+const (
+	classHead = `<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <title>Answers of the class · Faultline</title><link rel="icon" href="data:,"><link rel="stylesheet" href="playground.css"></head>
 <body class="class"><main>
 <h1>Answers of the class</h1>
 <p class="hint">How often each answer was given, without names. The numbers are those since the server began; reload the page for newer ones.</p>
-{{range .}}<h2>{{.Title}}</h2>
-{{range .Questions}}<table>
-<caption><small>{{.Step}}</small> {{.Ask}}</caption>
-<thead><tr><th scope="col">Answer</th><th scope="col" class="number">First try</th><th scope="col" class="number">Second try</th></tr></thead>
-<tbody>{{range .Options}}<tr{{if .Right}} class="chosen"{{end}}><th scope="row">{{if .Right}}<span class="sign good">✓</span> {{end}}{{.Given}}</th><td class="number">{{.First}}</td><td class="number">{{.Second}}</td></tr>
-{{end}}{{if .Skipped}}<tr><th scope="row" class="hint">skipped</th><td class="number">{{.Skipped}}</td><td></td></tr>
-{{end}}</tbody></table>
-{{end}}{{else}}<p>Nobody has answered yet.</p>
-{{end}}</main></body></html>
-`))
+`
+	classEnd = "</main></body></html>\n"
+)
 
 // lessonTally is the part of the page about a lesson.
 type lessonTally struct {
@@ -164,16 +160,47 @@ func (c *Class) serve(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	all, err := scenarios.All()
-	var page bytes.Buffer
-	if err == nil {
-		err = classPage.Execute(&page, c.byLesson(all))
-	}
 	if err != nil {
 		refuse(w, r, http.StatusInternalServerError, playground.KindInternal, "%s", err)
 		return
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	writeAnswer(w, page.Bytes())
+	writeAnswer(w, classPage(c.byLesson(all)))
+}
+
+// classPage returns the HTML of the numbers.
+func classPage(lessons []lessonTally) []byte {
+	page := bytes.NewBufferString(classHead)
+	for _, lesson := range lessons {
+		fmt.Fprintf(page, "<h2>%s</h2>\n", html.EscapeString(lesson.Title))
+		for _, question := range lesson.Questions {
+			question.write(page)
+		}
+	}
+	if len(lessons) == 0 {
+		page.WriteString("<p>Nobody has answered yet.</p>\n")
+	}
+	page.WriteString(classEnd)
+	return page.Bytes()
+}
+
+// write writes a table of the answers to the question.
+func (q tallied) write(page *bytes.Buffer) {
+	fmt.Fprintf(page, "<table>\n<caption><small>%s</small> %s</caption>\n", html.EscapeString(q.Step), html.EscapeString(q.Ask))
+	page.WriteString(`<thead><tr><th scope="col">Answer</th><th scope="col" class="number">First try</th><th scope="col" class="number">Second try</th></tr></thead>
+<tbody>`)
+	for _, o := range q.Options {
+		row, sign := "<tr>", ""
+		if o.Right {
+			row, sign = `<tr class="chosen">`, `<span class="sign good">✓</span> `
+		}
+		fmt.Fprintf(page, "%s<th scope=\"row\">%s%s</th><td class=\"number\">%d</td><td class=\"number\">%d</td></tr>\n",
+			row, sign, html.EscapeString(o.Given), o.First, o.Second)
+	}
+	if q.Skipped > 0 {
+		fmt.Fprintf(page, "<tr><th scope=\"row\" class=\"hint\">skipped</th><td class=\"number\">%d</td><td></td></tr>\n", q.Skipped)
+	}
+	page.WriteString("</tbody></table>\n")
 }
 
 // byLesson returns the questions of each lesson, the most frequent answers first.
