@@ -34,13 +34,16 @@ testsite: tools build engine ## look at the page without a server in a browser, 
 	$(GO) test -vet=all -tags site -run TestSite -timeout 30m ./pkg/web
 	node --test cmd/engine/engine.test.mjs
 
+deciders: build ## build bin/faultline-descheduler and the other programs that decide beside the scheduler, see docs/deciders.md
+	@for module in $(DECIDERS); do echo "$(GO) build -C $$module -o ../../bin/faultline-$$(basename $$module) ."; $(GO) build -C $$module -o ../../bin/faultline-$$(basename $$module) . || exit 1; done
+
 demo: build ## build, then run the kind walkthrough
 	bin/simulate run scenarios/kind-walkthrough
 
 # The tests of a package take a minute or two, and on a busy machine more than the ten minutes that go test allows.
 # -vet=all: go test vets in any case, and go vet would load and look at every package, and at what it imports, once more.
 test: tools ## format, vet, tests, the demo, and the gate on the project's own scenarios
-	@unformatted="$$(gofmt -l cluster cmd examples pkg)"; if [ -n "$$unformatted" ]; then echo "gofmt would change: $$unformatted"; exit 1; fi
+	@unformatted="$$(gofmt -l cluster cmd deciders examples pkg)"; if [ -n "$$unformatted" ]; then echo "gofmt would change: $$unformatted"; exit 1; fi
 	$(GO) test -vet=all -timeout 30m ./...
 	$(GO) test -C .ci/ship -timeout 30m ./...
 	$(MAKE) --no-print-directory demo > /dev/null
