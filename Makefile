@@ -67,8 +67,9 @@ bench: ## run the benchmarks
 	go test -run '^$$' -bench . -benchmem ./pkg/...
 
 # The bill of materials needs syft, which not every machine has.
-release: ## build what a release has in dist/: archives, checksums, images, a krew manifest; publishes nothing
+release: ## build what a release has in dist/: archives, packages, checksums, images, a krew manifest, a Homebrew formula; publishes nothing
 	$(GO) run github.com/goreleaser/goreleaser/v2@v2.16.0 release --snapshot --clean $(if $(shell command -v syft),,--skip=sbom)
+	$(GO) run -C .ci/ship ./formula "$(CURDIR)/dist/checksums.txt" "$(CURDIR)/dist/faultline.rb"
 
 clean: ## remove what was built
 	rm -rf bin dist public
