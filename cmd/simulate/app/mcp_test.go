@@ -179,6 +179,15 @@ func TestAgentAsks(t *testing.T) {
 		if !strings.Contains(got.Proof, test.proof) {
 			t.Errorf("%s %s: the proof lacks %q:\n%s%s", test.tool, test.arguments, test.proof, got.Proof, got.NoProof)
 		}
+		// The command says the same, if its input is there.
+		if args := strings.Fields(strings.TrimPrefix(got.Command, "simulate ")); !strings.Contains(got.Command, "change.yaml") {
+			var out, errOut bytes.Buffer
+			if code := Main(args, strings.NewReader(""), &out, &errOut); code != 0 || !strings.HasPrefix(strings.Join(strings.Fields(out.String()), " "), got.Answer) {
+				t.Errorf("%s ends with %d:\n%s%s", got.Command, code, out.String(), errOut.String())
+			}
+		} else if !strings.HasPrefix(got.Command, "simulate run --filename=change.yaml --cluster=/") {
+			t.Errorf("the command is %s", got.Command)
+		}
 		if _, err := time.Parse(time.RFC3339, got.Basis.ReadAt); err != nil || !strings.HasSuffix(got.Basis.Source, "dump.json") {
 			t.Errorf("%s rests on %+v: %v", test.tool, got.Basis, err)
 		}

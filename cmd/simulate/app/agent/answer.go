@@ -183,7 +183,11 @@ func (f *found) fill(received *command.Answer) error {
 	}
 	f.Basis.Assumed, f.Basis.Partial = head.Notes, head.Partial
 	f.report = compact.Bytes()
-	f.Answer, f.text, _ = strings.Cut(strings.TrimSpace(text.String()), "\n")
+	words := text.String()
+	if head.Partial != "" { // the basis says so
+		words = strings.TrimPrefix(words, "Partial: "+head.Partial)
+	}
+	f.Answer, f.text, _ = strings.Cut(strings.TrimSpace(words), "\n")
 	if len(f.report) <= maxReport {
 		f.Report = f.report
 	} else {

@@ -24,6 +24,7 @@ type source struct {
 	hasNodes    bool     // the input has nodes of its own, and no made-up ones
 	flags, args []string // name the input on another command line
 	shown       string   // what names the input, for a reader: without a secret
+	shownFlags  string   // the part of it that is flags
 	client      *live.Client
 	maxAge      time.Duration
 
@@ -33,7 +34,7 @@ type source struct {
 }
 
 func newSource(cmd *cobra.Command, in *input.Flags, args []string, maxAge time.Duration) (*source, error) {
-	s := &source{flags: input.InputFlags(cmd), args: args, shown: in.RepeatArguments(cmd, args), scenario: scenarioFile(args), maxAge: maxAge, reading: make(chan struct{}, 1)}
+	s := &source{flags: input.InputFlags(cmd), args: args, shown: in.RepeatArguments(cmd, args), shownFlags: in.RepeatArguments(cmd, nil), scenario: scenarioFile(args), maxAge: maxAge, reading: make(chan struct{}, 1)}
 	s.reading <- struct{}{}
 	if !in.Live(cmd, args) {
 		return s, nil
@@ -81,7 +82,7 @@ type commandLine struct {
 // applyChange lets the command line apply the objects of the change. A cluster gets them by -f, and a scenario by a last step. It returns the texts of
 // files that are in memory alone.
 func (l *commandLine) applyChange(s *source) (files map[string]string, err error) {
-	if len(l.changed) == 0 && l.manifests == "" {
+	if !l.changes() {
 		return nil, nil
 	}
 	if s.scenario != "" {
@@ -140,18 +141,33 @@ func scenarioFile(args []string) string {
 
 // arguments returns the command line with the input of the server. No target can be taken for a flag.
 func (l *commandLine) arguments(s *source) []string {
-	args, asCluster := s.args, []string{}
-	if (len(l.changed) > 0 || l.manifests != "") && s.scenario == "" && s.hasNodes { // beside -f, the input is the cluster
-		for _, arg := range args {
-			asCluster = append(asCluster, "--cluster="+arg)
-		}
-		args = nil
-	}
-	return slices.Concat([]string{l.command}, l.flags, s.flags, asCluster, []string{"--"}, l.targets, args)
+	args, cluster := l.input(s)
+	return slices.Concat([]string{l.command}, l.flags, s.flags, cluster, []string{"--"}, l.targets, args)
 }
 
-// shown returns the command line as a user would write it.
+// input returns the arguments of the server as arguments of the command or, beside a change, as the cluster that it is applied to.
+func (l *commandLine) input(s *source) (args, cluster []string) {
+	if !l.changes() || s.scenario != "" || !s.hasNodes {
+		return s.args, nil
+	}
+	for _, arg := range s.args {
+		cluster = append(cluster, "--cluster="+arg)
+	}
+	return nil, cluster
+}
+
+// changes reports whether the command line applies a change.
+func (l *commandLine) changes() bool { return len(l.changed) > 0 || l.manifests != "" }
+
+// shown returns the command line as a user would write it. A change that is applied to a scenario is only in the proof.
 func (l *commandLine) shown(program string, s *source) string {
-	words := []string{program, l.command, quoted(l.targets), quoted(l.flags), s.shown}
+	if l.changes() && s.scenario != "" {
+		return program + " run proof.yaml --step " + changeStep
+	}
+	given := s.shown
+	if _, cluster := l.input(s); cluster != nil {
+		given = quoted(cluster) + " " + s.shownFlags
+	}
+	words := []string{program, l.command, quoted(l.targets), quoted(l.flags), strings.TrimSpace(given)}
 	return strings.Join(slices.DeleteFunc(words, func(word string) bool { return word == "" }), " ")
 }
