@@ -272,6 +272,34 @@ func TestAgentMergesIntoScenario(t *testing.T) {
 	}
 }
 
+// A report that is too long for a model is left out: the answer has it in words, and a resource has all of it.
+func TestAgentLeavesOutLongReport(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "web.yaml")
+	const web = `{apiVersion: apps/v1, kind: Deployment, metadata: {name: web}, spec: {replicas: 500, selector: {matchLabels: {app: web}},
+template: {metadata: {labels: {app: web}}, spec: {containers: [{name: c, image: c, resources: {requests: {cpu: "1"}}}]}}}}`
+	if err := os.WriteFile(file, []byte(web), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	session := startAgent(t, file, "--nodes", "20", "--cpu", "16")
+	result, err := session.CallTool(context.Background(), &mcp.CallToolParams{Name: "why_is_it_pending"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, _ := result.StructuredContent.(map[string]any)
+	words, _ := got["text"].(string)
+	uri, _ := got["reportUri"].(string)
+	if got["report"] != nil || !strings.Contains(words, "Insufficient cpu") {
+		t.Errorf("it has a report: %t, and in words %q", got["report"] != nil, words)
+	}
+	whole, err := session.ReadResource(context.Background(), &mcp.ReadResourceParams{URI: uri})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text := whole.Contents[0].Text; len(text) < 48<<10 || !strings.Contains(text, `"kind":"Report"`) {
+		t.Errorf("the resource has %d bytes", len(text))
+	}
+}
+
 func TestAgentReads(t *testing.T) {
 	session := startAgent(t, writeDump(t))
 	read := func(uri string, into any) {
