@@ -242,6 +242,39 @@ func TestSimulateLint(t *testing.T) {
 	}
 }
 
+// Without Helm, kustomize makes the same of the same files.
+func TestKustomization(t *testing.T) {
+	out, err := exec.Command("go", "tool", "kustomize", "build", repo+"/deploy").CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	all, _, err := render(t, "faultline", everything)
+	if err != nil {
+		t.Fatal(err)
+	}
+	built := map[string][]byte{}
+	for _, document := range strings.Split(string(out), "\n---\n") {
+		var head struct {
+			Kind     string
+			Metadata struct{ Name string }
+		}
+		if err := yaml.Unmarshal([]byte(document), &head); err != nil {
+			t.Fatal(err)
+		}
+		built[head.Kind+"/"+head.Metadata.Name] = []byte(document)
+	}
+	want := append(keys(all), "Namespace/faultline")
+	want = slices.DeleteFunc(want, func(name string) bool { return strings.HasPrefix(name, "CronJob/") })
+	slices.Sort(want)
+	if got := keys(built); !slices.Equal(got, want) {
+		t.Errorf("kustomize makes %v, and Helm %v", got, want)
+	}
+	helm, plain := decode[appsv1.Deployment](t, all, "Deployment/faultline").Spec.Template.Spec.Containers[0], decode[appsv1.Deployment](t, built, "Deployment/faultline").Spec.Template.Spec.Containers[0]
+	if !slices.Equal(plain.Args, helm.Args[:len(plain.Args)]) || !reflect.DeepEqual(plain.Resources, helm.Resources) || !reflect.DeepEqual(plain.SecurityContext, helm.SecurityContext) || !reflect.DeepEqual(plain.Ports, helm.Ports) {
+		t.Errorf("kustomize runs %+v, and Helm %+v", plain, helm)
+	}
+}
+
 func readFile(t *testing.T, name string) []byte {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(folder, name))
