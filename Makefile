@@ -7,7 +7,7 @@ LDFLAGS := -s -w -X github.com/faultline/faultline/cmd/simulate/app.version=$(VE
 GO := GOGC=400 go
 
 .DEFAULT_GOAL := help
-.PHONY: help build cluster engine site testsite demo test tools scripts lint generate bench release clean
+.PHONY: help build cluster deciders engine site testsite demo test tools scripts lint generate bench release clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -17,6 +17,7 @@ build: ## build bin/simulate
 	$(GO) build -ldflags '$(LDFLAGS)' -o bin/simulate ./cmd/simulate
 
 # The version that clients are told is that of the Kubernetes modules in the program.
+DECIDERS := $(filter-out deciders/kit,$(wildcard deciders/*))
 CLUSTER_LDFLAGS := $(LDFLAGS) -X k8s.io/component-base/version.gitVersion=v1.37.1 -X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=37
 
 # The first time, an API server's thousand packages are compiled, which takes minutes.
@@ -60,6 +61,7 @@ scripts: ## types, format and tests of the pages' scripts (needs npm)
 lint: ## run golangci-lint, which is built the first time
 	$(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0 run --timeout 30m
 	cd cluster && $(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0 run --timeout 30m -c ../.golangci.yml
+	for module in deciders/*/; do (cd $$module && $(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0 run --timeout 30m -c ../../.golangci.yml) || exit 1; done
 
 generate: ## bundle the pages' scripts (needs npm), and write the generated files under docs/ and the golden files anew
 	npm --prefix pkg/web ci --ignore-scripts --no-audit --no-fund
@@ -70,8 +72,9 @@ bench: ## run the benchmarks
 	go test -run '^$$' -bench . -benchmem ./pkg/...
 
 # The bill of materials needs syft, which not every machine has.
-release: ## build what a release has in dist/: archives, checksums, images, a krew manifest; publishes nothing
+release: ## build what a release has in dist/: archives, packages, checksums, images, a krew manifest, a Homebrew formula; publishes nothing
 	$(GO) run github.com/goreleaser/goreleaser/v2@v2.16.0 release --snapshot --clean $(if $(shell command -v syft),,--skip=sbom)
+	$(GO) run -C .ci/ship ./formula "$(CURDIR)/dist/checksums.txt" "$(CURDIR)/dist/faultline.rb"
 
 clean: ## remove what was built
 	rm -rf bin dist public
