@@ -97,7 +97,7 @@ func TestDocsExamples(t *testing.T) {
 			}
 		}
 		line := strings.Count(text[:match[2]], "\n") + 1
-		if _, err := loader.LoadFS(docsFolder(t, example), loader.FileName, loader.Options{}); err != nil {
+		if _, err := loader.LoadFS(docsFolder(t, example), loader.FileName, loader.Options{Deciders: &loader.Deciders{Commands: map[string][]string{"descheduler": {"true"}}}}); err != nil {
 			t.Errorf("%s:%d: %v", scenario.Docs, line, err)
 		}
 		if err := scenario.ValidateDocument(t, schema, example); err != nil {
