@@ -86,6 +86,7 @@ const stepParts = (of, asked, changes) => [
     : [
         resultPart(),
         of.ticks.length > 0 &&
+          !exampleOf().challenge && // the goal has them
           h(
             "ul",
             {class: "ticks"},

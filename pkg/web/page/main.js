@@ -23,6 +23,7 @@ import {
 import {breaking, lookAt} from "./breaking.js";
 import {complete, hover, knownIn} from "./complete.js";
 import {makeEditor} from "./editor.js";
+import {challenging} from "./challenge.js";
 import {connect} from "./engine.js";
 import {explaining} from "./explaining.js";
 import {drawUndo, filesBar} from "./files.js";
@@ -366,6 +367,7 @@ async function start() {
   // What was still asked of another step shows nothing while a question is open.
   breaking(call, () => isAsked() || represent());
   explaining(call);
+  challenging(call, changed);
   tallying((answers) => call("tally", answers).catch(() => {})); // the lesson does not wait for the class
   addEventListener("keydown", keys);
   handingOut();
