@@ -683,3 +683,32 @@ func (r *pageUser) accessibleElements() (elements []element) {
 	}
 	return elements
 }
+
+// The numbers in a lesson's sentences can be dragged, and moved by keys; the sentence and the map follow. All that is dragged at once is one
+// change.
+func TestNumbersInSentences(t *testing.T) {
+	r := openPage(t, browsertest.Start(t), startServer(t), "/#lesson=3-weights&step=one-less")
+	r.Click("#asked .link")
+	r.WaitForText(".sentences", "deployment/web has 3 replicas, and a soft rule over zone keeps them apart, of weight 49; it wants to be near app=cache, with weight 100. → zone a 2, b 1, c 0")
+	const weight = `.sentences [data-focus="handle weight default/deployment/web"]`
+	r.drag(weight, -90)
+	r.WaitForText(".sentences", "of weight 19;", "→ zone a 3, b 0, c 0")
+	r.waitForText("weight: 19\n")
+	r.WaitForText("#verdict", "1 claim of the lesson changed by you.")
+	r.Focus(weight)
+	r.Press(kb.ArrowRight)
+	r.WaitForText(".sentences", "of weight 20;")
+	r.WaitUntil(fmt.Sprintf(`document.activeElement.matches(%q) && document.activeElement.getAttribute("aria-valuenow") === "20"`, weight))
+	r.drag(`.sentences [data-focus="handle replicas default/deployment/web"]`, 15)
+	r.WaitForText(".sentences", "has 4 replicas", "→ zone a 3, b 1, c 0")
+	r.Click("#undo [data-focus=reset]")
+	r.WaitForText(".sentences", "has 3 replicas", "of weight 49;", "→ zone a 2, b 1, c 0")
+}
+
+// drag drags the element to the right by so many pixels.
+func (r *pageUser) drag(selector string, by float64) {
+	r.t.Helper()
+	r.WaitUntil(fmt.Sprintf(`document.querySelector(%q)`, selector))
+	box := browsertest.Evaluate[[]float64](r.Browser, fmt.Sprintf(`(() => { const it = document.querySelector(%q); it.scrollIntoView({block: "center", behavior: "instant"}); const box = it.getBoundingClientRect(); return [box.left + box.width / 2, box.top + box.height / 2]; })()`, selector))
+	r.Do(chromedp.DragAndDropXY(box[0], box[1], box[0]+by, box[1]))
+}

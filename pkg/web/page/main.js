@@ -1,7 +1,7 @@
 // The playground: a scenario as text, what the real scheduler does with it as a map, and the answer beside it.
 
 import {load, nodesOf} from "#shared/data.js";
-import {fill, h, say} from "#shared/dom.js";
+import {fill, h, keepingFocus, say} from "#shared/dom.js";
 import {searchField} from "#shared/search.js";
 import {drawMap} from "#shared/stage.js";
 import {themeButton} from "#shared/theme.js";
@@ -110,10 +110,10 @@ function travel(what) {
 
 const undoButtons = () => drawUndo(past, travel);
 
-// changed takes an input that something else than the editor wrote.
-function changed(input, shows) {
+// changed takes an input that something else than the editor wrote; what is dragged is one change, as what is typed is.
+function changed(input, shows, typed = false) {
   if (shows) want({step: shows});
-  edited(input);
+  edited(input, typed);
   for (const [file, text] of Object.entries(input.files)) editor.change(file, text);
   levers();
 }
@@ -152,8 +152,10 @@ function bar() {
     : "";
   undoButtons();
   filesBar({...files, lesson: (reading || textOf()) && read}, reading);
-  if (reading) drawLesson(predict);
+  if (reading) drawLesson(readers);
 }
+
+const readers = {predict, drag: (input, shows) => changed(input, shows, true)};
 
 function read() {
   reading = true;
@@ -350,7 +352,7 @@ async function start() {
     drawMap,
     drawStep: () => {
       document.body.classList.toggle("predicting", isAsked());
-      if (reading) drawLesson(predict);
+      if (reading) keepingFocus(() => drawLesson(readers));
       if (isAsked()) drawQuestion(freshStep());
       else drawStep();
       markTabs();
