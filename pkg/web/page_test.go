@@ -574,7 +574,7 @@ func TestHandout(t *testing.T) {
 	r.WaitUntil(`document.querySelector("#asked")`)
 	browsertest.Evaluate[bool](r.Browser, `dispatchEvent(new Event("beforeprint"))`)
 	r.SetMedia("print", "light")
-	r.WaitForText("#handout", "1. hard", "How many pods does each zone get?", "a ………… b ………… c …………", "Answers: Soft or hard when a zone fails", "a 0, b 1, c 2, by chance among equal nodes. The lost pod comes back this time.", "As right: a 0, b 2, c 1.")
+	r.WaitForText("#handout", "1. hard", "How many pods does each zone get?", "a ………… b ………… c …………", "Answers: Soft or hard when a zone fails", "c-worker-2, by chance among equal nodes. The lost pod comes back this time.", "As right: b-worker-2.")
 	if sheet := strings.Split(r.Text("#handout"), "Answers: ")[0]; strings.Contains(sheet, "While all is well") || strings.Contains(sheet, "%") {
 		t.Errorf("the questions' sheet has answers:\n%s", sheet)
 	}
