@@ -3,8 +3,11 @@ package web_test
 import (
 	"encoding/json"
 	"fmt"
+	"io/fs"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -18,6 +21,7 @@ import (
 	"github.com/faultline/faultline/pkg/internal/reporttest"
 	"github.com/faultline/faultline/pkg/playground"
 	"github.com/faultline/faultline/pkg/web"
+	"github.com/faultline/faultline/scenarios"
 )
 
 // openSmallScenario returns a reader of the small scenario.
@@ -711,4 +715,61 @@ func (r *pageUser) drag(selector string, by float64) {
 	r.WaitUntil(fmt.Sprintf(`document.querySelector(%q)`, selector))
 	box := browsertest.Evaluate[[]float64](r.Browser, fmt.Sprintf(`(() => { const it = document.querySelector(%q); it.scrollIntoView({block: "center", behavior: "instant"}); const box = it.getBoundingClientRect(); return [box.left + box.width / 2, box.top + box.height / 2]; })()`, selector))
 	r.Do(chromedp.DragAndDropXY(box[0], box[1], box[0]+by, box[1]))
+}
+
+// A teacher makes a lesson in a form, which writes the scenario's text, and passes it on as a link or as a file.
+func TestMakeALesson(t *testing.T) {
+	b, address := browsertest.Start(t), startServer(t)
+	r := openPage(t, b, address, "/#example=own-lesson")
+	r.WaitForText("#builder", "Your lesson", "Step 1 of 1", "The run answers: zone-1 1, zone-2 1, zone-3 1.")
+	built := func(path string) string { return fmt.Sprintf(`#builder [data-focus="built %s"]`, path) }
+	r.choose(built("metadata.name"), "Three zones")
+	r.WaitForText("#title", "Three zones")
+	r.choose(built("cluster.0.synthetic.zones.0.count"), "2")
+	r.WaitForText("#builder", "The run answers: zone-1 2, zone-2 1, by chance among equal nodes.")
+	r.choose(built("steps.0.apply.objects.0.metadata.name"), "shop")
+	r.WaitForText("#map", "deployment/shop")
+	r.choose(`#builder [data-lever="rule default/deployment/shop"]`, "hard")
+	r.WaitForText("#verdict", "2 of 3 pods run, 1 Pending.")
+	r.choose(built("steps.0.questions.0.kind"), "notOn")
+	r.WaitForText("#builder", "The run answers: node(s) didn't match pod anti-affinity rules.")
+	r.choose(built("steps.0.questions.0.ask"), "Why is the third pod not in zone 1?")
+	r.Click(`#builder [data-focus="add step"]`)
+	r.WaitForText("#builder", "Step 2 of 2")
+	r.choose(built("steps.1.action"), "fail")
+	r.choose(built("steps.1.fail.selector"), "topology.kubernetes.io/zone=zone-2")
+	r.choose(built("steps.1.name"), "A zone fails")
+	r.WaitForText("#stepbar", "a-zone-fails")
+	r.Click(`#builder [data-focus="add question"]`)
+	r.choose(built("steps.1.questions.0.number.by"), "pending")
+	r.choose(built("steps.1.questions.0.ask"), "How many pods are Pending?")
+	r.WaitForText("#builder", "The run answers: 2 pods.")
+	if problems := r.Text("#problems"); problems != "" {
+		t.Error(problems)
+	}
+	// What the class gets is a lesson, and what the teacher has goes on in the form.
+	browsertest.Evaluate[bool](r.Browser, `(navigator.clipboard.writeText = async (text) => { window.copied = text; }, true)`)
+	r.Click("#builder [data-focus=\"class link\"]")
+	r.WaitUntil("window.copied")
+	class := openPage(t, b.Tab(), address, "/"+browsertest.Evaluate[string](r.Browser, "new URL(window.copied).hash"))
+	class.WaitForText("#lesson", "Three zones · 1 of 2", "What do you expect?", "Why is the third pod not in zone 1?")
+	class.answer("node(s) didn't match pod anti-affinity rules")
+	class.WaitForText("#lesson", "✓ Why is the third pod not in zone 1? Right:", "1 of 2 steps done")
+	r.WaitUntil(`/^#example=own-lesson&step=a-zone-fails&v=test&s=/.test(location.hash)`)
+	r.reload()
+	r.WaitForText("#builder", "Your lesson", "Step 2 of 2")
+
+	// The opening page opens a file.
+	own, err := fs.ReadFile(scenarios.FS, "own-lesson/scenario.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "lesson.yaml")
+	if err := os.WriteFile(file, own, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	other := openPage(t, b.Tab(), address, "/")
+	other.WaitForText("#home", "Make a lesson", "Open a file")
+	other.Do(chromedp.SetUploadFiles(chromedp.CSS("#home input[type=file]"), []string{file}))
+	other.WaitForText("#lesson", "A lesson of your own", "What do you expect?")
 }

@@ -57,7 +57,7 @@ export async function askNow() {
     took = performance.now() - began;
     if (troubled) troubled = (notice(""), false);
     document.body.classList.remove("waiting");
-    if (report && predictions.on) await askQuiz(mine);
+    if (report && (predictions.on || !document.getElementById("builder").hidden)) await askQuiz(mine);
   } catch (error) {
     if (error.name === "AbortError" || running !== mine) return;
     if (error.kind === "internal") troubled = (notice(error.message), true);

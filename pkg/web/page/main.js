@@ -7,7 +7,7 @@ import {drawMap} from "#shared/stage.js";
 import {themeButton} from "#shared/theme.js";
 import {restore, show, surround, view} from "#shared/view.js";
 import {count} from "#shared/words.js";
-import {follow, linkNow, recall, remember, stay} from "./address.js";
+import {follow, linkNow, linkOfLesson, recall, remember, stay} from "./address.js";
 import {
   announce,
   answering,
@@ -20,6 +20,7 @@ import {
   stopAsking,
   want,
 } from "./answer.js";
+import {drawBuilder, OWN, withQuestions} from "./builder.js";
 import {breaking, lookAt} from "./breaking.js";
 import {complete, hover, knownIn} from "./complete.js";
 import {makeEditor} from "./editor.js";
@@ -101,7 +102,7 @@ function travel(what) {
   if (!past.can(what)) return;
   state.input = past[what]();
   for (const [file, text] of Object.entries(state.input.files)) editor.change(file, text);
-  if (reading) bar();
+  if (side !== "text") bar();
   else files.open(state.input.files[state.file] === undefined ? state.input.main : state.file);
   levers();
   askSoon();
@@ -122,7 +123,7 @@ const levers = () => drawLevers(changed, predictions.on ? null : () => predict(t
 
 const files = {
   open(file) {
-    reading = false;
+    side = "text";
     state.file = file;
     if (!isLarge()) {
       editor.open(file, state.input.files[file]);
@@ -138,27 +139,45 @@ const files = {
 
 const isLarge = () => state.input.files[state.file].length > LARGE;
 
-// reading tells that the lesson is in view, in place of the editor.
-let reading = false;
+// side is what stands beside the map: the editor's text, or in its place the lesson or the builder.
+/** @type {"text" | "lesson" | "builder"} */
+let side = "text";
 
 function bar() {
-  document.body.classList.toggle("reading", reading);
-  at("lesson").hidden = !reading;
-  at("editor").hidden = reading || isLarge();
-  at("large").hidden = reading || !isLarge();
+  document.body.classList.toggle("reading", side !== "text");
+  at("lesson").hidden = side !== "lesson";
+  at("builder").hidden = side !== "builder";
+  at("editor").hidden = side !== "text" || isLarge();
+  at("large").hidden = side !== "text" || !isLarge();
   at("large").textContent = isLarge()
     ? `${state.file} has ${megabytes(state.input.files[state.file].length)} MB, which is too much for an editor. ` +
       "It is used as it is."
     : "";
   undoButtons();
-  filesBar({...files, lesson: (reading || textOf()) && read}, reading);
-  if (reading) drawLesson(readers);
+  const own = !exampleOf().lesson && !exampleOf().challenge && !isLarge();
+  filesBar({...files, lesson: (side === "lesson" || textOf()) && read, build: own && build}, side);
+  drawSide();
+}
+
+function drawSide() {
+  if (side === "lesson") keepingFocus(() => drawLesson(readers));
+  if (side === "builder") drawBuilder({changed, tryIt: () => predict(true), link: linkOfLesson});
+}
+
+// build shows the form that makes a lesson.
+function build() {
+  side = "builder";
+  predictions.on = false;
+  bar();
+  if (!state.report) return; // the answer comes with its questions
+  show(view.step);
+  if (!state.quiz) askQuiz().catch((error) => notice(error.message));
 }
 
 const readers = {predict, drag: (input, shows) => changed(input, shows, true)};
 
 function read() {
-  reading = true;
+  side = "lesson";
   bar();
 }
 
@@ -182,8 +201,10 @@ function begin(input, example, wanted, first = input) {
   files.open(input.main);
   leaveHome();
   const {lesson, challenge} = exampleOf();
-  predictions.on = Boolean(lesson) && !wanted?.failed;
-  if (lesson || challenge) read();
+  const teaches = lesson || (example !== OWN && !challenge && withQuestions(input));
+  predictions.on = teaches && !wanted?.failed;
+  if (teaches || challenge) read();
+  if (example === OWN) build();
   if (challenge) view.step = Infinity; // the first step whose goal is not reached
   return askNow();
 }
@@ -201,7 +222,11 @@ function goHome() {
     leaveHome();
     show(view.step, view.failed);
   };
-  drawHome({given: Boolean(given), back: state.report && {title: titleNow(), go}});
+  drawHome({
+    given: Boolean(given),
+    back: state.report && {title: titleNow(), go},
+    open: (input) => begin(input, "").catch((error) => notice(error.message)),
+  });
 }
 
 function leaveHome() {
@@ -212,7 +237,7 @@ function leaveHome() {
 
 const TITLE = document.title;
 
-const titleNow = () => exampleOf().title || state.report?.scenario || "Your scenario";
+const titleNow = () => state.report?.scenario || exampleOf().title || "Your scenario";
 
 // entitle says what is open, in the bar and in the browser's title.
 function entitle() {
@@ -352,7 +377,7 @@ async function start() {
     drawMap,
     drawStep: () => {
       document.body.classList.toggle("predicting", isAsked());
-      if (reading) keepingFocus(() => drawLesson(readers));
+      drawSide();
       if (isAsked()) drawQuestion(freshStep());
       else drawStep();
       markTabs();

@@ -50,6 +50,13 @@ export function shareMenu(link, askQuiz) {
       ),
       item("Copy command", "A command line that runs this scenario", () => copied("Command", commandOf(state.input))),
       item("Copy YAML", `The text of ${state.input.main}`, () => copied(state.file, state.input.files[state.file])),
+      item("Save YAML", `${state.input.main} as a file`, async () => {
+        save(
+          new Blob([state.input.files[state.file]], {type: "application/yaml"}),
+          state.file.slice(state.file.lastIndexOf("/") + 1),
+        );
+        return "File saved.";
+      }),
       item("Save PNG", "The map as a picture", async () => {
         save(await pictureOf(document.getElementById("map")), nameOf() + ".png");
         return "Picture saved.";
