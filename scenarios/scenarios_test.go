@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -256,6 +257,65 @@ func TestReasonsAnswerTheirQuestions(t *testing.T) {
 		t.Errorf("%d of %d questions ask for a number", counts, questions)
 	}
 }
+
+// Each language of the page has every text of the lessons and challenges. The key of a text is its English, so a text that changes is
+// translated anew.
+func TestLessonsInOtherLanguages(t *testing.T) {
+	texts := map[string]bool{}
+	add := func(text string) {
+		if text = strings.Join(strings.Fields(text), " "); text != "" {
+			texts[text] = true
+		}
+	}
+	for _, example := range all(t) {
+		if !example.Lesson && !example.Challenge && example.Name != "own-lesson" {
+			continue
+		}
+		file, _ := read(t, example.File())
+		add(file.Metadata.Name)
+		for _, paragraph := range paragraphs.Split(file.Description, -1) {
+			add(paragraph)
+		}
+		for _, step := range file.Steps {
+			for _, paragraph := range paragraphs.Split(step.Description, -1) {
+				add(paragraph)
+			}
+			for _, q := range step.Questions {
+				add(q.Ask)
+				add(q.Why)
+			}
+		}
+	}
+	files, err := filepath.Glob("../pkg/web/languages/*.json")
+	if err != nil || len(files) < 2 {
+		t.Fatalf("languages: %q, %v", files, err)
+	}
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var language struct{ Lessons map[string]string }
+		if err := json.Unmarshal(data, &language); err != nil {
+			t.Fatal(err)
+		}
+		got := map[string]bool{}
+		for text := range language.Lessons {
+			got[text] = true
+		}
+		if diff := cmp.Diff(texts, got); diff != "" {
+			t.Errorf("%s (-lessons +translated):\n%s", file, diff)
+		}
+		for text, translated := range language.Lessons {
+			for _, problem := range unclear(translated) {
+				t.Errorf("%s: the translation of %q %s", file, text, problem)
+			}
+		}
+	}
+}
+
+// paragraphs is what stands between two texts that are translated each by itself: an empty line, or the mark of an item.
+var paragraphs = regexp.MustCompile(`\n\s*\n|(?:^|\n)\s*(?:[-*]|\d+[.)])\s+`)
 
 // bareAnswer is an answer without a question: a sentence that is a yes, a no or a number, or begins with one.
 var bareAnswer = regexp.MustCompile(`(?i)(?:^|[.:?] +|\n *)(?:yes|no|none|nobody|nowhere|it does|it is|they do|two|three|four|five|six|[0-9]+)[.,;:](?: |\n|$)`)

@@ -8,6 +8,7 @@
 
 import {domainOf, nodesOf} from "#shared/data.js";
 import {fill, h, keepingFocus} from "#shared/dom.js";
+import {inLanguage} from "#shared/language.js";
 import {view} from "#shared/view.js";
 import {HOSTNAME, noun} from "#shared/words.js";
 import {element, inline} from "./lesson.js";
@@ -138,7 +139,7 @@ function copyButton(link) {
         const address = await link();
         try {
           await navigator.clipboard.writeText(address);
-          button.textContent = "Link copied";
+          button.textContent = inLanguage("Link copied");
         } catch {
           button.after(h("input", {readonly: true, value: address, "aria-label": "Link for the class"}));
         }

@@ -2,6 +2,7 @@
 
 import {load, nodesOf} from "#shared/data.js";
 import {fill, h, keepingFocus, say} from "#shared/dom.js";
+import {inLanguage} from "#shared/language.js";
 import {searchField} from "#shared/search.js";
 import {drawMap} from "#shared/stage.js";
 import {themeButton} from "#shared/theme.js";
@@ -31,6 +32,7 @@ import {drawUndo, filesBar} from "./files.js";
 import {history} from "./history.js";
 import {handingOut} from "./handout.js";
 import {drawHome} from "./home.js";
+import {languageChoice, speakReadersLanguage} from "./languages.js";
 import {drawLesson, freshStep, textOf} from "./lessons.js";
 import {HOME} from "./link.js";
 import {drawQuestion, isAsked, markTabs, pick, predictions, tallying} from "./predicting.js";
@@ -41,9 +43,11 @@ import {LARGE} from "./yamltext.js";
 
 const at = (id) => document.getElementById(id);
 
+speakReadersLanguage();
+
 const notice = (words) => {
   at("notice").hidden = !words;
-  at("notice").textContent = words;
+  at("notice").textContent = inLanguage(words);
 };
 
 let loading = false; // the notice says how much of the engine is here
@@ -241,8 +245,8 @@ const titleNow = () => state.report?.scenario || exampleOf().title || "Your scen
 
 // entitle says what is open, in the bar and in the browser's title.
 function entitle() {
-  at("title").textContent = titleNow();
-  if (!isHome()) document.title = `${titleNow()} · ${TITLE}`;
+  at("title").textContent = inLanguage(titleNow());
+  if (!isHome()) document.title = `${inLanguage(titleNow())} · ${TITLE}`;
 }
 
 // afterAnswer draws what depends on the text as well as on the answer.
@@ -318,7 +322,7 @@ function presentButton() {
       click: () => {
         const on = document.documentElement.classList.toggle("presenting");
         button.setAttribute("aria-pressed", String(on));
-        button.textContent = on ? "Stop presenting" : "Present";
+        button.textContent = inLanguage(on ? "Stop presenting" : "Present");
         if (state.report) show(view.step, view.failed);
       },
     },
@@ -362,6 +366,7 @@ async function start() {
     loaded.live && againButton(loaded.live),
     shareMenu(linkNow, askQuiz),
     presentButton(),
+    languageChoice(),
     themeButton(),
   ]);
   fill(document.querySelector("footer"), {}, [

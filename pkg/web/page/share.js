@@ -1,6 +1,7 @@
 // What can be taken away: a link, the command, the text, a picture, paper.
 
 import {h, say} from "#shared/dom.js";
+import {inLanguage} from "#shared/language.js";
 import {pictureOf} from "./picture.js";
 import {exampleOf, state} from "./state.js";
 
@@ -8,7 +9,7 @@ import {exampleOf, state} from "./state.js";
 export function shareMenu(link, askQuiz) {
   const done = h("span", {class: "hint", role: "status"});
   const told = (words = "") => {
-    done.textContent = words;
+    done.textContent = inLanguage(words);
     say(words);
     setTimeout(() => {
       done.textContent = "";
