@@ -26,10 +26,11 @@ const Walkthrough = "kind-walkthrough/" + file
 const Empty = "empty"
 
 // file is the scenario file of a folder, as for simulate test. That of a challenge has another name, since its expectations are not met
-// before somebody has changed it.
+// before somebody has changed it. The solution is the same file with such a change.
 const (
 	file      = "scenario.yaml"
 	challenge = "challenge.yaml"
+	solution  = "solution.yaml"
 )
 
 // Example is a scenario of the project.
@@ -56,6 +57,9 @@ func (e *Example) File() string {
 	}
 	return path.Join(e.Name, file)
 }
+
+// Solution is the path in FS of a challenge's scenario file in which the goal is reached.
+func (e *Example) Solution() string { return path.Join(e.Name, solution) }
 
 // All returns the lessons in their order, then the challenges, and then the other scenarios by name. It reads them once: a class opens the
 // page in the same moment.

@@ -15,13 +15,11 @@ import (
 	"github.com/faultline/faultline/scenarios"
 )
 
-// readExamples has the examples that were read, by name: a class opens the same one in the same moment.
+// readExamples has the examples that were read, by file: a class opens the same one in the same moment.
 var readExamples sync.Map
 
-func loadExample(name string) (Input, error) {
-	if read, known := readExamples.Load(name); known {
-		return read.(Input), nil
-	}
+// loadExample returns the example of that name, or the solution of the challenge of that name.
+func loadExample(name string, solved bool) (Input, error) {
 	all, err := scenarios.All()
 	if err != nil {
 		return Input{}, err
@@ -30,9 +28,19 @@ func loadExample(name string) (Input, error) {
 	if i < 0 {
 		return Input{}, newError(KindInput, "there is no example %q", name)
 	}
-	read, err := builtinInput(all[i].File())
+	file := all[i].File()
+	if solved {
+		if !all[i].Challenge {
+			return Input{}, newError(KindInput, "%s is no challenge, so that it has no solution", name)
+		}
+		file = all[i].Solution()
+	}
+	if read, known := readExamples.Load(file); known {
+		return read.(Input), nil
+	}
+	read, err := builtinInput(file)
 	if err == nil {
-		readExamples.Store(name, read)
+		readExamples.Store(file, read)
 	}
 	return read, err
 }

@@ -13,6 +13,8 @@ import (
 type LoadRequest struct {
 	// Example is the name of a scenario that is part of the program. Default: the scenario that the engine starts with.
 	Example string `json:"example,omitempty"`
+	// Solution asks for a challenge as it is when its goal is reached. Only with example.
+	Solution bool `json:"solution,omitempty"`
 	// Again makes the engine read again the live cluster that it starts with.
 	Again bool `json:"again,omitempty"`
 }
@@ -56,7 +58,7 @@ func (e *Engine) load(ctx context.Context, request LoadRequest) (*LoadResponse, 
 		return nil, err
 	}
 	if response.Example != "" {
-		if response.Input, err = loadExample(response.Example); err != nil {
+		if response.Input, err = loadExample(response.Example, request.Solution); err != nil {
 			return nil, err
 		}
 	}

@@ -314,7 +314,7 @@ func checkQuestions(r *pageUser) {
 
 	// The map takes the answer to a question about nodes, and shows the cluster before the step.
 	r.Click("#lesson .pager button:last-child")
-	r.WaitForText("#lesson", "7 of 8", "How many pods does each region get?")
+	r.WaitForText("#lesson", "7 of 8", "Which nodes get a pod?")
 	r.WaitUntil(`document.activeElement.matches("#asked input") && document.querySelector("#lesson .pager button:last-child").disabled`)
 	r.Click("#tab-7")
 	r.WaitForText("#lesson", "8 of 8", "Which node gets the third?")

@@ -7,7 +7,8 @@ import {mkdirSync, readdirSync, readFileSync, writeFileSync} from "node:fs";
 const always = ["pkg/web/build.mjs", "pkg/web/package.json", "pkg/web/package-lock.json"];
 const shared = "pkg/web/shared",
   report = "pkg/web/report",
-  page = "pkg/web/page";
+  page = "pkg/web/page",
+  languages = "pkg/web/languages";
 const ofReport = "pkg/report/format/page/bundle",
   ofPage = "pkg/web/bundle";
 
@@ -70,6 +71,6 @@ await bundle(report + "/page.js", ofReport + "/page.js", [shared, report], /\.js
   globalName: "faultline",
 });
 await bundle(shared + "/page.css", ofReport + "/page.css", [shared], /\.css$/, {});
-await bundle(page + "/main.js", ofPage + "/playground.js", [shared, page], /\.js$/, {format: "iife"});
+await bundle(page + "/main.js", ofPage + "/playground.js", [shared, page, languages], /\.js(on)?$/, {format: "iife"});
 await bundle(page + "/worker.js", ofPage + "/worker.js", [page], /\.js$/, {format: "iife"});
 await bundle(page + "/playground.css", ofPage + "/playground.css", [shared, page], /\.css$/, {});

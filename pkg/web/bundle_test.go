@@ -17,7 +17,7 @@ func TestBundleIsBuilt(t *testing.T) {
 	for name, folders := range map[string][]string{
 		report + "page.js":      {"pkg/web/report", "pkg/web/shared"},
 		report + "page.css":     {"pkg/web/shared"},
-		"bundle/playground.js":  {"pkg/web/page", "pkg/web/shared"},
+		"bundle/playground.js":  {"pkg/web/languages", "pkg/web/page", "pkg/web/shared"},
 		"bundle/playground.css": {"pkg/web/page", "pkg/web/shared"},
 		"bundle/worker.js":      {"pkg/web/page"},
 	} {
@@ -28,7 +28,7 @@ func TestBundleIsBuilt(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, entry := range entries {
-				if filepath.Ext(entry.Name()) == filepath.Ext(name) && !strings.HasSuffix(entry.Name(), ".test.js") {
+				if kind := filepath.Ext(entry.Name()); (kind == filepath.Ext(name) || kind == ".json") && !strings.HasSuffix(entry.Name(), ".test.js") {
 					files = append(files, folder+"/"+entry.Name())
 				}
 			}

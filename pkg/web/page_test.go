@@ -3,8 +3,11 @@ package web_test
 import (
 	"encoding/json"
 	"fmt"
+	"io/fs"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -18,6 +21,7 @@ import (
 	"github.com/faultline/faultline/pkg/internal/reporttest"
 	"github.com/faultline/faultline/pkg/playground"
 	"github.com/faultline/faultline/pkg/web"
+	"github.com/faultline/faultline/scenarios"
 )
 
 // openSmallScenario returns a reader of the small scenario.
@@ -195,7 +199,11 @@ func TestChallenge(t *testing.T) {
 	r.reload()
 	r.WaitForText("#verdict", "✓ The goal is reached.", "Cost so far: 0 pods moved.")
 	r.Click("#undo [data-focus=reset]")
-	r.WaitForText("#verdict", "The goal is not reached yet.")
+	r.WaitForText("#verdict", "The goal is not reached yet.", "○ one-node-fewer: the failure of any zone leaves no pod of deployment/web stranded", "✓ one-node-fewer: 0 pods Pending")
+	r.Click("#verdict .goal .link")
+	r.WaitForText("#verdict", "✓ The goal is reached. This is the solution.", "DoNotSchedule", "ScheduleAnyway")
+	r.Click("#undo [data-focus=undo]")
+	r.WaitForText("#verdict", "The goal is not reached yet.", "Show a solution")
 	r.Click(`#files [role=tab]:last-child`)
 	r.typeAtLine("failures: [{level", strings.Repeat(kb.Backspace, len("unreplaced: 0}]"))+"unreplaced: 9}]")
 	r.WaitForText("#verdict", "You changed the goal.")
@@ -570,7 +578,7 @@ func TestHandout(t *testing.T) {
 	r.WaitUntil(`document.querySelector("#asked")`)
 	browsertest.Evaluate[bool](r.Browser, `dispatchEvent(new Event("beforeprint"))`)
 	r.SetMedia("print", "light")
-	r.WaitForText("#handout", "1. hard", "How many pods does each zone get?", "a ………… b ………… c …………", "Answers: Soft or hard when a zone fails", "a 0, b 1, c 2, by chance among equal nodes. The lost pod comes back this time.", "As right: a 0, b 2, c 1.")
+	r.WaitForText("#handout", "1. hard", "How many pods does each zone get?", "a ………… b ………… c …………", "Answers: Soft or hard when a zone fails", "c-worker-2, by chance among equal nodes. The lost pod comes back this time.", "As right: b-worker-2.")
 	if sheet := strings.Split(r.Text("#handout"), "Answers: ")[0]; strings.Contains(sheet, "While all is well") || strings.Contains(sheet, "%") {
 		t.Errorf("the questions' sheet has answers:\n%s", sheet)
 	}
@@ -678,4 +686,90 @@ func (r *pageUser) accessibleElements() (elements []element) {
 		}
 	}
 	return elements
+}
+
+// The numbers in a lesson's sentences can be dragged, and moved by keys; the sentence and the map follow. All that is dragged at once is one
+// change.
+func TestNumbersInSentences(t *testing.T) {
+	r := openPage(t, browsertest.Start(t), startServer(t), "/#lesson=3-weights&step=one-less")
+	r.Click("#asked .link")
+	r.WaitForText(".sentences", "deployment/web has 3 replicas, and a soft rule over zone keeps them apart, of weight 49; it wants to be near app=cache, with weight 100. → zone a 2, b 1, c 0")
+	const weight = `.sentences [data-focus="handle weight default/deployment/web"]`
+	r.drag(weight, -90)
+	r.WaitForText(".sentences", "of weight 19;", "→ zone a 3, b 0, c 0")
+	r.waitForText("weight: 19\n")
+	r.WaitForText("#verdict", "1 claim of the lesson changed by you.")
+	r.Focus(weight)
+	r.Press(kb.ArrowRight)
+	r.WaitForText(".sentences", "of weight 20;")
+	r.WaitUntil(fmt.Sprintf(`document.activeElement.matches(%q) && document.activeElement.getAttribute("aria-valuenow") === "20"`, weight))
+	r.drag(`.sentences [data-focus="handle replicas default/deployment/web"]`, 15)
+	r.WaitForText(".sentences", "has 4 replicas", "→ zone a 3, b 1, c 0")
+	r.Click("#undo [data-focus=reset]")
+	r.WaitForText(".sentences", "has 3 replicas", "of weight 49;", "→ zone a 2, b 1, c 0")
+}
+
+// drag drags the element to the right by so many pixels.
+func (r *pageUser) drag(selector string, by float64) {
+	r.t.Helper()
+	r.WaitUntil(fmt.Sprintf(`document.querySelector(%q)`, selector))
+	box := browsertest.Evaluate[[]float64](r.Browser, fmt.Sprintf(`(() => { const it = document.querySelector(%q); it.scrollIntoView({block: "center", behavior: "instant"}); const box = it.getBoundingClientRect(); return [box.left + box.width / 2, box.top + box.height / 2]; })()`, selector))
+	r.Do(chromedp.DragAndDropXY(box[0], box[1], box[0]+by, box[1]))
+}
+
+// A teacher makes a lesson in a form, which writes the scenario's text, and passes it on as a link or as a file.
+func TestMakeALesson(t *testing.T) {
+	b, address := browsertest.Start(t), startServer(t)
+	r := openPage(t, b, address, "/#example=own-lesson")
+	r.WaitForText("#builder", "Your lesson", "Step 1 of 1", "The run answers: zone-1 1, zone-2 1, zone-3 1.")
+	built := func(path string) string { return fmt.Sprintf(`#builder [data-focus="built %s"]`, path) }
+	r.choose(built("metadata.name"), "Three zones")
+	r.WaitForText("#title", "Three zones")
+	r.choose(built("cluster.0.synthetic.zones.0.count"), "2")
+	r.WaitForText("#builder", "The run answers: zone-1 2, zone-2 1, by chance among equal nodes.")
+	r.choose(built("steps.0.apply.objects.0.metadata.name"), "shop")
+	r.WaitForText("#map", "deployment/shop")
+	r.choose(`#builder [data-lever="rule default/deployment/shop"]`, "hard")
+	r.WaitForText("#verdict", "2 of 3 pods run, 1 Pending.")
+	r.choose(built("steps.0.questions.0.kind"), "notOn")
+	r.WaitForText("#builder", "The run answers: node(s) didn't match pod anti-affinity rules.")
+	r.choose(built("steps.0.questions.0.ask"), "Why is the third pod not in zone 1?")
+	r.Click(`#builder [data-focus="add step"]`)
+	r.WaitForText("#builder", "Step 2 of 2")
+	r.choose(built("steps.1.action"), "fail")
+	r.choose(built("steps.1.fail.selector"), "topology.kubernetes.io/zone=zone-2")
+	r.choose(built("steps.1.name"), "A zone fails")
+	r.WaitForText("#stepbar", "a-zone-fails")
+	r.Click(`#builder [data-focus="add question"]`)
+	r.choose(built("steps.1.questions.0.number.by"), "pending")
+	r.choose(built("steps.1.questions.0.ask"), "How many pods are Pending?")
+	r.WaitForText("#builder", "The run answers: 2 pods.")
+	if problems := r.Text("#problems"); problems != "" {
+		t.Error(problems)
+	}
+	// What the class gets is a lesson, and what the teacher has goes on in the form.
+	browsertest.Evaluate[bool](r.Browser, `(navigator.clipboard.writeText = async (text) => { window.copied = text; }, true)`)
+	r.Click("#builder [data-focus=\"class link\"]")
+	r.WaitUntil("window.copied")
+	class := openPage(t, b.Tab(), address, "/"+browsertest.Evaluate[string](r.Browser, "new URL(window.copied).hash"))
+	class.WaitForText("#lesson", "Three zones · 1 of 2", "What do you expect?", "Why is the third pod not in zone 1?")
+	class.answer("node(s) didn't match pod anti-affinity rules")
+	class.WaitForText("#lesson", "✓ Why is the third pod not in zone 1? Right:", "1 of 2 steps done")
+	r.WaitUntil(`/^#example=own-lesson&step=a-zone-fails&v=test&s=/.test(location.hash)`)
+	r.reload()
+	r.WaitForText("#builder", "Your lesson", "Step 2 of 2")
+
+	// The opening page opens a file.
+	own, err := fs.ReadFile(scenarios.FS, "own-lesson/scenario.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "lesson.yaml")
+	if err := os.WriteFile(file, own, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	other := openPage(t, b.Tab(), address, "/")
+	other.WaitForText("#home", "Make a lesson", "Open a file")
+	other.Do(chromedp.SetUploadFiles(chromedp.CSS("#home input[type=file]"), []string{file}))
+	other.WaitForText("#lesson", "A lesson of your own", "What do you expect?")
 }

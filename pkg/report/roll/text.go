@@ -222,7 +222,11 @@ func (t *writer) blockingPods() {
 		t.Linef(doc.Plain, "These nodes are open to pods again, and the turns of the others come.")
 		return
 	}
-	t.Linef(doc.Plain, "What follows is the state at that time: %s replaced, and node/%s is cordoned. --keep-going shows what blocks the other nodes.", words.Is(t.a.Replaced, "node"), t.a.Blocked[0].Node)
+	more := " --keep-going shows what blocks the other nodes."
+	if t.Page {
+		more = ""
+	}
+	t.Linef(doc.Plain, "What follows is the state at that time: %s replaced, and node/%s is cordoned.%s", words.Is(t.a.Replaced, "node"), t.a.Blocked[0].Node, more)
 }
 
 // stayingPod is a pod that blocks the drain of its node.

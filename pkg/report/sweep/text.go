@@ -39,8 +39,12 @@ func document(r *Report, opts report.Options) *doc.Doc {
 	d.Space()
 	shown, rest := r.listedPoints(most)
 	d.Add(doc.Table{Rows: r.table(shown), Noun: "point", Nouns: "points"})
-	if rest != "" {
-		d.Linef(doc.Plain, "%s", rest)
+	if rest > 0 {
+		where := "; see --all, or -o csv"
+		if d.Page {
+			where = ""
+		}
+		d.Linef(doc.Plain, "… and %s%s", words.Count(rest, "more point"), where)
 	}
 	d.Space()
 	d.Header()
@@ -140,8 +144,8 @@ func (r *Report) allFound() []*whatif.Found {
 	return all
 }
 
-// listedPoints returns the points that are listed, and a sentence about the others.
-func (r *Report) listedPoints(most int) ([]*Point, string) {
+// listedPoints returns the points that are listed, and the number of the others.
+func (r *Report) listedPoints(most int) (listed []*Point, rest int) {
 	var every, front []*Point
 	for i := range r.Points {
 		every = append(every, &r.Points[i])
@@ -150,10 +154,10 @@ func (r *Report) listedPoints(most int) ([]*Point, string) {
 		}
 	}
 	if len(every) <= most {
-		return every, ""
+		return every, 0
 	}
 	front = front[:min(len(front), maxPoints)]
-	return front, fmt.Sprintf("… and %s; see --all, or -o csv", words.Count(len(every)-len(front), "more point"))
+	return front, len(every) - len(front)
 }
 
 // table returns the titles, a row for the scenario without changes, and a row for each point.

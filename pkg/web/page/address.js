@@ -27,6 +27,10 @@ export async function linkNow() {
   return new URL(fragment, location.href).href;
 }
 
+// linkOfLesson is the link for a class to what is on the page: it opens as a lesson, at its first step.
+export const linkOfLesson = async () =>
+  new URL(await encode({version: state.version, ...state.input, view: {}}), location.href).href;
+
 // remember sets the address once nothing changes for a moment. A scenario that is too large for a link has none.
 export function remember() {
   clearTimeout(timer);

@@ -57,7 +57,7 @@ export async function askNow() {
     took = performance.now() - began;
     if (troubled) troubled = (notice(""), false);
     document.body.classList.remove("waiting");
-    if (report && predictions.on) await askQuiz(mine);
+    if (report && (predictions.on || !document.getElementById("builder").hidden)) await askQuiz(mine);
   } catch (error) {
     if (error.name === "AbortError" || running !== mine) return;
     if (error.kind === "internal") troubled = (notice(error.message), true);
@@ -99,7 +99,7 @@ function take(report, problems) {
 
 // forget is for another scenario: what changed since the one before it says nothing.
 export function forget() {
-  state.report = state.before = state.quiz = state.start = null;
+  state.report = state.before = state.quiz = state.start = state.solution = null;
   Object.assign(view, {step: 0, failed: null, found: null, marked: null});
   view.open.clear();
 }
@@ -156,7 +156,7 @@ export function drawStep() {
   draw("verdict", [verdictOf(step), goalPart()]);
   draw("since", sinceOf(step));
   draw("why", [pendingOf(step), startingOf(step), whyOf(step)]);
-  draw("told", toldOf(step, view.step));
+  draw("told", toldOf(exampleOf().challenge ? {...step, expectations: []} : step, view.step)); // the goal has them
   draw("tables", [radiusPart(step), bindingsPart(step), workloadsPart(step), podsPart(step), nodesPart(step)]);
 }
 

@@ -31,38 +31,40 @@ export function drawUndo(past, travel) {
   });
 }
 
-// filesBar draws the tabs; on has open(file), change(files, main, file), and lesson() where the input has words for its
-// steps.
-export function filesBar(on, reading) {
+// filesBar draws the tabs, of which side is the one in view: lesson, builder or text; on has open(file), change(files, main,
+// file), build(), and lesson() where the input has words for its steps.
+export function filesBar(on, side) {
+  const text = side === "text";
   const names = Object.keys(state.input.files).sort(
     (a, b) =>
       Number(b === state.input.main) - Number(a === state.input.main) || a.localeCompare(b, "en", {numeric: true}),
   );
   const wrong = new Set(state.problems.map((problem) => problem.file));
-  const tab = (name, text, selected, click, rest) =>
+  const tab = (name, words, selected, click, rest) =>
     h(
       "button",
       {
         type: "button",
         role: "tab",
         "aria-selected": String(selected),
-        "aria-controls": name === "Lesson" ? "lesson" : "editor",
+        "aria-controls": {Lesson: "lesson", Builder: "builder"}[name] ?? "editor",
         tabindex: selected ? "0" : "-1",
         title: name,
         click,
         ...rest,
       },
-      text,
+      words,
     );
   const list = h(
     "div",
     {class: "filetabs", role: "tablist", "aria-label": "Files", keydown: walk},
-    on.lesson && tab("The lesson", "Lesson", reading, on.lesson, {class: "lessontab"}),
+    on.lesson && tab("Lesson", "Lesson", side === "lesson", on.lesson, {class: "lessontab"}),
+    on.build && tab("Builder", "Builder", side === "builder", on.build, {class: "lessontab"}),
     names.map((name) =>
       tab(
         name,
         [name, wrong.has(name) && h("span", {class: "bad", "aria-label": "has problems"}, " ●")],
-        !reading && name === state.file,
+        text && name === state.file,
         () => on.open(name),
         {dblclick: () => rename(on, name)},
       ),
@@ -97,7 +99,7 @@ export function filesBar(on, reading) {
           type: "button",
           title: `Rename ${state.file}`,
           "aria-label": `Rename ${state.file}`,
-          hidden: reading,
+          hidden: !text,
           click: () => rename(on, state.file),
         },
         "✎",
@@ -108,7 +110,7 @@ export function filesBar(on, reading) {
           type: "button",
           title: `Remove ${state.file}`,
           "aria-label": `Remove ${state.file}`,
-          hidden: reading || state.file === state.input.main,
+          hidden: !text || state.file === state.input.main,
           click: () => remove(on, state.file),
         },
         "×",

@@ -3,9 +3,9 @@
 import {load, steps} from "#shared/data.js";
 import {fill, h} from "#shared/dom.js";
 import {mapOf} from "#shared/map.js";
-import {element, inline, lesson} from "./lesson.js";
-import {inWords} from "./quiz.js";
-import {isChanged, state} from "./state.js";
+import {element, lesson} from "./lesson.js";
+import {inWords, reasonOf} from "./quiz.js";
+import {state} from "./state.js";
 
 // handout draws the lesson for paper when the page is printed, if it is one.
 export function handingOut() {
@@ -54,7 +54,7 @@ function sheets(read) {
                 {},
                 h("b", {}, question.ask),
                 " ",
-                inline(isChanged() ? question.said : question.why).map((block) => element(block)),
+                reasonOf(question).map((block) => element(block)),
                 question.equal?.length > 0 &&
                   ` As right: ${question.equal.map((of) => inWords(question, of)).join("; ")}.`,
               ),

@@ -2,6 +2,7 @@
 
 import {fill, h} from "#shared/dom.js";
 import {count} from "#shared/words.js";
+import {OWN} from "./builder.js";
 import {blocks, element} from "./lesson.js";
 import {fragmentOf, GIVEN} from "./link.js";
 import {progressOf} from "./predicting.js";
@@ -9,11 +10,14 @@ import {state} from "./state.js";
 
 const EMPTY = "empty"; // the example that a reader begins an own scenario with
 
-// drawHome draws it; given tells that the page came with a scenario, and back goes to the one that is open behind it.
-export function drawHome({given, back}) {
+// drawHome draws it; given tells that the page came with a scenario, back goes to the one that is open behind it, and open
+// takes one from files.
+export function drawHome({given, back, open}) {
   const lessons = state.examples.filter(({lesson}) => lesson),
     challenges = state.examples.filter(({challenge}) => challenge),
-    others = state.examples.filter(({name, lesson, challenge}) => !lesson && !challenge && name !== EMPTY);
+    others = state.examples.filter(
+      ({name, lesson, challenge}) => !lesson && !challenge && name !== EMPTY && name !== OWN,
+    );
   const home = document.getElementById("home");
   home.replaceChildren();
   fill(home, {}, [
@@ -38,6 +42,15 @@ export function drawHome({given, back}) {
         given ? "An empty scenario" : "Begin with an empty one",
         about("One node and one pod, as text. Change them by the levers, or write."),
       ),
+      cardTo(
+        fragmentOf(OWN),
+        "",
+        "Make a lesson",
+        about(
+          "A form for a cluster, a workload, its rule, and questions, which the run answers. A link takes it to the class.",
+        ),
+      ),
+      opener(open),
     ]),
     others.length > 0 &&
       h(
@@ -67,6 +80,25 @@ const part = (title, cards) =>
 
 const cardTo = (href, over, title, ...children) =>
   h("a", {class: "card", href}, over && h("small", {}, over), h("b", {}, title), children);
+
+// opener opens a scenario from files of the reader's machine.
+const opener = (open) =>
+  h(
+    "label",
+    {class: "card"},
+    h("b", {}, "Open a file"),
+    about("A lesson or another scenario that you have as YAML, with the files that it names."),
+    h("input", {
+      type: "file",
+      multiple: true,
+      accept: ".yaml,.yml,.json",
+      change: async ({target}) => {
+        const texts = await Promise.all([...target.files].map(async (file) => [file.name, await file.text()]));
+        const [main] = texts.find(([, text]) => /^kind: *["']?Scenario\b/m.test(text)) ?? texts[0] ?? [];
+        if (main) open({main, files: Object.fromEntries(texts)});
+      },
+    }),
+  );
 
 const about = (...text) => h("div", {class: "about"}, text);
 

@@ -13,6 +13,7 @@
 // {tag: "code" | "strong", children}. Nothing else is read as markup, so that no text of a scenario ever becomes HTML.
 
 import {h, parted} from "#shared/dom.js";
+import {inLanguage} from "#shared/language.js";
 import {documents, plain} from "./yamltext.js";
 
 export function lesson(text, report) {
@@ -65,7 +66,7 @@ export function blocks(markdown) {
   }
   return found.map(({tag, text, items}) => ({
     tag,
-    children: items ? items.map((item) => ({tag: "li", children: inline(item)})) : inline(text),
+    children: items ? items.map((item) => ({tag: "li", children: inline(inLanguage(item))})) : inline(inLanguage(text)),
   }));
 }
 

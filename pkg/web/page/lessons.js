@@ -7,6 +7,7 @@ import {follow, leversChanged} from "./claims.js";
 import {element, lesson} from "./lesson.js";
 import {closingPart, isAsked, predictions, progressPart, questionPart, resultPart} from "./predicting.js";
 import {exampleOf, isChanged, state} from "./state.js";
+import {sentencesPart} from "./sentence.js";
 import {short} from "./strip.js";
 
 // textOf is the lesson that the scenario has, null where it has no words for its steps.
@@ -18,8 +19,9 @@ export function textOf() {
 // finished tells that the reader has turned the last page.
 let finished = false;
 
-// drawLesson draws the text of the step in view; predict is called with whether the reader wants to.
-export function drawLesson(predict) {
+// drawLesson draws the text of the step in view; on has predict(whether), for who wants to, and drag(input, step), for an
+// input that was written by a number of the text.
+export function drawLesson(on) {
   const read = textOf() ?? {title: state.report?.scenario ?? "", intro: [], steps: []},
     name = state.report?.steps[view.step]?.name;
   const of = read.steps.find((step) => step.name === name) ?? {name: name ?? "", text: [], ticks: []};
@@ -36,7 +38,7 @@ export function drawLesson(predict) {
     (view.step === 0 || exampleOf().challenge) &&
       read.intro.length > 0 &&
       h("div", {class: "intro"}, read.intro.map(made)),
-    ...(finished ? closingPart() : stepParts(of, asked, changes)),
+    ...(finished ? closingPart() : stepParts(of, asked, changes, on.drag)),
     h(
       "p",
       {class: "buttons pager"},
@@ -54,7 +56,7 @@ export function drawLesson(predict) {
       h(
         "label",
         {class: "toggle"},
-        h("input", {type: "checkbox", checked: predictions.on, change: (event) => predict(event.target.checked)}),
+        h("input", {type: "checkbox", checked: predictions.on, change: (event) => on.predict(event.target.checked)}),
         "Predict first",
       ),
       h(
@@ -77,7 +79,7 @@ export function drawLesson(predict) {
 }
 
 // stepParts are the text of a step, its questions or how they were answered, and its claims.
-const stepParts = (of, asked, changes) => [
+const stepParts = (of, asked, changes, drag) => [
   h("h2", {tabindex: "-1"}, of.name),
   of.text.map(made),
   changedPart(changes),
@@ -85,7 +87,9 @@ const stepParts = (of, asked, changes) => [
     ? questionPart()
     : [
         resultPart(),
+        sentencesPart(drag),
         of.ticks.length > 0 &&
+          !exampleOf().challenge && // the goal has them
           h(
             "ul",
             {class: "ticks"},

@@ -14,12 +14,12 @@
 //       with one file changed, or the same input where the value is the same; throws an Error in words where that
 //       cannot be written
 //
-// The ids: replicas, rule, key, weight and maxSurge, each with the workload and, of several terms, the term: "key
+// The ids: replicas, rule, key, weight, wish and maxSurge, each with the workload and, of several terms, the term: "key
 // default/deployment/web 1"; "nodes…" for numbers of nodes; "failure mode"; "cordon NODE".
 
 import {listed} from "#shared/words.js";
 import {nodeNumbers} from "./nodes.js";
-import {keepApart, keptApart, keptFrom, ruleOf, selectorOf} from "./rules.js";
+import {keepApart, keptApart, keptFrom, ruleOf, selectorOf, wishesOf} from "./rules.js";
 import {listOf, patchesOf, scenarioOf, setter, stepAt, workloadsAt} from "./sources.js";
 import {documents, insert, isShared, put, remove} from "./yamltext.js";
 
@@ -236,6 +236,21 @@ function ofRules(input, workload, workloads, keys, add) {
       place,
     );
   });
+  wishesOf(workload).forEach((wish, i) =>
+    add(
+      "wish",
+      `Weight: ${wish.of} ${wish.what}`,
+      ` ${i + 1}`,
+      {
+        kind: "number",
+        value: wish.weight,
+        min: 1,
+        max: 100,
+        edits: (weight) => [inObject({op: "put", path: wish.path, value: weight})],
+      },
+      place,
+    ),
+  );
 }
 
 // cordonOf is the lever that cordons the node before the step; without edits, but with a reason, where a step does so

@@ -44,7 +44,7 @@ for (const {name, input} of shipped()) {
           const changed = Object.keys(input.files).filter((file) => input.files[file] !== after.files[file]);
           assert.equal(changed.length, 1, where);
           assert.deepEqual(comments(after.files[changed[0]]), comments(input.files[changed[0]]), where);
-          if (/^(key|weight)/.test(lever.id))
+          if (/^(key|weight|wish)/.test(lever.id))
             assert.deepEqual(changedLines(input.files[changed[0]], after.files[changed[0]]), [1, 1], where);
           if (lever.id.startsWith("rule") || (lever.kind === "number" && value > lever.value * 2)) continue;
           // The nodes here lack the keys that only this scenario's have, so that there is no way back to one.

@@ -1,13 +1,14 @@
 // The playground: a scenario as text, what the real scheduler does with it as a map, and the answer beside it.
 
 import {load, nodesOf} from "#shared/data.js";
-import {fill, h, say} from "#shared/dom.js";
+import {fill, h, keepingFocus, say} from "#shared/dom.js";
+import {inLanguage} from "#shared/language.js";
 import {searchField} from "#shared/search.js";
 import {drawMap} from "#shared/stage.js";
 import {themeButton} from "#shared/theme.js";
 import {restore, show, surround, view} from "#shared/view.js";
 import {count} from "#shared/words.js";
-import {follow, linkNow, recall, remember, stay} from "./address.js";
+import {follow, linkNow, linkOfLesson, recall, remember, stay} from "./address.js";
 import {
   announce,
   answering,
@@ -20,15 +21,18 @@ import {
   stopAsking,
   want,
 } from "./answer.js";
+import {drawBuilder, OWN, withQuestions} from "./builder.js";
 import {breaking, lookAt} from "./breaking.js";
 import {complete, hover, knownIn} from "./complete.js";
 import {makeEditor} from "./editor.js";
+import {challenging} from "./challenge.js";
 import {connect} from "./engine.js";
 import {explaining} from "./explaining.js";
 import {drawUndo, filesBar} from "./files.js";
 import {history} from "./history.js";
 import {handingOut} from "./handout.js";
 import {drawHome} from "./home.js";
+import {languageChoice, speakReadersLanguage} from "./languages.js";
 import {drawLesson, freshStep, textOf} from "./lessons.js";
 import {HOME} from "./link.js";
 import {drawQuestion, isAsked, markTabs, pick, predictions, tallying} from "./predicting.js";
@@ -39,9 +43,11 @@ import {LARGE} from "./yamltext.js";
 
 const at = (id) => document.getElementById(id);
 
+speakReadersLanguage();
+
 const notice = (words) => {
   at("notice").hidden = !words;
-  at("notice").textContent = words;
+  at("notice").textContent = inLanguage(words);
 };
 
 let loading = false; // the notice says how much of the engine is here
@@ -100,7 +106,7 @@ function travel(what) {
   if (!past.can(what)) return;
   state.input = past[what]();
   for (const [file, text] of Object.entries(state.input.files)) editor.change(file, text);
-  if (reading) bar();
+  if (side !== "text") bar();
   else files.open(state.input.files[state.file] === undefined ? state.input.main : state.file);
   levers();
   askSoon();
@@ -109,10 +115,10 @@ function travel(what) {
 
 const undoButtons = () => drawUndo(past, travel);
 
-// changed takes an input that something else than the editor wrote.
-function changed(input, shows) {
+// changed takes an input that something else than the editor wrote; what is dragged is one change, as what is typed is.
+function changed(input, shows, typed = false) {
   if (shows) want({step: shows});
-  edited(input);
+  edited(input, typed);
   for (const [file, text] of Object.entries(input.files)) editor.change(file, text);
   levers();
 }
@@ -121,7 +127,7 @@ const levers = () => drawLevers(changed, predictions.on ? null : () => predict(t
 
 const files = {
   open(file) {
-    reading = false;
+    side = "text";
     state.file = file;
     if (!isLarge()) {
       editor.open(file, state.input.files[file]);
@@ -137,25 +143,45 @@ const files = {
 
 const isLarge = () => state.input.files[state.file].length > LARGE;
 
-// reading tells that the lesson is in view, in place of the editor.
-let reading = false;
+// side is what stands beside the map: the editor's text, or in its place the lesson or the builder.
+/** @type {"text" | "lesson" | "builder"} */
+let side = "text";
 
 function bar() {
-  document.body.classList.toggle("reading", reading);
-  at("lesson").hidden = !reading;
-  at("editor").hidden = reading || isLarge();
-  at("large").hidden = reading || !isLarge();
+  document.body.classList.toggle("reading", side !== "text");
+  at("lesson").hidden = side !== "lesson";
+  at("builder").hidden = side !== "builder";
+  at("editor").hidden = side !== "text" || isLarge();
+  at("large").hidden = side !== "text" || !isLarge();
   at("large").textContent = isLarge()
     ? `${state.file} has ${megabytes(state.input.files[state.file].length)} MB, which is too much for an editor. ` +
       "It is used as it is."
     : "";
   undoButtons();
-  filesBar({...files, lesson: (reading || textOf()) && read}, reading);
-  if (reading) drawLesson(predict);
+  const own = !exampleOf().lesson && !exampleOf().challenge && !isLarge();
+  filesBar({...files, lesson: (side === "lesson" || textOf()) && read, build: own && build}, side);
+  drawSide();
 }
 
+function drawSide() {
+  if (side === "lesson") keepingFocus(() => drawLesson(readers));
+  if (side === "builder") drawBuilder({changed, tryIt: () => predict(true), link: linkOfLesson});
+}
+
+// build shows the form that makes a lesson.
+function build() {
+  side = "builder";
+  predictions.on = false;
+  bar();
+  if (!state.report) return; // the answer comes with its questions
+  show(view.step);
+  if (!state.quiz) askQuiz().catch((error) => notice(error.message));
+}
+
+const readers = {predict, drag: (input, shows) => changed(input, shows, true)};
+
 function read() {
-  reading = true;
+  side = "lesson";
   bar();
 }
 
@@ -179,8 +205,10 @@ function begin(input, example, wanted, first = input) {
   files.open(input.main);
   leaveHome();
   const {lesson, challenge} = exampleOf();
-  predictions.on = Boolean(lesson) && !wanted?.failed;
-  if (lesson || challenge) read();
+  const teaches = lesson || (example !== OWN && !challenge && withQuestions(input));
+  predictions.on = teaches && !wanted?.failed;
+  if (teaches || challenge) read();
+  if (example === OWN) build();
   if (challenge) view.step = Infinity; // the first step whose goal is not reached
   return askNow();
 }
@@ -198,7 +226,11 @@ function goHome() {
     leaveHome();
     show(view.step, view.failed);
   };
-  drawHome({given: Boolean(given), back: state.report && {title: titleNow(), go}});
+  drawHome({
+    given: Boolean(given),
+    back: state.report && {title: titleNow(), go},
+    open: (input) => begin(input, "").catch((error) => notice(error.message)),
+  });
 }
 
 function leaveHome() {
@@ -209,12 +241,12 @@ function leaveHome() {
 
 const TITLE = document.title;
 
-const titleNow = () => exampleOf().title || state.report?.scenario || "Your scenario";
+const titleNow = () => state.report?.scenario || exampleOf().title || "Your scenario";
 
 // entitle says what is open, in the bar and in the browser's title.
 function entitle() {
-  at("title").textContent = titleNow();
-  if (!isHome()) document.title = `${titleNow()} · ${TITLE}`;
+  at("title").textContent = inLanguage(titleNow());
+  if (!isHome()) document.title = `${inLanguage(titleNow())} · ${TITLE}`;
 }
 
 // afterAnswer draws what depends on the text as well as on the answer.
@@ -290,7 +322,7 @@ function presentButton() {
       click: () => {
         const on = document.documentElement.classList.toggle("presenting");
         button.setAttribute("aria-pressed", String(on));
-        button.textContent = on ? "Stop presenting" : "Present";
+        button.textContent = inLanguage(on ? "Stop presenting" : "Present");
         if (state.report) show(view.step, view.failed);
       },
     },
@@ -334,6 +366,7 @@ async function start() {
     loaded.live && againButton(loaded.live),
     shareMenu(linkNow, askQuiz),
     presentButton(),
+    languageChoice(),
     themeButton(),
   ]);
   fill(document.querySelector("footer"), {}, [
@@ -349,7 +382,7 @@ async function start() {
     drawMap,
     drawStep: () => {
       document.body.classList.toggle("predicting", isAsked());
-      if (reading) drawLesson(predict);
+      drawSide();
       if (isAsked()) drawQuestion(freshStep());
       else drawStep();
       markTabs();
@@ -366,6 +399,7 @@ async function start() {
   // What was still asked of another step shows nothing while a question is open.
   breaking(call, () => isAsked() || represent());
   explaining(call);
+  challenging(call, changed);
   tallying((answers) => call("tally", answers).catch(() => {})); // the lesson does not wait for the class
   addEventListener("keydown", keys);
   handingOut();

@@ -2,12 +2,13 @@
 
 import {domainOf, load, nodesOf, steps} from "#shared/data.js";
 import {h, say} from "#shared/dom.js";
+import {inLanguage} from "#shared/language.js";
 import {drawMap} from "#shared/stage.js";
 import {show, view} from "#shared/view.js";
 import {count, HOSTNAME, noun} from "#shared/words.js";
-import {element, inline} from "./lesson.js";
+import {element} from "./lesson.js";
 import {fragmentOf, HOME} from "./link.js";
-import {inWords, judge, keeper} from "./quiz.js";
+import {inWords, judge, keeper, reasonOf} from "./quiz.js";
 import {exampleOf, isChanged, state} from "./state.js";
 
 const LISTED = 16; // of more nodes none is listed beside the map
@@ -127,7 +128,7 @@ export function questionPart() {
       wrong.add(i);
       sets[i].append(h("p", {class: "tryagain", role: "status"}, h("b", {}, "Not yet. "), asked[i].hint));
     });
-    check.textContent = "Check again";
+    check.textContent = inLanguage("Check again");
     /** @type {HTMLElement} */
     const input = form.querySelector("fieldset:not(:disabled) input");
     input?.focus();
@@ -155,7 +156,7 @@ export function questionPart() {
         if (wrong.size === 0 && kept.some(({outcome}) => outcome === "wrong"))
           return giveHints(event.currentTarget, kept);
         end(kept);
-        say(asked.map((question, i) => resultWords(question, kept[i])).join(" "));
+        say(asked.map((question, i) => inLanguage(resultWords(question, kept[i]))).join(" "));
       },
     },
     h("h3", {}, "What do you expect?"),
@@ -272,7 +273,7 @@ const whyPart = ({said, why}) =>
   h(
     "p",
     {class: "why"},
-    inline(isChanged() ? said : why).map((block) => element(block)),
+    reasonOf({said, why}).map((block) => element(block)),
     isChanged() &&
       why !== said &&
       h("i", {}, " You changed the scenario. The lesson has a reason for how it came: reset to read it."),

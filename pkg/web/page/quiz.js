@@ -5,12 +5,16 @@
 //       given are texts, as the answers are: numbers in the order of the fields, names of nodes, yes or no, a message, a reason
 //       outcome is "right", "equal" (as right: chance decides among equal nodes) or "wrong"
 //   inWords(question, given) → text
+//   reasonOf(question) → children of an element
 //   keeper(storage) → {of(lesson, step), keep(lesson, step, of), count(lesson), forget(lesson)}
 //       what is kept of a step: the texts that were given for each question, with the outcomes: [{ask, given,
 //       outcome, again}], empty for a step that was skipped, where again tells of a second try; count → {steps, asked,
 //       right}
 
+import {inLanguage} from "#shared/language.js";
 import {listed} from "#shared/words.js";
+import {inline} from "./lesson.js";
+import {isChanged} from "./state.js";
 
 /** @typedef {{kind?: string, fields?: string[], answers?: string[][], equal?: string[][]}} Question */
 
@@ -31,6 +35,12 @@ export function inWords({kind, fields}, given) {
       return given[0] || "no pod is Pending";
   }
   return given[0];
+}
+
+// reasonOf is the answer of the run and why it is so, as children of an element. The reason is about the scenario as it came.
+export function reasonOf({said, why}) {
+  const reason = isChanged() ? "" : why.slice(said.length).trim();
+  return [...inline(inLanguage(said)), ...(reason ? [" ", ...inline(inLanguage(reason))] : [])];
 }
 
 const KEY = "faultline progress";

@@ -7,6 +7,8 @@
 //   ruleOf(terms) → "none" | "soft" | "hard" | "spread" | "several"
 //   keptFrom(workload, others) → [{rule: "soft" | "hard", other: workload, own}]
 //       anti-affinity between the pods of the workload and those of another one; own tells that it is the workload's rule
+//   wishesOf(workload) → [{of: "near" | "away from" | "nodes with", what, path, weight}]
+//       all other preferred terms: of affinity to pods, of anti-affinity to other pods, of affinity to nodes
 //   keepApart(workload, rule) → [{op: "put" | "insert" | "remove", path, value?}]
 //       edits of the object, to be made in order
 //   selectorOf(workload) → label selector | undefined
@@ -65,6 +67,33 @@ export function keptFrom(workload, others) {
       ]),
     );
 }
+
+export function wishesOf(workload) {
+  const apart = new Set(keptApart(workload).map(({path}) => path.slice(0, -1).join()));
+  const affinity = [...SPEC, "affinity"],
+    preferred = "preferredDuringSchedulingIgnoredDuringExecution";
+  const pods = (item) => inWords(item?.podAffinityTerm?.labelSelector);
+  return [
+    {of: "near", list: [...affinity, "podAffinity", preferred], what: pods},
+    {of: "away from", list: [...affinity, "podAntiAffinity", preferred], what: pods},
+    {of: "nodes with", list: [...affinity, "nodeAffinity", preferred], what: (item) => inWords(item?.preference)},
+  ].flatMap(({of, list, what}) =>
+    termsOf(workload, list)
+      .map((item, i) => ({of, what: what(item), path: [...list, i, "weight"], weight: item?.weight}))
+      .filter(({path, weight}) => Number.isInteger(weight) && !apart.has(path.slice(0, -1).join())),
+  );
+}
+
+// inWords is a label selector, or a term about nodes.
+const inWords = (selector) =>
+  [
+    ...Object.entries(selector?.matchLabels ?? {}).map(([key, value]) => `${key}=${value}`),
+    ...(selector?.matchExpressions ?? []).map(({key, operator, values = []}) =>
+      operator === "In" && values.length === 1
+        ? `${key}=${values[0]}`
+        : `${key} ${operator} ${values.join(",")}`.trim(),
+    ),
+  ].join(", ");
 
 export function ruleOf(terms) {
   const rules = new Set(terms.map((term) => term.rule));

@@ -1,6 +1,7 @@
 // What can be taken away: a link, the command, the text, a picture, paper.
 
 import {h, say} from "#shared/dom.js";
+import {inLanguage} from "#shared/language.js";
 import {pictureOf} from "./picture.js";
 import {exampleOf, state} from "./state.js";
 
@@ -8,7 +9,7 @@ import {exampleOf, state} from "./state.js";
 export function shareMenu(link, askQuiz) {
   const done = h("span", {class: "hint", role: "status"});
   const told = (words = "") => {
-    done.textContent = words;
+    done.textContent = inLanguage(words);
     say(words);
     setTimeout(() => {
       done.textContent = "";
@@ -50,6 +51,13 @@ export function shareMenu(link, askQuiz) {
       ),
       item("Copy command", "A command line that runs this scenario", () => copied("Command", commandOf(state.input))),
       item("Copy YAML", `The text of ${state.input.main}`, () => copied(state.file, state.input.files[state.file])),
+      item("Save YAML", `${state.input.main} as a file`, async () => {
+        save(
+          new Blob([state.input.files[state.file]], {type: "application/yaml"}),
+          state.file.slice(state.file.lastIndexOf("/") + 1),
+        );
+        return "File saved.";
+      }),
       item("Save PNG", "The map as a picture", async () => {
         save(await pictureOf(document.getElementById("map")), nameOf() + ".png");
         return "Picture saved.";

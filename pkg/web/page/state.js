@@ -14,6 +14,7 @@ export const state = {
   report: null, // the last answer
   before: null, // the answer before it
   start: null, // the answer of a challenge as it came
+  solution: null, // the text of its solution, once the reader asked for it
   quiz: null, // the questions of each step, null while they are not known
   problems: [],
 };

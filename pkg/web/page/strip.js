@@ -119,8 +119,9 @@ export function drawLevers(changed, predict) {
   again?.focus({preventScroll: true});
 }
 
-function control(lever, pull) {
-  const id = "lever-" + lever.id.replace(/\W+/g, "-");
+// control is a lever as a control; within tells it from another control of the same lever on the page.
+export function control(lever, pull, within = "") {
+  const id = within + "lever-" + lever.id.replace(/\W+/g, "-");
   const label = h("label", {for: id, title: lever.label}, lever.label);
   if (lever.kind === "toggle") {
     return h(

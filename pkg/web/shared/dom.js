@@ -1,5 +1,6 @@
 // Elements. Text becomes a text node wherever it comes from, so that nothing in a report is read as HTML.
 
+import {inLanguage} from "./language.js";
 import {causesOf, waitsOf} from "./waits.js";
 import {number, percent} from "./words.js";
 
@@ -15,23 +16,28 @@ export function svg(name, attributes, ...children) {
   return fill(document.createElementNS(SVG, name), attributes, children);
 }
 
+// SPOKEN are the attributes that are read by people; what is within QUOTED elements is in no language.
+const SPOKEN = new Set(["title", "aria-label", "placeholder"]),
+  QUOTED = new Set(["code", "kbd", "mark", "pre", "textarea"]);
+
 export function fill(element, attributes, children) {
   for (const [name, value] of Object.entries(attributes ?? {})) {
     if (value === undefined || value === null || value === false) continue;
     if (typeof value === "function") element.addEventListener(name, value);
     else if (name === "style")
       for (const [property, of] of Object.entries(value)) element.style.setProperty(property, of);
-    else element.setAttribute(name, value === true ? "" : value);
+    else element.setAttribute(name, value === true ? "" : SPOKEN.has(name) ? inLanguage(value) : value);
   }
+  const quoted = QUOTED.has(element.localName);
   for (const child of children.flat(Infinity))
-    if (child !== undefined && child !== null && child !== false) element.append(child);
+    if (child !== undefined && child !== null && child !== false) element.append(quoted ? child : inLanguage(child));
   return element;
 }
 
 // say tells a screen reader.
 export const say = (text) => {
   const live = document.getElementById("live");
-  live.textContent = text;
+  live.textContent = inLanguage(text);
   for (const animation of live.getAnimations?.() ?? []) {
     animation.cancel();
     animation.play();
@@ -77,7 +83,9 @@ export function many(parent, items, size, show) {
     shown = Math.min(shown + size, items.length);
     if (shown === items.length) return;
     const left = items.length - shown;
-    button.textContent = left > size ? `Show ${number(size)} more of ${number(left)}` : `Show ${number(left)} more`;
+    button.textContent = inLanguage(
+      left > size ? `Show ${number(size)} more of ${number(left)}` : `Show ${number(left)} more`,
+    );
     parent.append(button);
   };
   next();

@@ -2,6 +2,7 @@
 
 import {redrawCells} from "./cells.js";
 import {h} from "./dom.js";
+import {inLanguage} from "./language.js";
 
 export function themeButton() {
   const dark = () =>
@@ -18,7 +19,7 @@ export function themeButton() {
   });
   const label = () => {
     button.setAttribute("aria-pressed", String(dark()));
-    button.textContent = dark() ? "☀ Light" : "☾ Dark";
+    button.textContent = inLanguage(dark() ? "☀ Light" : "☾ Dark");
   };
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
     label();
