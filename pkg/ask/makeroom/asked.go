@@ -34,6 +34,8 @@ type finder struct {
 	ignoreBudgets bool
 	// stuck says why pods could not move, by the pod's namespace and name.
 	stuck map[string]world.BlockedPod
+	// taken are pods that waited and asked for no room, and got the room of moves that did not help.
+	taken []Placed
 	tried int
 }
 

@@ -12,10 +12,9 @@ import (
 )
 
 // findSome frees one node after another, the one with the fewest moves first, until no pod that asks waits. It returns nil if it gets stuck.
-func (f *finder) findSome(ctx context.Context) (_ *found, err error) {
+func (f *finder) findSome(ctx context.Context, limit int) (_ *found, err error) {
 	did := len(f.course.Did)
 	defer func() { err = cmp.Or(err, f.course.Rewind(did)) }()
-	limit := f.tried + f.Tries
 	if slices.ContainsFunc(f.waiting, func(pod *v1.Pod) bool { return pod.Spec.SchedulingGroup != nil }) {
 		return f.freeTogether(ctx, limit)
 	}

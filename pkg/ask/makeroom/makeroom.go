@@ -34,14 +34,15 @@ type Options struct {
 	Files []string
 	// DeleteEmptyDirData also moves pods with emptyDir volumes, whose data is lost.
 	DeleteEmptyDirData bool
-	// Tries limits how many sequences of moves each part of the search runs; 0 is [DefaultTries].
+	// Tries limits how many sequences of moves are run, and again as many without budgets or with the loss of local data if none of them makes
+	// room; 0 is [DefaultTries].
 	Tries int
 	// Progress, if set, is called with the number of sequences that were tried.
 	Progress func(what string, done, total int)
 }
 
-// DefaultTries is how many sequences of moves each part of the search runs.
-const DefaultTries = 200
+// DefaultTries is how many sequences of moves are run.
+const DefaultTries = 300
 
 // MaxExact is the largest number of moves of which all sequences are tried.
 const MaxExact = 3
@@ -71,6 +72,8 @@ type Answer struct {
 	Without *Alternative `json:"without,omitempty"`
 	// Message is what the scheduler says about the first of the pods that wait.
 	Message string `json:"message,omitempty"`
+	// Taken are pods that waited before, ask for no room, and get room that moves free.
+	Taken []Placed `json:"taken,omitempty"`
 	// Obstacles are the nodes that are closest to having room, with what is in the way; only if no moves make room.
 	Obstacles []Obstacle `json:"obstacles,omitempty"`
 	// Tried is the number of sequences of moves that were run.
@@ -156,11 +159,11 @@ func Find(ctx context.Context, w *world.Cluster, result *simulation.Result, opts
 		f.conclude(answer, nil, nil)
 		return answer, nil
 	}
-	made, err := f.search(ctx, answer)
+	made, err := f.search(ctx, answer, f.Tries)
 	var with *found
 	if err == nil && made == nil {
 		answer.Without, with, err = f.searchAlternatives(ctx)
-		answer.Obstacles = f.findObstacles()
+		answer.Obstacles, answer.Taken = f.findObstacles(), f.taken
 	}
 	if err != nil {
 		if ctx.Err() == nil {
@@ -202,14 +205,14 @@ func (f *finder) newAnswer() *Answer {
 }
 
 // search returns the moves that make room, or nil. It sets the bounds of the answer.
-func (f *finder) search(ctx context.Context, answer *Answer) (*found, error) {
+func (f *finder) search(ctx context.Context, answer *Answer, tries int) (*found, error) {
 	r := f.newRoom(f.start)
 	least, possible := r.leastMoves()
 	if !possible {
 		answer.Impossible = true
 		return nil, nil
 	}
-	s := &search{finder: f, room: r, limit: f.tried + f.Tries}
+	s := &search{finder: f, room: r, limit: f.tried + tries*3/4}
 	exact, atLeast, err := s.findFewest(ctx, max(1, least))
 	f.stuck = s.stuck
 	answer.AtLeast = atLeast
@@ -217,7 +220,7 @@ func (f *finder) search(ctx context.Context, answer *Answer) (*found, error) {
 		answer.Fewest = exact != nil
 		return exact, err
 	}
-	some, err := f.findSome(ctx)
+	some, err := f.findSome(ctx, f.tried+tries/4)
 	if some != nil {
 		answer.Fewest = some.moves() == atLeast
 	}
@@ -237,7 +240,7 @@ func (f *finder) searchAlternatives(ctx context.Context) (*Alternative, *found, 
 			continue
 		}
 		stuck := f.stuck
-		found, err := f.search(ctx, &Answer{})
+		found, err := f.search(ctx, &Answer{}, f.Tries/3)
 		f.stuck = stuck
 		if err != nil {
 			return nil, nil, err

@@ -170,8 +170,8 @@ func (p *planner) addSets() {
 	combine(0, p.moves, 0, nil)
 }
 
-// extendSets adds the sets that moved and did not help, with one pod more: of a node that has the resources, or of those that a rule or a claim
-// ties to the pods that ask.
+// extendSets adds the sets that moved and did not help, with one pod more: of a node that has the resources or may have them, or of those that
+// a rule or a claim ties to the pods that ask.
 func (p *planner) extendSets() {
 	for _, moved := range p.helpless {
 		if len(moved) != p.moves-1 {
@@ -179,7 +179,9 @@ func (p *planner) extendSets() {
 		}
 		on := nodesOf(moved)
 		for _, n := range p.room.nodes {
-			near := slices.Contains(on, n.Name) || p.room.opens(n) && p.room.slotsFor(n, nil) > 0
+			near := slices.Contains(on, n.Name) || p.room.opens(n) && p.room.slotsFor(n, nil) > 0 ||
+				// Of several pods that ask, one may have lost its room on another node to a replacement.
+				len(p.room.waiting) > 1 && p.room.opens(n) && p.room.bestSlots(n, p.moves) > 0
 			classes := map[string]bool{}
 			for _, c := range n.movable {
 				if slices.Contains(moved, c) || classes[c.class] || !near && !p.ties.concern(c.Pod) {

@@ -5,6 +5,8 @@ import (
 	"context"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/scenario"
@@ -81,6 +83,9 @@ func (f *finder) run(ctx context.Context, p plan) (*outcome, error) {
 	state := f.course.State()
 	o.waiting, o.steps = f.countWaiting(state), slices.Clone(f.course.Did[first:])
 	o.placed, o.end = f.newlyPlaced(state), state
+	if o.waiting > 0 && o.worse == "" && f.taken == nil {
+		f.taken = f.placedOthers(state)
+	}
 	return o, nil
 }
 
@@ -107,6 +112,22 @@ func nodesOf(pods []*candidate) []string {
 	names := list.Map(pods, func(c *candidate) string { return c.Spec.NodeName })
 	slices.Sort(names)
 	return slices.Compact(names)
+}
+
+// placedOthers returns the pods that waited before, have a node in the state, and ask for no room.
+func (f *finder) placedOthers(state *cluster.State) []Placed {
+	waited := map[types.UID]bool{}
+	for _, pod := range f.start.Unscheduled() {
+		waited[pod.UID] = true
+	}
+	owners := state.Owners()
+	var all []Placed
+	for _, pod := range state.Pods {
+		if owner := owners(pod); waited[pod.UID] && pod.Spec.NodeName != "" && !f.asksFor(owner, pod) {
+			all = append(all, Placed{cluster.NewPodRef(pod, owner), pod.Spec.NodeName})
+		}
+	}
+	return all
 }
 
 // newlyPlaced returns the pods that asked for room and have a node now. Their controllers may have replaced the pods that waited before.

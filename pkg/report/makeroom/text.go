@@ -178,6 +178,9 @@ func writeObstacles(d *doc.Doc, r *Report) {
 	if r.Message != "" {
 		d.Linef(doc.Plain, "Without moves: %s", r.Message)
 	}
+	if len(r.Taken) > 0 {
+		d.Linef(doc.Yellow, "Other pods wait, too, and get room that moves free: %s.", d.NameFew(list.Map(r.Taken, func(p makeroom.Placed) string { return cluster.Qualify(p.Namespace, "pod/"+p.Name) }), len(r.Taken)))
+	}
 	if len(r.Obstacles) == 0 {
 		return
 	}

@@ -50,7 +50,7 @@ makes room, it is asked again without budgets. The report has the moves as comma
 			Input: &in, Output: &out, Formats: makeroom.Formats, Timeout: &timeout, Check: proof.Check,
 			Ask: func(c *command.Call) (*makeroom.Report, error) {
 				if tries < 1 {
-					return nil, c.Usage("--tries: %d is less than 1; give the largest number of sequences of moves that each part of the search runs", tries)
+					return nil, c.Usage("--tries: %d is less than 1; give the largest number of sequences of moves to run", tries)
 				}
 				targets, files := input.SplitTargets(c.Args)
 				c.Args = files
@@ -88,7 +88,7 @@ makes room, it is asked again without budgets. The report has the moves as comma
 	in.Namespace.Register(cmd, false)
 	flags := cmd.Flags()
 	flags.BoolVar(&deleteData, "delete-emptydir-data", false, "also move pods with emptyDir volumes, whose data is lost")
-	flags.IntVar(&tries, "tries", askmakeroom.DefaultTries, "largest `NUMBER` of sequences of moves that each part of the search runs")
+	flags.IntVar(&tries, "tries", askmakeroom.DefaultTries, "largest `NUMBER` of sequences of moves to run; as many again without budgets, if none makes room")
 	flags.StringVar(&step, "step", "", "the `STEP` after which pods move (default the last)")
 	proof.Register(cmd)
 	timeout.Register(cmd)
