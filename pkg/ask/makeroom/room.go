@@ -165,6 +165,7 @@ func (f *finder) newRoom(state *cluster.State) *room {
 			blocked[b.Pod] = b.Reason
 		}
 	}
+	guards := state.Budgets()
 	for _, pod := range state.Pods {
 		owner := owners(pod)
 		asks := f.asksFor(owner, pod)
@@ -181,19 +182,19 @@ func (f *finder) newRoom(state *cluster.State) *room {
 			n.free[name] -= amount
 		}
 		why := blocked[pod]
-		switch {
-		case why != "" || asks || !evictable[pod] || pod.DeletionTimestamp != nil || !cluster.KubeletResponds(n.Node):
-		case losesWork(pod):
+		if why == "" && (asks || !evictable[pod] || pod.DeletionTimestamp != nil || !cluster.KubeletResponds(n.Node)) {
+			continue // it is known why, or no eviction would end
+		}
+		if why == "" && losesWork(pod) {
 			why = "nothing replaces it, and its work is lost"
-		default:
-			if _, err := node.Evict(state, pod); err != nil && !f.ignoreBudgets {
+		}
+		if why == "" && !f.ignoreBudgets && len(guards(pod)) > 0 {
+			if _, err := node.Evict(state, pod); err != nil {
 				why = strings.TrimPrefix(err.Error(), "Pod "+pod.Namespace+"/"+pod.Name+": ")
 			}
 		}
 		if why != "" {
 			n.stays = append(n.stays, world.BlockedPod{PodRef: cluster.NewPodRef(pod, owner), Reason: why})
-		}
-		if why != "" || asks || !evictable[pod] || pod.DeletionTimestamp != nil || !cluster.KubeletResponds(n.Node) {
 			continue
 		}
 		started := pod.CreationTimestamp.Time
@@ -301,9 +302,6 @@ func (r *room) leastMoves() (int, bool) {
 			}
 		}
 		fewest = next
-	}
-	for s := len(fewest) - 2; s >= 0; s-- {
-		fewest[s] = min(fewest[s], fewest[s+1])
 	}
 	return fewest[len(r.waiting)], fewest[len(r.waiting)] < never
 }

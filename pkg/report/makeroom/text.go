@@ -48,7 +48,7 @@ func document(r *Report, opts report.Options) *doc.Doc {
 	}
 	writeMoves(&d, r.Stages)
 	if len(r.Commands) > 0 {
-		d.Section("As commands, each of which waits for its end")
+		d.Section("As commands; go on only if one succeeds")
 		for _, command := range r.Commands {
 			d.Verbatim(command)
 		}
