@@ -106,7 +106,7 @@ func roomTargets(c *command.Call, loaded *scenario.Scenario, result *simulation.
 			}
 			return nil, nil
 		}
-		return objectsOfFiles(loaded, c.Input.Files)
+		return objectsOfFiles(loaded, state, c.Input.Files)
 	}
 	owners := state.Owners()
 	var known []cluster.Ref
@@ -142,7 +142,7 @@ func roomTargets(c *command.Call, loaded *scenario.Scenario, result *simulation.
 }
 
 // objectsOfFiles returns the objects with pods that the files have.
-func objectsOfFiles(loaded *scenario.Scenario, files []string) ([]cluster.Ref, error) {
+func objectsOfFiles(loaded *scenario.Scenario, state *cluster.State, files []string) ([]cluster.Ref, error) {
 	var found []cluster.Ref
 	for _, sources := range loaded.Sources {
 		for ref, source := range sources {
@@ -150,7 +150,10 @@ func objectsOfFiles(loaded *scenario.Scenario, files []string) ([]cluster.Ref, e
 				matches, _ := filepath.Match(file, source.File)
 				return matches || source.File == filepath.Clean(file) || strings.HasPrefix(source.File, filepath.Clean(file)+string(filepath.Separator))
 			}
-			if ref.Kind != "PodDisruptionBudget" && slices.ContainsFunc(files, in) {
+			if !slices.ContainsFunc(files, in) {
+				continue
+			}
+			if spec, _ := cluster.PodSpec(state.Find(ref)); spec != nil {
 				found = append(found, ref)
 			}
 		}
