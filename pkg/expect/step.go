@@ -17,6 +17,7 @@ import (
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
 	"github.com/faultline/faultline/pkg/topology"
+	"github.com/faultline/faultline/pkg/world"
 )
 
 // judgeStep judges the expectations that the step itself shows.
@@ -59,6 +60,9 @@ func (j *stepJudge) judgeStep(step *simulation.Step) {
 	}
 	if j.Drained != nil && len(step.Drained) > 0 {
 		j.appendJudged(judgeDrained(*j.Drained, step), "drained")
+	}
+	if j.RoomMade != nil && step.Moved != nil {
+		j.appendJudged(judgeRoomMade(*j.RoomMade, step.Moved), "roomMade")
 	}
 }
 
@@ -156,6 +160,17 @@ func judgeDrained(end bool, step *simulation.Step) Judged {
 	}
 	if len(open) > 0 {
 		e.Got = "not drained: " + words.Few(open)
+	}
+	return e
+}
+
+func judgeRoomMade(all bool, moved *world.MovedPods) Judged {
+	e := Judged{Want: "every pod to move", Got: "every one does", Met: (moved.Stuck == nil) == all}
+	if !all {
+		e.Want = "a pod that does not move"
+	}
+	if stuck := moved.Stuck; stuck != nil {
+		e.Got, e.Why = "not moved: "+cluster.Qualify(stuck.Namespace, stuck.Name), stuck.Reason
 	}
 	return e
 }

@@ -26,6 +26,7 @@ import (
 	"github.com/faultline/faultline/pkg/report/explain"
 	"github.com/faultline/faultline/pkg/report/gains"
 	"github.com/faultline/faultline/pkg/report/lint"
+	"github.com/faultline/faultline/pkg/report/makeroom"
 	"github.com/faultline/faultline/pkg/report/outcome"
 	"github.com/faultline/faultline/pkg/report/peak"
 	"github.com/faultline/faultline/pkg/report/plan"
@@ -57,6 +58,7 @@ var schemas = map[string]struct {
 	compare.Kind:     {&compare.Report{}, "compare-report", "Faultline report that sets variants side by side"},
 	sweep.Kind:       {&sweep.Report{}, "sweep-report", "Faultline report on the points of a sweep"},
 	peak.Kind:        {&peak.Report{}, "peak-report", "Faultline report on what breaks at the peak"},
+	makeroom.Kind:    {&makeroom.Report{}, "make-room-report", "Faultline report on moves that make room"},
 	plan.Kind:        {&plan.Report{}, "plan-report", "Faultline report on what to add so that losses strand nobody"},
 	scale.Kind:       {&scale.Report{}, "scale-report", "Faultline report on the nodes that an autoscaler adds"},
 	review.Kind:      {&review.Report{}, "review-report", "Faultline report that reviews a cluster"},

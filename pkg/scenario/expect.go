@@ -37,6 +37,8 @@ type Expect struct {
 	// DrainLeaves lists all pods that the drains of the step leave on their nodes, as namespace/name or as name in the namespace default;
 	// [] means none. It is for steps that drain nodes.
 	DrainLeaves []string `json:"drainLeaves,omitempty"`
+	// RoomMade is true if the step makeRoom must move every pod that it names, and false if one must stay. It is for steps that make room.
+	RoomMade *bool `json:"roomMade,omitempty"`
 	// NewlyPending says which pods must be Pending that were not before the step; {} means none.
 	NewlyPending *NewlyPending `json:"newlyPending,omitempty"`
 	// Workloads bounds how many pods of workloads run, and how many are Pending.

@@ -12,8 +12,8 @@ import (
 )
 
 // Step is one thing that happens, and what is expected after it. Give it a name and at most one action; fresh and expect can be given with
-// an action or alone. A federation takes none of fresh, scaleBy, peak, trigger, removeNodes, replaceNodes and drain; only a federation
-// takes join.
+// an action or alone. A federation takes none of fresh, scaleBy, peak, trigger, removeNodes, replaceNodes, drain and makeRoom; only
+// a federation takes join.
 type Step struct {
 	// Name is the step's name on the report. No two steps have the same name.
 	Name string `json:"name"`
@@ -50,6 +50,8 @@ type Step struct {
 	Uncordon *NodesInTurn `json:"uncordon,omitempty"`
 	// Drain cordons nodes and evicts their pods, as kubectl drain does.
 	Drain *Drain `json:"drain,omitempty"`
+	// MakeRoom moves pods to other nodes, one after the other, as budgets allow.
+	MakeRoom *MakeRoom `json:"makeRoom,omitempty"`
 	// Fail makes nodes fail, in one moment.
 	Fail *Fail `json:"fail,omitempty"`
 	// Restore brings failed nodes back, one after the other.
@@ -184,6 +186,9 @@ func ValidateSteps(p *Problems, s *Scenario, resources func(Target) bool) {
 		if name := s.Expect.drainField(); name != "" && !slices.ContainsFunc(s.Steps, func(step LoadedStep) bool { return step.Drain != nil }) {
 			p.Add(field.NewPath("expect", name), "no step drains a node; give a step a drain, or leave %s out", name)
 		}
+		if s.Expect.RoomMade != nil && !slices.ContainsFunc(s.Steps, func(step LoadedStep) bool { return step.MakeRoom != nil }) {
+			p.Add(field.NewPath("expect", "roomMade"), "no step makes room; give a step makeRoom, or leave roomMade out")
+		}
 	}
 	validateSteps(p, s, 0, resources)
 }
@@ -243,6 +248,9 @@ func validateSteps(p *Problems, s *Scenario, from int, resources func(Target) bo
 			validateExpect(p, path.Child("expect"), step.Expect)
 			if name := step.Expect.drainField(); name != "" && step.Drain == nil {
 				p.Add(path.Child("expect", name), "the step drains no node; give drain, or leave %s out", name)
+			}
+			if step.Expect.RoomMade != nil && step.MakeRoom == nil {
+				p.Add(path.Child("expect", "roomMade"), "the step makes no room; give makeRoom, or leave roomMade out")
 			}
 			if newly := step.Expect.NewlyPending; newly != nil && newly.Since != "" && newly.Since != WorkloadsStep && !names[newly.Since] || newly != nil && newly.Since == step.Name {
 				p.Add(path.Child("expect", "newlyPending", "since"), "there is no step %q before this one; name an earlier step", newly.Since)

@@ -48,6 +48,7 @@ var actions = Actions[*Cluster]{
 	"cordon":       (*Cluster).cordon,
 	"uncordon":     (*Cluster).uncordon,
 	"drain":        (*Cluster).drain,
+	"makeRoom":     (*Cluster).makeRoom,
 	"fail":         (*Cluster).fail,
 	"restore":      (*Cluster).restore,
 }

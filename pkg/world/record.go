@@ -27,6 +27,8 @@ type Record struct {
 	Rollouts []controller.Rollout
 	// Drained are the nodes that a drain step drained, in its order.
 	Drained []DrainedNode
+	// Moved is what a makeRoom step did; nil after other steps.
+	Moved *MovedPods
 	// Decisions has, in a federation, the result for each workload that a policy has claimed, in order of arrival.
 	Decisions []Decision
 	// Held are the workloads that did not get the replicas that a step asked for.

@@ -82,7 +82,7 @@ func besideScenarios(t *testing.T, repo string, files [][]string) string {
 func TestDocuments(t *testing.T) {
 	t.Setenv("COLUMNS", "100") // as in a terminal of that width
 	const repo = "../../.."
-	for _, file := range []string{"README.md", "docs/blast-radius.md", "docs/commands.md", "docs/explain.md", "docs/federation.md", "docs/gate.md", "docs/lint/README.md", "docs/peak.md", "docs/playground.md", "docs/proofs.md", "docs/what-if.md", "scenarios/ci/README.md"} {
+	for _, file := range []string{"README.md", "docs/blast-radius.md", "docs/commands.md", "docs/explain.md", "docs/federation.md", "docs/gate.md", "docs/lint/README.md", "docs/make-room.md", "docs/peak.md", "docs/playground.md", "docs/proofs.md", "docs/what-if.md", "scenarios/ci/README.md"} {
 		document, err := os.ReadFile(filepath.Join(repo, file))
 		if err != nil {
 			t.Fatal(err)

@@ -63,7 +63,11 @@ func (a *Answer) removalClaim() claim.Claim {
 	for _, r := range a.Removed {
 		names = append(names, r.Node)
 	}
-	c := claim.Claim{Says: fmt.Sprintf("%s can go, with no pod newly Pending", words.Few(names)), Steps: []scenario.Step{claim.BeforeStep()}}
+	can := "can go"
+	if a.Free {
+		can = "can be free"
+	}
+	c := claim.Claim{Says: fmt.Sprintf("%s %s, with no pod newly Pending", words.Few(names), can), Steps: []scenario.Step{claim.BeforeStep()}}
 	for _, step := range a.Steps {
 		step.Expect = &scenario.Expect{NewlyPending: claim.NewlyPendingSinceBefore(nil)}
 		if step.Drain != nil {

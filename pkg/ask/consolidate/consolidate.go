@@ -29,6 +29,8 @@ type Options struct {
 	// Survive are the levels to survive: the loss of any one domain of them must strand no more pods than now. Mode says how nodes fail.
 	Survive []string
 	Mode    node.FailureMode
+	// Free only drains nodes, and leaves them there: the answer says which nodes can be free of pods. Survive is then not asked about.
+	Free bool
 	// Drain has the options of each drain; its Nodes are not used.
 	Drain scenario.Drain
 	// Progress, if set, is called with the number of tries done and their total, which grows when nodes are tried again.
@@ -37,7 +39,9 @@ type Options struct {
 
 // Answer says which nodes can go, and why each other node stays.
 type Answer struct {
-	// Nodes is the number of nodes at the start.
+	// Free reports that the question is which nodes can be free of pods, and not which can go. Nodes of Removed then stay, cordoned.
+	Free bool `json:"free,omitempty"`
+	// Nodes is the number of nodes at the start, or of those that may be free.
 	Nodes int `json:"nodes"`
 	// Survive are the levels of which the loss of each domain was examined.
 	Survive []string `json:"survive,omitempty"`
@@ -125,7 +129,7 @@ func Run(ctx context.Context, w *world.Cluster, result *simulation.Result, opts 
 	if err != nil {
 		return nil, err
 	}
-	c := &consolidation{Options: opts, course: course, groups: result.Scenario.Autoscaler, answer: &Answer{Survive: opts.Survive, Removed: []Removed{}, Stays: []Stay{}}, crewsBefore: course.State().PodsByWorkload(), refusedBefore: map[cluster.Ref]int{}, firstTries: map[string]int{}}
+	c := &consolidation{Options: opts, course: course, groups: result.Scenario.Autoscaler, answer: &Answer{Free: opts.Free, Survive: opts.Survive, Removed: []Removed{}, Stays: []Stay{}}, crewsBefore: course.State().PodsByWorkload(), refusedBefore: map[cluster.Ref]int{}, firstTries: map[string]int{}}
 	state := course.State()
 	c.owner = state.Owners()
 	for _, r := range state.Refused {
@@ -178,7 +182,9 @@ type consolidation struct {
 // tryAll tries each node, the one that is least used at that moment first. After others have gone it tries the nodes that stay again: a pod
 // that was Pending before another node went may run now, so that its budget allows an eviction.
 func (c *consolidation) tryAll(ctx context.Context, state *cluster.State) error {
-	c.answer.Nodes = len(state.Nodes)
+	if c.answer.Nodes = len(state.Nodes); c.Free && len(c.Among) > 0 {
+		c.answer.Nodes = len(c.Among)
+	}
 	controlPlanes := cluster.ControlPlanes(state.Nodes, state.Pods)
 	var rest []string
 	for _, node := range state.Nodes {
@@ -269,7 +275,7 @@ func (c *consolidation) tryNode(ctx context.Context, node *v1.Node) error {
 	}
 	removed := Removed{Node: node.Name, Evicted: evicted}
 	price, priced, err := c.groups.Price(node)
-	if priced {
+	if priced && !c.Free { // a free node costs what it did
 		removed.Price = &price
 	}
 	c.answer.Removed = append(c.answer.Removed, removed)
@@ -295,8 +301,8 @@ func (c *consolidation) removeNode(ctx context.Context, name string) (*Stay, int
 		}
 		return why, 0, nil
 	}
-	if why := c.explainWorse(step); why != nil {
-		return why, 0, nil
+	if why := c.explainWorse(step); why != nil || c.Free {
+		return why, len(drained.Evicted), nil
 	}
 	step, err = c.course.Do(ctx, scenario.Step{Name: "remove " + name, RemoveNodes: &scenario.RemoveNodes{Nodes: scenario.Nodes{Names: []string{name}}}})
 	if err != nil {
@@ -432,7 +438,9 @@ func (c *consolidation) conclude() {
 	for _, r := range a.Removed {
 		a.Evicted += r.Evicted
 		if r.Price == nil {
-			a.Unpriced++
+			if !a.Free {
+				a.Unpriced++
+			}
 			continue
 		}
 		sum, priced = sum+*r.Price, true

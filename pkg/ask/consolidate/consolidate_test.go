@@ -100,6 +100,10 @@ func TestRun(t *testing.T) {
 		// Two nodes go with a pod each, and the third would with three. Room for these is on the last node only in the place of the pod there, which has a
 		// lower priority and no controller.
 		{"a pod that nothing replaces", "1", low, consolidate.Options{}, "2 of 4 go, 2 evicted, 1.0 saved, stay: pod, preemption"},
+		// The same pods as in the first case leave the same nodes, which stay, cordoned.
+		{"free", "1", "", consolidate.Options{Free: true}, "3 of 4 go, 4 evicted, 0.0 saved, stay: rules"},
+		// The pod of the first node goes to the second, which then has two.
+		{"free in a group", "1", "", consolidate.Options{Free: true, Among: []string{"a-worker-1", "a-worker-2"}}, "2 of 2 go, 3 evicted, 0.0 saved, stay: "},
 		{"kept", "1", "", consolidate.Options{Keep: []string{"a-worker-1", "b-worker-1"}}, "2 of 4 go, 2 evicted, 1.0 saved, stay: kept, kept"},
 		// The pod of db prefers zone b, and is bound to it since it has a volume there, so that one node of b stays. It moves once, with the pod of
 		// web on the first node of b.

@@ -11,7 +11,6 @@ import (
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/node"
@@ -218,10 +217,10 @@ func (r *rebalancing) tryDeletion(ctx context.Context, workload cluster.Ref, pod
 		}
 	}
 	next := r.findGaps(step.State)
-	made := r.findNextPod(before, step.State, workload)
+	made := world.FindReplacement(before, step.State, workload)
 	switch {
 	case why != "":
-	case made == nil:
+	case made == nil || made.Spec.NodeName == "":
 		why = "no pod comes in its place"
 	case sumGaps(next) >= left && made.Spec.NodeName == pod.Spec.NodeName:
 		why = fmt.Sprintf("the next pod lands on %s again", pod.Spec.NodeName)
@@ -236,23 +235,4 @@ func (r *rebalancing) tryDeletion(ctx context.Context, workload cluster.Ref, pod
 		next = []gap{}
 	}
 	return next, "", nil
-}
-
-// findNextPod returns the pod of the workload that the step has created and placed; nil if there is none.
-func (r *rebalancing) findNextPod(before, after *cluster.State, workload cluster.Ref) *v1.Pod {
-	type id struct {
-		uid     types.UID
-		created int64
-	}
-	known := map[id]bool{}
-	for _, pod := range before.Pods {
-		known[id{pod.UID, pod.CreationTimestamp.Unix()}] = true
-	}
-	owner := after.Owners()
-	for _, pod := range after.Pods {
-		if pod.Spec.NodeName != "" && !known[id{pod.UID, pod.CreationTimestamp.Unix()}] && owner(pod) == workload {
-			return pod
-		}
-	}
-	return nil
 }

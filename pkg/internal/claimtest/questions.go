@@ -14,6 +14,7 @@ import (
 	"github.com/faultline/faultline/pkg/ask/claim"
 	"github.com/faultline/faultline/pkg/ask/consolidate"
 	"github.com/faultline/faultline/pkg/ask/explain"
+	"github.com/faultline/faultline/pkg/ask/makeroom"
 	"github.com/faultline/faultline/pkg/ask/peak"
 	"github.com/faultline/faultline/pkg/ask/plan"
 	"github.com/faultline/faultline/pkg/ask/roll"
@@ -41,7 +42,7 @@ type question struct {
 }
 
 var questions = []question{
-	{"capacity", askCapacity}, {"drain", askDrain}, {"consolidate", askConsolidate}, {"roll", askRoll}, {"blast", askBlast}, {"explain", askExplain}, {"scale", askScale}, {"peak", askPeak}, {"plan", askPlan}, {"size", askSize}, {"advise", askAdvise}, {"run", askRun},
+	{"capacity", askCapacity}, {"drain", askDrain}, {"consolidate", askConsolidate}, {"roll", askRoll}, {"blast", askBlast}, {"explain", askExplain}, {"scale", askScale}, {"peak", askPeak}, {"make-room", askMakeRoom}, {"plan", askPlan}, {"size", askSize}, {"advise", askAdvise}, {"run", askRun},
 }
 
 // Ask asks every question about the scenario, and calls f with the claims of each answer and the scenario for which they hold.
@@ -227,6 +228,24 @@ func askPeak(ctx context.Context, s *scenario.Scenario, _ *simulation.Result) (*
 		opts.Survive, _ = capacity.Levels(state.Nodes, s, []string{"zone"}) // none if there is one zone
 	}
 	answer, err := peak.Find(ctx, base, opts)
+	if err != nil {
+		return nil, nil, err
+	}
+	return s, answer.Claims(), nil
+}
+
+// askMakeRoom asks for room for all pods that wait.
+func askMakeRoom(ctx context.Context, s *scenario.Scenario, _ *simulation.Result) (*scenario.Scenario, []claim.Claim, error) {
+	base, err := simulation.Run(ctx, capacity.Base(s, ""), simulation.Options{})
+	if err != nil {
+		return nil, nil, err
+	}
+	w, err := simulation.NewCluster(base.Scenario)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer w.Close()
+	answer, err := makeroom.Find(ctx, w, base, makeroom.Options{Tries: 24})
 	if err != nil {
 		return nil, nil, err
 	}

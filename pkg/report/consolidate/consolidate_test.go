@@ -60,6 +60,24 @@ func stays(n int, why consolidate.Why) []consolidate.Stay {
 	return slices.Repeat([]consolidate.Stay{{Node: "n", Why: why}}, n)
 }
 
+// The first line of the question which nodes can be free counts those that are free now.
+func TestFreeVerdict(t *testing.T) {
+	free := []consolidate.Removed{{Node: "a-1"}, {Node: "b-1", Evicted: 3}}
+	for want, a := range map[string]*consolidate.Answer{
+		"2 of 12 nodes can be free of pods, now 1: 3 evictions, no budget is broken, no pod is newly Pending.": {Free: true, Nodes: 12, Removed: free, Evicted: 3},
+		"1 of 12 nodes can be free of pods, as now.":                                                           {Free: true, Nodes: 12, Removed: free[:1]},
+		"None of 12 nodes can be free of pods.":                                                                {Free: true, Nodes: 12, Stays: stays(12, consolidate.ByRoom)},
+	} {
+		if got := document(&Report{Answer: *a}, report.Options{}).Answer(); got != want {
+			t.Errorf("got  %s\nwant %s", got, want)
+		}
+	}
+	partial := &Report{Head: report.Head{Partial: "interrupted"}, Answer: consolidate.Answer{Free: true, Nodes: 12, Removed: free, Evicted: 3, Untried: 7}}
+	if got, want := document(partial, report.Options{}).Answer(), "At least 2 of 12 nodes can be free of pods, now 1: 3 evictions, no budget is broken, no pod is newly Pending."; got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
 // The first line is the answer. Every reason has words.
 func TestVerdict(t *testing.T) {
 	plain := answer()

@@ -14,7 +14,15 @@ import (
 )
 
 // Formats are the formats of the report. Quiet prints only the answer, name the nodes that can go, and All lists every node.
-var Formats = format.Of[Report]{Question: func(*Report) string { return "Fewer nodes" }, Doc: document, Brief: true, Course: course, Names: nodeNames}.Formats()
+var Formats = format.Of[Report]{Question: (*Report).question, Doc: document, Brief: true, Course: course, Names: nodeNames}.Formats()
+
+// question returns the title of the page.
+func (r *Report) question() string {
+	if r.Free {
+		return "Free nodes"
+	}
+	return "Fewer nodes"
+}
 
 func nodeNames(r *Report) []string {
 	return list.Map(r.Removed, func(n consolidate.Removed) string { return "node/" + n.Node })
@@ -35,7 +43,11 @@ func document(r *Report, opts report.Options) *doc.Doc {
 		d.Linef(doc.Plain, "%s: %s.", words.Count(len(group), "node")+words.Pick(len(group), " stays", " stay"), reasonTexts[group[0].Why])
 	}
 	d.Space()
-	rows := [][]doc.Cell{doc.Bold.Row("GOES", "EVICTED", "PRICE")}
+	title := "GOES"
+	if r.Free {
+		title = "FREE"
+	}
+	rows := [][]doc.Cell{doc.Bold.Row(title, "EVICTED", "PRICE")}
 	for _, n := range r.Removed {
 		price := doc.None
 		if n.Price != nil {
@@ -109,8 +121,29 @@ func (r *Report) whyUntried() string {
 	return fmt.Sprintf("%s, and you keep %s", words.Count(planes, "control plane")+words.Pick(planes, " is not asked about", " are not asked about"), words.Pick(kept, "the other", fmt.Sprintf("the other %d", kept)))
 }
 
+// freeVerdict returns the first line of the answer which nodes can be free.
+func (r *Report) freeVerdict() doc.Cell {
+	n, now := len(r.Removed), list.Count(r.Removed, func(n consolidate.Removed) bool { return n.Evicted == 0 })
+	most := ""
+	if r.Partial != "" {
+		most = "at least "
+	}
+	switch {
+	case n == 0 && r.Partial != "":
+		return doc.Yellow.Cellf("No node is known yet that can be free: %d of %s were tried.", r.Nodes-r.Untried, words.Count(r.Nodes, "node"))
+	case n == 0:
+		return doc.Yellow.Cellf("None of %s can be free of pods.", words.Count(r.Nodes, "node"))
+	case now == n:
+		return doc.Green.Cellf("%s of %s can be free of pods, as now.", words.UpperFirst(fmt.Sprintf("%s%d", most, n)), words.Count(r.Nodes, "node"))
+	}
+	return doc.Green.Cellf("%s of %s can be free of pods, now %d: %s, no budget is broken, no pod is newly Pending.", words.UpperFirst(fmt.Sprintf("%s%d", most, n)), words.Count(r.Nodes, "node"), now, words.Count(r.Evicted, "eviction"))
+}
+
 // verdict returns the first line.
 func (r *Report) verdict() doc.Cell {
+	if r.Free {
+		return r.freeVerdict()
+	}
 	n := len(r.Removed)
 	switch tried := n + r.Unproven + r.countStays(func(w consolidate.Why) bool { return !isUntried(w) }); {
 	case r.Unproven > 0 && n == 0:

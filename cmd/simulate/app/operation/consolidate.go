@@ -60,7 +60,7 @@ the drains and removals, in order, as the steps of a scenario, which gives the s
 				}
 				state := result.Steps[len(result.Steps)-1].State
 				opts := askconsolidate.Options{Drain: drain}
-				if opts.Among, opts.Keep, err = selectNodes(c, state, pool, keep); err != nil {
+				if opts.Among, opts.Keep, err = selectNodes(c, state, "pool", pool, keep); err != nil {
 					return nil, err
 				}
 				failing, err := survive.Options(state.Nodes, s)
@@ -103,8 +103,8 @@ the drains and removals, in order, as the steps of a scenario, which gives the s
 	return cmd
 }
 
-// selectNodes returns the nodes that --pool selects, none for all nodes, and the nodes that --keep selects.
-func selectNodes(c *command.Call, state *cluster.State, pool string, keep []string) (among, kept []string, err error) {
+// selectNodes returns the nodes that the flag selects, none for all nodes, and the nodes that --keep selects.
+func selectNodes(c *command.Call, state *cluster.State, flag, pool string, keep []string) (among, kept []string, err error) {
 	var problems []error
 	selected := func(flag string, nodes scenario.Nodes) []string {
 		names, err := world.SelectNodes(state, field.NewPath("nodes"), nodes)
@@ -115,9 +115,9 @@ func selectNodes(c *command.Call, state *cluster.State, pool string, keep []stri
 	}
 	if pool != "" {
 		if selector, err := poolSelector(state, pool); err != nil {
-			problems = append(problems, fmt.Errorf("--pool: %w", err))
+			problems = append(problems, fmt.Errorf("--%s: %w", flag, err))
 		} else {
-			among = selected("pool", scenario.Nodes{Selector: selector})
+			among = selected(flag, scenario.Nodes{Selector: selector})
 		}
 	}
 	for _, given := range keep {

@@ -9,5 +9,5 @@ import (
 
 // Commands returns the commands, as help lists them.
 func Commands(s command.Streams) []*cobra.Command {
-	return []*cobra.Command{newCapacity(s), newPeak(s), newPlan(s), newSize(s), newAdvise(s), newReview(s), newCompare(s), newSweep(s), newMerge(s)}
+	return []*cobra.Command{newCapacity(s), newPeak(s), newMakeRoom(s), newPlan(s), newSize(s), newAdvise(s), newReview(s), newCompare(s), newSweep(s), newMerge(s)}
 }
