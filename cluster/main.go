@@ -4,10 +4,12 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -35,9 +37,10 @@ func serve(c *command.Call, opts inmemory.Options) error {
 	ctx, stop := context.WithCancel(context.WithoutCancel(c.Context()))
 	defer stop()
 	store := memory.NewStore()
+	report := newReport(c.Streams.Err)
 	var plane atomic.Pointer[controlplane.Plane]
 	server, err := apiserver.Start(ctx, store, apiserver.Options{
-		Port: opts.Port, RBAC: opts.RBAC, Wrap: func(next http.Handler) http.Handler { return controlplane.Wrap(plane.Load, next) },
+		Port: opts.Port, RBAC: opts.RBAC, Wrap: func(next http.Handler) http.Handler { return controlplane.Wrap(plane.Load, report, next) },
 	})
 	if err != nil {
 		return err
@@ -46,12 +49,13 @@ func serve(c *command.Call, opts inmemory.Options) error {
 		stop()
 		_ = server.Wait() // whatever becomes of it, the cluster is gone
 	}()
-	p, err := controlplane.New(c.Context(), s, store, controlplane.Storage{DefaultStorageFactory: server.Storage, Enabled: server.Enabled}, time.Now)
+	p, err := controlplane.New(c.Context(), s, store, controlplane.Storage{DefaultStorageFactory: server.Storage, Enabled: server.Enabled}, controlplane.Options{Clock: time.Now, Pace: opts.Pace})
 	if err != nil {
 		return exit.InvalidInput(fmt.Errorf("%s: %w", s.File, err))
 	}
 	defer p.Close()
 	plane.Store(p)
+	go p.Run(ctx, report)
 	certificate, key := server.SigningFiles()
 	if err := controllers.Start(ctx, server.Loopback, server.Certificate(), certificate, key); err != nil {
 		return err
@@ -76,6 +80,20 @@ func serve(c *command.Call, opts inmemory.Options) error {
 	fmt.Fprintf(c.Streams.Err, "%s runs at https://%s; interrupt to end it\n", s.Name, server.Address)
 	<-c.Context().Done()
 	return nil
+}
+
+// newReport returns a function that writes each error once.
+func newReport(to io.Writer) func(error) {
+	var mu sync.Mutex
+	written := map[string]bool{}
+	return func(err error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if !written[err.Error()] {
+			written[err.Error()] = true
+			fmt.Fprintf(to, "simulate: error: %v\n", err)
+		}
+	}
 }
 
 // runCommand runs a command with the kubeconfig.

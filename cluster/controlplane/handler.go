@@ -1,6 +1,8 @@
 package controlplane
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -9,16 +11,18 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/klog/v2"
+	"k8s.io/apimachinery/pkg/util/httpstream"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/apiserver/pkg/endpoints/responsewriter"
 	"sigs.k8s.io/yaml"
 
 	"github.com/faultline/faultline/cmd/simulate/app/inmemory"
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
-// Wrap returns a handler that lets the world settle after each request that changes something, before the request is answered, and that answers
-// the plane's own requests. The plane is nil until the server is ready.
-func Wrap(plane func() *Plane, next http.Handler) http.Handler {
+// Wrap returns a handler that lets the world act after each request that changes something, before the request is answered, and that answers
+// the plane's own requests. The plane is nil until the server is ready. What keeps the world from acting is reported, and the client is warned.
+func Wrap(plane func() *Plane, report func(error), next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		p := plane()
 		switch {
@@ -26,16 +30,50 @@ func Wrap(plane func() *Plane, next http.Handler) http.Handler {
 			next.ServeHTTP(w, r)
 		case strings.HasPrefix(r.URL.Path, inmemory.APIPath):
 			p.serve(w, r)
-		default:
-			next.ServeHTTP(w, r)
-			if r.Method == http.MethodGet || r.Method == http.MethodHead {
+		case r.Method == http.MethodGet || r.Method == http.MethodHead:
+			if strings.Contains(r.Header.Get("Accept"), asTable) {
+				p.serveTable(w, r, next)
 				return
 			}
+			next.ServeHTTP(w, r)
+		case httpstream.IsUpgradeRequest(r): // an answer that does not end, or a refusal
+			next.ServeHTTP(w, r)
+		default:
+			held := &heldAnswer{ResponseWriter: w}
+			next.ServeHTTP(responsewriter.WrapForHTTP1Or2(held), r)
 			if err := p.Settle(r.Context()); err != nil && r.Context().Err() == nil {
-				klog.ErrorS(err, "The cluster cannot settle")
+				err = fmt.Errorf("the cluster cannot act: %w", err)
+				report(err)
+				if warning, err := utilnet.NewWarningHeader(299, "-", err.Error()); err == nil {
+					w.Header().Add("Warning", warning)
+				}
 			}
+			held.send()
 		}
 	})
+}
+
+// heldAnswer holds an answer back until the world has acted.
+type heldAnswer struct {
+	http.ResponseWriter
+	code int
+	body bytes.Buffer
+}
+
+// WriteHeader keeps the code.
+func (h *heldAnswer) WriteHeader(code int) { h.code = cmp.Or(h.code, code) }
+
+// Write keeps the data.
+func (h *heldAnswer) Write(data []byte) (int, error) { return h.body.Write(data) }
+
+// Unwrap returns the writer below, for deadlines.
+func (h *heldAnswer) Unwrap() http.ResponseWriter { return h.ResponseWriter }
+
+func (h *heldAnswer) send() {
+	if h.code != 0 {
+		h.ResponseWriter.WriteHeader(h.code)
+	}
+	_, _ = h.body.WriteTo(h.ResponseWriter) // a client that has gone needs no answer
 }
 
 // maxStep is how long a request of the plane's own may be, in bytes.
@@ -79,6 +117,12 @@ func (p *Plane) answer(w http.ResponseWriter, r *http.Request) (string, error) {
 			return "", fmt.Errorf("by: %s: give a length of time above 0, such as 10m", by.By.Duration)
 		}
 		return "advance " + by.By.Duration.String(), p.Advance(r.Context(), by.By.Duration)
+	case r.Method == http.MethodPost && verb == "step":
+		passed, err := p.Step(r.Context())
+		if err == nil && passed == 0 {
+			return "nothing moves, and nothing waits", nil
+		}
+		return "step " + passed.String(), err
 	}
 	return "", fmt.Errorf("%s %s: there is POST %ssteps and POST %sadvance", r.Method, r.URL.Path, inmemory.APIPath, inmemory.APIPath)
 }

@@ -93,9 +93,8 @@ func (k *kubelet) completePod(pod *v1.Pod, p *Plane) {
 	if pod.Spec.NodeName == "" {
 		reportGated(pod)
 		if message := p.messages[pod.UID]; message != "" && !cluster.IsTerminal(pod) {
-			now := metav1.NewTime(p.clock()).Rfc3339Copy()
 			*pod = *cluster.WithCondition(pod, v1.PodCondition{
-				Type: v1.PodScheduled, Status: v1.ConditionFalse, Reason: v1.PodReasonUnschedulable, Message: message, LastTransitionTime: now,
+				Type: v1.PodScheduled, Status: v1.ConditionFalse, Reason: v1.PodReasonUnschedulable, Message: message, LastTransitionTime: p.at,
 			})
 			_, condition := podutil.GetPodCondition(&pod.Status, v1.PodScheduled)
 			condition.Message = message

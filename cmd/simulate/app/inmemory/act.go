@@ -22,7 +22,8 @@ import (
 	"github.com/faultline/faultline/pkg/topology"
 )
 
-// APIPath is where a cluster in memory takes what kubectl cannot do: a step of a scenario at steps, a time that is to pass at advance.
+// APIPath is where a cluster in memory takes what kubectl cannot do: a step of a scenario at steps, a time that is to pass at advance, and the next
+// thing that is to happen at step.
 const APIPath = "/apis/faultline.dev/v1/"
 
 // Advance is the request to let time pass.
@@ -114,6 +115,24 @@ The cluster is one that simulate cluster runs: that of kubeconfig's current cont
 				return c.Usage("%q is no length of time; give one such as 10m", args[0])
 			}
 			return post(c, &connection, "advance", Advance{metav1.Duration{Duration: by}})
+		},
+	}
+	connection.Register(cmd)
+	return cmd
+}
+
+func newStep(s command.Streams) *cobra.Command {
+	var connection input.Connection
+	cmd := &cobra.Command{
+		Use:   "step",
+		Short: "Let the next thing happen in a cluster in memory whose time stands",
+		Long: `Let the controllers, the scheduler and the kubelets of a cluster in memory act once. If nothing moves, time passes until something does.
+It is for a cluster that simulate cluster --time stand runs, in which nothing happens by itself.
+
+The cluster is one that simulate cluster runs: that of kubeconfig's current context, unless --context or --kubeconfig name another.`,
+		Args: command.NoArguments,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return post(command.NewCall(cmd, s, nil, args), &connection, "step", struct{}{})
 		},
 	}
 	connection.Register(cmd)

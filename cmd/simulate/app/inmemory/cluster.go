@@ -6,7 +6,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/faultline/faultline/cmd/simulate/app/command"
+	"github.com/faultline/faultline/cmd/simulate/app/exit"
 	"github.com/faultline/faultline/cmd/simulate/app/input"
+	"github.com/faultline/faultline/cmd/simulate/app/output"
 )
 
 // Options are how to run a cluster.
@@ -14,6 +16,7 @@ type Options struct {
 	Port       int
 	Kubeconfig string
 	RBAC       bool
+	Pace       Pace
 	// Command, if set, runs with the kubeconfig, and the cluster ends with it.
 	Command []string
 }
@@ -24,6 +27,7 @@ type Serve func(c *command.Call, opts Options) error
 func newCluster(s command.Streams, serve Serve) *cobra.Command {
 	var in input.Flags
 	var opts Options
+	var pace string
 	cmd := &cobra.Command{
 		Use:   "cluster [SCENARIO | MANIFEST...] [-- COMMAND [ARG...]]",
 		Short: "Run a cluster in memory that kubectl, helm and controllers talk to",
@@ -47,6 +51,10 @@ The program simulate-cluster, which make cluster builds, has the API server; it 
 					return command.NewCall(cmd, s, &in, args).Usage("nothing follows --; give a command, such as: -- kubectl get nodes")
 				}
 			}
+			var err error
+			if opts.Pace, err = ParsePace(pace); err != nil {
+				return exit.Usage(cmd, "%w", err)
+			}
 			return serve(command.NewCall(cmd, s, &in, args), opts)
 		},
 	}
@@ -54,6 +62,8 @@ The program simulate-cluster, which make cluster builds, has the API server; it 
 	in.Register(cmd)
 	cmd.Flags().IntVar(&opts.Port, "port", 0, "`PORT` on 127.0.0.1 to listen at; 0 is any that is free")
 	cmd.Flags().StringVar(&opts.Kubeconfig, "kubeconfig-file", "faultline.kubeconfig", "`FILE` to write the kubeconfig to")
+	cmd.Flags().StringVar(&pace, "time", "settle", "how `TIME` passes: settle acts until nothing moves after each request and jumps over waits, real follows\nthe clock, x60 is sixty times as fast, stand waits for simulate step and simulate advance")
+	output.CompleteValues(cmd, "time", []string{"settle", "real", "x60", "stand"})
 	cmd.Flags().BoolVar(&opts.RBAC, "rbac", false, "authorize requests by roles; by default every client may do everything")
 	return cmd
 }
