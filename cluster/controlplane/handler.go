@@ -3,6 +3,7 @@ package controlplane
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -81,6 +82,11 @@ const maxStep = 1 << 20
 
 // serve answers a request of the plane's own.
 func (p *Plane) serve(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path == inmemory.APIPath+"save" {
+		w.Header().Set("Content-Type", "application/gzip")
+		_ = p.Save(w) // a client that has gone needs no answer
+		return
+	}
 	answer, err := p.answer(w, r)
 	w.Header().Set("Content-Type", "application/json")
 	status := &metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusSuccess, Message: answer, Code: http.StatusOK}
@@ -98,31 +104,60 @@ func (p *Plane) answer(w http.ResponseWriter, r *http.Request) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	switch verb := strings.TrimPrefix(r.URL.Path, inmemory.APIPath); {
-	case r.Method == http.MethodPost && verb == "steps":
-		step := &scenario.LoadedStep{}
-		if err := yaml.UnmarshalStrict(body, &step.Step); err != nil {
-			return "", err
-		}
-		if err := step.CheckLive(); err != nil {
-			return "", err
-		}
-		return p.Do(r.Context(), step)
-	case r.Method == http.MethodPost && verb == "advance":
-		var by inmemory.Advance
-		if err := yaml.UnmarshalStrict(body, &by); err != nil {
-			return "", err
-		}
-		if by.By.Duration <= 0 {
-			return "", fmt.Errorf("by: %s: give a length of time above 0, such as 10m", by.By.Duration)
-		}
-		return "advance " + by.By.Duration.String(), p.Advance(r.Context(), by.By.Duration)
-	case r.Method == http.MethodPost && verb == "step":
-		passed, err := p.Step(r.Context())
-		if err == nil && passed == 0 {
-			return "nothing moves, and nothing waits", nil
-		}
-		return "step " + passed.String(), err
+	verb := strings.TrimPrefix(r.URL.Path, inmemory.APIPath)
+	if do := p.verbs()[verb]; do != nil && r.Method == http.MethodPost {
+		return do(r.Context(), body)
 	}
-	return "", fmt.Errorf("%s %s: there is POST %ssteps and POST %sadvance", r.Method, r.URL.Path, inmemory.APIPath, inmemory.APIPath)
+	return "", fmt.Errorf("%s %s: there is POST %s with %s", r.Method, r.URL.Path, inmemory.APIPath, "advance, fork, save, step, steps or why")
+}
+
+// verbs are what a cluster does that kubectl cannot ask for: functions of the request's body.
+func (p *Plane) verbs() map[string]func(ctx context.Context, body []byte) (string, error) {
+	return map[string]func(context.Context, []byte) (string, error){
+		"steps": func(ctx context.Context, body []byte) (string, error) {
+			step := &scenario.LoadedStep{}
+			if err := yaml.UnmarshalStrict(body, &step.Step); err != nil {
+				return "", err
+			}
+			if err := step.CheckLive(); err != nil {
+				return "", err
+			}
+			return p.Do(ctx, step)
+		},
+		"advance": func(ctx context.Context, body []byte) (string, error) {
+			var by inmemory.Advance
+			if err := yaml.UnmarshalStrict(body, &by); err != nil {
+				return "", err
+			}
+			if by.By.Duration <= 0 {
+				return "", fmt.Errorf("by: %s: give a length of time above 0, such as 10m", by.By.Duration)
+			}
+			return "advance " + by.By.Duration.String(), p.Advance(ctx, by.By.Duration)
+		},
+		"step": func(ctx context.Context, _ []byte) (string, error) {
+			passed, err := p.Step(ctx)
+			if err == nil && passed == 0 {
+				return "nothing moves, and nothing waits", nil
+			}
+			return "step " + passed.String(), err
+		},
+		"fork": func(ctx context.Context, body []byte) (string, error) {
+			var named inmemory.Fork
+			if err := yaml.UnmarshalStrict(body, &named); err != nil {
+				return "", err
+			}
+			var saved bytes.Buffer
+			if err := p.Save(&saved); err != nil {
+				return "", err
+			}
+			return p.fork(ctx, named.Name, &saved)
+		},
+		"why": func(ctx context.Context, body []byte) (string, error) {
+			var target inmemory.Target
+			if err := yaml.UnmarshalStrict(body, &target); err != nil {
+				return "", err
+			}
+			return p.explain(ctx, target)
+		},
+	}
 }

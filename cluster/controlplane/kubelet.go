@@ -142,7 +142,7 @@ func reportGated(pod *v1.Pod) {
 // containerStatuses returns the states of containers of a pod, as the pod's phase and readiness imply them.
 func containerStatuses(pod *v1.Pod, containers []v1.Container, init bool) []v1.ContainerStatus {
 	var all []v1.ContainerStatus
-	ready := podutil.IsPodReady(pod)
+	ready := podutil.IsContainersReadyConditionTrue(pod.Status)
 	var started metav1.Time
 	if pod.Status.StartTime != nil {
 		started = pod.Status.StartTime.Rfc3339Copy()

@@ -10,6 +10,7 @@ package controlplane
 import (
 	"context"
 	"errors"
+	"io"
 	"sync"
 	"time"
 
@@ -33,6 +34,8 @@ type Plane struct {
 	// settles says that the world acts until nothing moves after each change; otherwise it acts as its time passes.
 	settles bool
 	wake    chan struct{} // tells Run that due has changed
+	fork    func(context.Context, string, io.Reader) (string, error)
+	explain func(context.Context, inmemory.Target) (string, error)
 
 	mu    sync.Mutex
 	world *world.Cluster
@@ -70,6 +73,11 @@ type Options struct {
 	Clock func() time.Time
 	// Pace is how time passes in the cluster.
 	Pace inmemory.Pace
+	// Saved, if set, is the cluster to go on with, in place of the scenario's. The store has been restored from it.
+	Saved *Saved
+	// Fork starts another cluster that goes on from a saved one. Explain explains a pod or the pods of a workload. Both return what the user is told.
+	Fork    func(ctx context.Context, name string, saved io.Reader) (string, error)
+	Explain func(ctx context.Context, target inmemory.Target) (string, error)
 }
 
 // New returns the control plane of the scenario's cluster, with its workloads. The store is that of a server that is ready.
@@ -92,6 +100,18 @@ func New(ctx context.Context, s *scenario.Scenario, store *memory.Store, storage
 	p := &Plane{
 		store: store, kinds: kinds, time: newTimeline(opts.Clock, opts.Pace.Rate), ages: newAges(), settles: opts.Pace.Settles, wake: make(chan struct{}, 1), world: w,
 		known: map[string]*object{}, messages: map[types.UID]string{}, kubelet: newKubelet(), events: events,
+	}
+	p.fork, p.explain = opts.Fork, opts.Explain
+	if opts.Saved != nil {
+		if err = w.ResetTo(s.Ties); err == nil {
+			p.time.goOn(opts.Saved.Jumps)
+			err = store.Update(func(to *memory.Writer) error { return p.resume(to, opts.Saved) })
+		}
+		if err != nil {
+			w.Close()
+			return nil, err
+		}
+		return p, nil
 	}
 	result, err := simulation.Begin(ctx, w, s)
 	for i := 0; i < stepsBefore(s) && err == nil; i++ {

@@ -58,3 +58,6 @@ func mapTimes(v reflect.Value, to func(time.Time) time.Time) (found bool) {
 	}
 	return found
 }
+
+// inUTC returns the time in the time zone of all times of a world, whose equality counts.
+func inUTC(at time.Time) time.Time { return at.UTC() }

@@ -1,6 +1,7 @@
 package controlplane
 
 import (
+	"slices"
 	"sort"
 	"sync"
 	"time"
@@ -33,6 +34,21 @@ const maxJumps = 8192
 func newTimeline(clock func() time.Time, rate float64) *timeline {
 	now := clock()
 	return &timeline{clock: clock, rate: rate, jumps: []jump{{now, now}}}
+}
+
+// history returns the jumps, with one that leads to now.
+func (l *timeline) history() []jump {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := l.clock()
+	return append(slices.Clone(l.jumps), jump{now, l.at(len(l.jumps)-1, now)})
+}
+
+// goOn continues a history. The cluster's time stood since.
+func (l *timeline) goOn(history []jump) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.jumps = append(slices.Clone(history), jump{l.clock(), history[len(history)-1].Cluster})
 }
 
 // now returns the cluster's time.

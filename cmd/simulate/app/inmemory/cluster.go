@@ -17,6 +17,10 @@ type Options struct {
 	Kubeconfig string
 	RBAC       bool
 	Pace       Pace
+	// Name is that of the cluster, its user and its context in the kubeconfig.
+	Name string
+	// Load, if set, is the file of a saved cluster to go on with. Save, if set, is the file to save the cluster to when it ends.
+	Load, Save string
 	// Command, if set, runs with the kubeconfig, and the cluster ends with it.
 	Command []string
 }
@@ -43,7 +47,9 @@ The program simulate-cluster, which make cluster builds, has the API server; it 
 		Example: `  simulate cluster
   simulate cluster --nodes 9 --zones 3 -- kubectl get nodes
   simulate cluster --cluster kind-config.yaml --kubeconfig-file kubeconfig
-  simulate cluster prod.json.gz`,
+  simulate cluster prod.json.gz
+  simulate cluster --time x60 --save monday.cluster
+  simulate cluster --load monday.cluster`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if at := cmd.ArgsLenAtDash(); at >= 0 {
 				args, opts.Command = args[:at], slices.Clone(args[at:])
@@ -55,7 +61,14 @@ The program simulate-cluster, which make cluster builds, has the API server; it 
 			if opts.Pace, err = ParsePace(pace); err != nil {
 				return exit.Usage(cmd, "%w", err)
 			}
-			return serve(command.NewCall(cmd, s, &in, args), opts)
+			c := command.NewCall(cmd, s, &in, args)
+			if opts.Load != "" && len(args)+len(in.Cluster)+len(in.Files) > 0 {
+				return c.Usage("--load goes on with a saved cluster; leave out other input")
+			}
+			if err := output.CheckFiles(cmd); err != nil {
+				return err
+			}
+			return serve(c, opts)
 		},
 	}
 	in.Options.Empty = true
@@ -64,6 +77,9 @@ The program simulate-cluster, which make cluster builds, has the API server; it 
 	cmd.Flags().StringVar(&opts.Kubeconfig, "kubeconfig-file", "faultline.kubeconfig", "`FILE` to write the kubeconfig to")
 	cmd.Flags().StringVar(&pace, "time", "settle", "how `TIME` passes: settle acts until nothing moves after each request and jumps over waits, real follows\nthe clock, x60 is sixty times as fast, stand waits for simulate step and simulate advance")
 	output.CompleteValues(cmd, "time", []string{"settle", "real", "x60", "stand"})
+	cmd.Flags().StringVar(&opts.Name, "name", "faultline", "`NAME` of the cluster and of its context in the kubeconfig")
+	cmd.Flags().StringVar(&opts.Load, "load", "", "go on with the cluster that simulate save wrote to this `FILE`, in place of an input")
+	output.FileVar(cmd, &opts.Save, "save", "", "save the cluster to this `FILE` when it ends")
 	cmd.Flags().BoolVar(&opts.RBAC, "rbac", false, "authorize requests by roles; by default every client may do everything")
 	return cmd
 }
