@@ -66,7 +66,7 @@ func (f *forks) start(_ context.Context, name string, saved io.Reader) (string, 
 		return "", err
 	}
 	ctx, stop := context.WithCancel(f.ctx)
-	args := []string{"cluster", "--load", file.Name(), "--name", name, "--kubeconfig-file", f.kubeconfig, "--time", f.opts.Pace.String()}
+	args := []string{"cluster", "--load", file.Name(), "--name", name, "--kubeconfig-file", f.kubeconfig, "--time", f.opts.Pace.String(), "--job-duration", f.opts.JobDuration.String(), "--missing-image", strings.Join(f.opts.MissingImages, ",")}
 	if f.opts.RBAC {
 		args = append(args, "--rbac")
 	}

@@ -23,6 +23,7 @@ import (
 	"github.com/faultline/faultline/cmd/simulate/app/command"
 	"github.com/faultline/faultline/cmd/simulate/app/exit"
 	"github.com/faultline/faultline/cmd/simulate/app/inmemory"
+	"github.com/faultline/faultline/pkg/cluster"
 )
 
 func main() {
@@ -64,7 +65,7 @@ func serve(c *command.Call, opts inmemory.Options) (err error) {
 	}
 	others := &forks{ctx: ctx, opts: opts, kubeconfig: file, err: c.Streams.Err, running: map[string]*fork{}}
 	p, err := controlplane.New(c.Context(), s, store, controlplane.Storage{DefaultStorageFactory: server.Storage, Enabled: server.Enabled}, controlplane.Options{
-		Clock: time.Now, Pace: opts.Pace, Saved: saved, Fork: others.start, Explain: others.explain,
+		Clock: time.Now, Pace: opts.Pace, Containers: cluster.Containers{JobDuration: opts.JobDuration, MissingImages: opts.MissingImages}, Saved: saved, Fork: others.start, Explain: others.explain,
 	})
 	if err != nil {
 		return exit.InvalidInput(fmt.Errorf("%s: %w", s.File, err))

@@ -73,6 +73,8 @@ type Options struct {
 	Clock func() time.Time
 	// Pace is how time passes in the cluster.
 	Pace inmemory.Pace
+	// Containers says what the cluster's containers do.
+	Containers cluster.Containers
 	// Saved, if set, is the cluster to go on with, in place of the scenario's. The store has been restored from it.
 	Saved *Saved
 	// Fork starts another cluster that goes on from a saved one. Explain explains a pod or the pods of a workload. Both return what the user is told.
@@ -105,7 +107,7 @@ func New(ctx context.Context, s *scenario.Scenario, store *memory.Store, storage
 	if opts.Saved != nil {
 		if err = w.ResetTo(s.Ties); err == nil {
 			p.time.goOn(opts.Saved.Jumps)
-			err = store.Update(func(to *memory.Writer) error { return p.resume(to, opts.Saved) })
+			err = store.Update(func(to *memory.Writer) error { return p.resume(to, opts.Saved, opts.Containers) })
 		}
 		if err != nil {
 			w.Close()
@@ -126,6 +128,7 @@ func New(ctx context.Context, s *scenario.Scenario, store *memory.Store, storage
 		state, record = result.Steps[n-1].State, &result.Steps[n-1].Record
 	}
 	state = moveTo(state, p.time.now())
+	state.Containers = &opts.Containers
 	return p, store.Update(func(to *memory.Writer) error { return p.begin(to, state, record) })
 }
 

@@ -139,6 +139,9 @@ func (p *Plane) receiveVersion(obj cluster.Object, known *object) {
 			return
 		}
 		if o.Spec.NodeName != "" {
+			if o.Status.Phase == v1.PodPending && o.Status.StartTime == nil && p.state.Node(o.Spec.NodeName) != nil { // bound by a client
+				obj = p.state.Containers.Start(cluster.BindPod(o, o.Spec.NodeName, p.state.Now.Time))
+			}
 			p.unobserved = append(p.unobserved, cluster.RefTo(o))
 		}
 		p.ages.note(o)

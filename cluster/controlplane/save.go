@@ -160,7 +160,8 @@ func (s *Saved) state() (*cluster.State, error) {
 }
 
 // resume continues a saved cluster.
-func (p *Plane) resume(to *memory.Writer, saved *Saved) error {
+func (p *Plane) resume(to *memory.Writer, saved *Saved, containers cluster.Containers) error {
+	saved.State.Containers = &containers
 	state, err := saved.state()
 	if err != nil {
 		return err

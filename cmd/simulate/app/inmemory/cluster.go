@@ -2,6 +2,7 @@ package inmemory
 
 import (
 	"slices"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/faultline/faultline/cmd/simulate/app/exit"
 	"github.com/faultline/faultline/cmd/simulate/app/input"
 	"github.com/faultline/faultline/cmd/simulate/app/output"
+	"github.com/faultline/faultline/pkg/cluster"
 )
 
 // Options are how to run a cluster.
@@ -17,6 +19,9 @@ type Options struct {
 	Kubeconfig string
 	RBAC       bool
 	Pace       Pace
+	// JobDuration is how long the pods of Jobs run, and MissingImages are patterns of images that do not exist; see cluster.Containers.
+	JobDuration   time.Duration
+	MissingImages []string
 	// Name is that of the cluster, its user and its context in the kubeconfig.
 	Name string
 	// Load, if set, is the file of a saved cluster to go on with. Save, if set, is the file to save the cluster to when it ends.
@@ -77,6 +82,8 @@ The program simulate-cluster, which make cluster builds, has the API server; it 
 	cmd.Flags().StringVar(&opts.Kubeconfig, "kubeconfig-file", "faultline.kubeconfig", "`FILE` to write the kubeconfig to")
 	cmd.Flags().StringVar(&pace, "time", "settle", "how `TIME` passes: settle acts until nothing moves after each request and jumps over waits, real follows\nthe clock, x60 is sixty times as fast, stand waits for simulate step and simulate advance")
 	output.CompleteValues(cmd, "time", []string{"settle", "real", "x60", "stand"})
+	cmd.Flags().DurationVar(&opts.JobDuration, "job-duration", 10*time.Second, "how `LONG` a pod of a Job runs if neither its literal command nor the annotation\n"+cluster.CompletesAfterAnnotation+" says so; 0 is for ever")
+	cmd.Flags().StringSliceVar(&opts.MissingImages, "missing-image", []string{"*:404", "*:non-existent"}, "`PATTERN` of images that do not exist, so that their pods never start (repeatable)")
 	cmd.Flags().StringVar(&opts.Name, "name", "faultline", "`NAME` of the cluster and of its context in the kubeconfig")
 	cmd.Flags().StringVar(&opts.Load, "load", "", "go on with the cluster that simulate save wrote to this `FILE`, in place of an input")
 	output.FileVar(cmd, &opts.Save, "save", "", "save the cluster to this `FILE` when it ends")
