@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"regexp"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -31,6 +32,8 @@ func Wrap(plane func() *Plane, report func(error), next http.Handler) http.Handl
 			next.ServeHTTP(w, r)
 		case strings.HasPrefix(r.URL.Path, inmemory.APIPath):
 			p.serve(w, r)
+		case ofContainers.MatchString(r.URL.Path):
+			writeStatus(w, noContainers)
 		case r.Method == http.MethodGet || r.Method == http.MethodHead:
 			if strings.Contains(r.Header.Get("Accept"), asTable) {
 				p.serveTable(w, r, next)
@@ -52,6 +55,14 @@ func Wrap(plane func() *Plane, report func(error), next http.Handler) http.Handl
 			held.send()
 		}
 	})
+}
+
+// ofContainers matches the paths of what only a running container can answer.
+var ofContainers = regexp.MustCompile(`^/api/v1/namespaces/[^/]+/pods/[^/]+/(log|exec|attach|portforward|proxy)(/|$)`)
+
+var noContainers = &metav1.Status{
+	TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusFailure, Code: http.StatusNotImplemented, Reason: "NotImplemented",
+	Message: "no container runs in a cluster in memory: there are no logs, and nothing to connect to",
 }
 
 // heldAnswer holds an answer back until the world has acted.
@@ -88,13 +99,17 @@ func (p *Plane) serve(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	answer, err := p.answer(w, r)
-	w.Header().Set("Content-Type", "application/json")
 	status := &metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusSuccess, Message: answer, Code: http.StatusOK}
 	if err != nil {
 		failed := apierrors.NewBadRequest(err.Error()).Status()
 		status = &failed
 		status.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}
 	}
+	writeStatus(w, status)
+}
+
+func writeStatus(w http.ResponseWriter, status *metav1.Status) {
+	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(int(status.Code))
 	_ = json.NewEncoder(w).Encode(status) // a client that has gone needs no answer
 }

@@ -33,7 +33,7 @@ const maxJumps = 8192
 // newTimeline returns a timeline in which the cluster's time is now that of the clock.
 func newTimeline(clock func() time.Time, rate float64) *timeline {
 	now := clock()
-	return &timeline{clock: clock, rate: rate, jumps: []jump{{now, now}}}
+	return &timeline{clock: clock, rate: rate, jumps: []jump{{now, now.Truncate(time.Second)}}} // a world lives in whole seconds
 }
 
 // history returns the jumps, with one that leads to now.
