@@ -118,8 +118,14 @@ var (
 
 // What documents and transcripts show is what kubectl prints, but for ages; -update writes it anew.
 func TestTranscripts(t *testing.T) {
-	for file, args := range map[string][]string{"docs/cluster.md": nil, "cluster/testdata/transcripts.md": {"--nodes", "3", "--zones", "3"}} {
+	for file, args := range map[string][]string{
+		"docs/cluster.md": nil, "cluster/testdata/transcripts.md": {"--nodes", "3", "--zones", "3"}, "cluster/testdata/stand.md": {"--nodes", "3", "--zones", "3", "--time", "stand"},
+	} {
 		t.Run(file, func(t *testing.T) {
+			comparable := withoutAges
+			if slices.Contains(args, "stand") {
+				comparable = func(text string) string { return text } // every second is known
+			}
 			path := filepath.Join(repo, file)
 			data, err := os.ReadFile(path)
 			if err != nil {
@@ -138,7 +144,7 @@ func TestTranscripts(t *testing.T) {
 				got := c.run(t, line)
 				if *update {
 					text, to = text[:from]+got+text[to:], from+len(got)
-				} else if diff := gocmp.Diff(withoutAges(text[from:to]), withoutAges(got)); diff != "" {
+				} else if diff := gocmp.Diff(comparable(text[from:to]), comparable(got)); diff != "" {
 					t.Errorf("$ %s (-documented +printed):\n%s", line, diff)
 				}
 				at = to
@@ -320,6 +326,72 @@ func TestDumpWithoutOwners(t *testing.T) {
 	c.run(t, "kubectl delete pod job-x")
 	if got := c.run(t, "kubectl get pods -o name"); strings.Contains(got, "job-x\n") || strings.Count(got, "pod/") != 2 {
 		t.Errorf("after its deletion another pod takes its place: %q", got)
+	}
+}
+
+// A fork goes on from the cluster as it is, with the same names, UIDs and versions, and what happens in one does not happen in the other. So does
+// a cluster that was saved, by a command or at its end. A fork ends with its cluster: b with the first a.
+func TestForkAndSave(t *testing.T) {
+	folder := t.TempDir()
+	saved, atEnd := filepath.Join(folder, "saved"), filepath.Join(folder, "at-end")
+	const pods = "get pods -o custom-columns=NAME:.metadata.name,UID:.metadata.uid,VERSION:.metadata.resourceVersion,NODE:.spec.nodeName"
+	script := strings.Join([]string{
+		"set -e", "exec 2>&1",
+		"kubectl() { " + asProgram + "=kubectl $SELF \"$@\"; }", "simulate() { " + asProgram + "=simulate $SELF \"$@\"; }",
+		"kubectl create deployment web --image=pause --replicas=4 > /dev/null",
+		"simulate advance 1h > /dev/null",
+		"kubectl " + pods + " > before",
+		"simulate fork a > /dev/null", "simulate fork b --context a > /dev/null",
+		"for c in a b; do kubectl --context $c " + pods + " | diff before -; done",
+		"kubectl --context a get pods --no-headers | awk '{ print $2, $5 }' | uniq -c",
+		"simulate fail zone/zone-1 --context a",
+		"kubectl --context a get nodes --no-headers | awk '{ print $2 }' | sort | uniq -c",
+		"kubectl get nodes --no-headers | awk '{ print $2 }' | sort | uniq -c",
+		"kubectl --context b " + pods + " | diff before -",
+		"simulate save " + saved,
+		"simulate fork a", // goes on from here, where no zone has failed
+		"kubectl --context a " + pods + " | diff before -",
+		"simulate fork faultline || true", "simulate fork X_ || true",
+		"simulate why pod/nope || true", "simulate why deploy/web | grep -c '^Pod default/web-'",
+		"kubectl config get-contexts -o name",
+	}, "\n")
+	for _, args := range [][]string{{"--nodes", "3", "--zones", "3", "--save", atEnd}, {"--load", saved}, {"--load", atEnd}} {
+		if args[0] == "--load" {
+			script = "exec 2>&1\nkubectl() { " + asProgram + "=kubectl $SELF \"$@\"; }\nkubectl " + pods + " | diff before - && kubectl delete pod --all > /dev/null && kubectl get pods -o name | wc -l"
+		}
+		cmd := program(t.Context(), "simulate", append([]string{"cluster"}, append(args, "--", "bash", "-c", script)...)...)
+		cmd.Env = append(cmd.Env, "SELF="+os.Args[0])
+		cmd.Dir = folder
+		var said bytes.Buffer
+		cmd.Stderr = &said
+		out, err := cmd.Output()
+		want := "4\n"
+		if args[0] != "--load" {
+			want = fmt.Sprintf(`      4 1/1 60m
+a: unreachable: zone-1-node-1
+      1 NotReady
+      2 Ready
+      3 Ready
+faultline: saved in %s
+faultline: fork a; use it with --context a
+simulate: error: faultline: name: faultline is this cluster; give another name
+simulate: error: faultline: name: "X_": a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')
+simulate: error: faultline: the scheduler considered no pod nope in namespace default in any step, or at any other pod; give a step that places pods
+4
+a
+faultline
+`, saved)
+		}
+		if diff := gocmp.Diff(want, string(out)); diff != "" || err != nil {
+			t.Errorf("%q: %v (-want +got):\n%s%s", args, err, diff, said.String())
+		}
+	}
+	for _, file := range []string{saved, atEnd} {
+		if info, err := os.Stat(file); err != nil {
+			t.Error(err)
+		} else if info.Mode() != 0o600 {
+			t.Errorf("%s: %v", file, info.Mode())
+		}
 	}
 }
 

@@ -14,7 +14,6 @@ import (
 	"path/filepath"
 	"time"
 
-	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
@@ -75,11 +74,11 @@ func writeCredentials(folder string) (*credentials, error) {
 }
 
 // kubeconfig returns the configuration of a client at the address.
-func (c *credentials) kubeconfig(name, address string) ([]byte, error) {
+func (c *credentials) kubeconfig(name, address string) *clientcmdapi.Config {
 	config := clientcmdapi.NewConfig()
 	config.Clusters[name] = &clientcmdapi.Cluster{Server: "https://" + address, CertificateAuthorityData: c.authority}
 	config.AuthInfos[name] = &clientcmdapi.AuthInfo{Token: c.token}
 	config.Contexts[name] = &clientcmdapi.Context{Cluster: name, AuthInfo: name}
 	config.CurrentContext = name
-	return clientcmd.Write(*config)
+	return config
 }

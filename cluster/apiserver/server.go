@@ -19,6 +19,7 @@ import (
 	serverstorage "k8s.io/apiserver/pkg/server/storage"
 	schedulingclient "k8s.io/client-go/kubernetes/typed/scheduling/v1"
 	"k8s.io/client-go/rest"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"k8s.io/kubernetes/cmd/kube-apiserver/app"
 	"k8s.io/kubernetes/cmd/kube-apiserver/app/options"
 	schedulingapi "k8s.io/kubernetes/pkg/apis/scheduling/v1"
@@ -59,9 +60,9 @@ func (s *Server) SigningFiles() (certificate, key string) {
 	return s.credentials.certificate, s.credentials.key
 }
 
-// Kubeconfig returns the configuration of a client, as kubectl reads it.
-func (s *Server) Kubeconfig() ([]byte, error) {
-	return s.credentials.kubeconfig("faultline", s.Address)
+// Kubeconfig returns the configuration of a client, with a context of the name.
+func (s *Server) Kubeconfig(name string) *clientcmdapi.Config {
+	return s.credentials.kubeconfig(name, s.Address)
 }
 
 // Wait waits until the server has ended, which it does when the context of Start ends.

@@ -29,11 +29,7 @@ func TestStoresInMemory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	kubeconfig, err := server.Kubeconfig()
-	if err != nil {
-		t.Fatal(err)
-	}
-	config, err := clientcmd.RESTConfigFromKubeConfig(kubeconfig)
+	config, err := clientcmd.NewDefaultClientConfig(*server.Kubeconfig("c"), nil).ClientConfig()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package controlplane
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -10,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 	"k8s.io/utils/ptr"
@@ -29,11 +31,22 @@ type eventLog struct {
 	count     int // events so far; their names derive from it
 	preempted int // preemptions of the current record that have an event
 	record    *world.Record
+	recent    map[saying]*v1.Event // the last event of each saying that the API server may still have
+	most      int                  // how many there may be before those that the API server has no more go
+}
+
+// minRecent is how many events are remembered at least.
+const minRecent = 1024
+
+// saying is what an event says, and of what.
+type saying struct {
+	about           types.UID
+	reason, message string
 }
 
 func newEventLog(storage Storage) (eventLog, error) {
 	prefix, encoder, err := storage.locate(schema.GroupResource{Resource: "events"})
-	return eventLog{prefix: prefix, encoder: encoder}, err
+	return eventLog{prefix: prefix, encoder: encoder, recent: map[saying]*v1.Event{}, most: minRecent}, err
 }
 
 // event is what an event says.
@@ -122,32 +135,59 @@ func (l *eventLog) failedScheduling(to *memory.Writer, p *Plane, pod *v1.Pod, me
 	return l.write(to, p, event{pod, "Pod", "FailedScheduling", message, v1.DefaultSchedulerName, true})
 }
 
+// write writes an event or, if the same has been said within the last hour, counts it once more.
 func (l *eventLog) write(to *memory.Writer, p *Plane, e event) error {
-	l.count++
-	now := p.clock()
-	kind := v1.EventTypeNormal
-	if e.warning {
-		kind = v1.EventTypeWarning
-	}
-	found, _, err := legacyscheme.Scheme.ObjectKinds(e.about)
-	if err != nil {
+	now, said := metav1.NewTime(p.time.clock()).Rfc3339Copy(), saying{e.about.GetUID(), e.reason, e.message}
+	obj := &v1.Event{}
+	t := times{first: p.at.Time}
+	if before := l.recent[said]; before != nil && to.Get(l.key(before)) != nil {
+		obj = before.DeepCopy()
+		t, _ = p.ages.find(before.UID)
+	} else if err := l.begin(obj, e, now); err != nil {
 		return err
 	}
-	second := metav1.NewTime(now).Rfc3339Copy()
-	obj := &v1.Event{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: e.about.GetNamespace(), Name: fmt.Sprintf("%s.%016x", e.about.GetName(), l.count), UID: uuid.NewUUID(), CreationTimestamp: second,
-		},
-		InvolvedObject: v1.ObjectReference{
-			APIVersion: found[0].GroupVersion().String(), Kind: e.kind, Namespace: e.about.GetNamespace(), Name: e.about.GetName(), UID: e.about.GetUID(),
-		},
-		Reason: e.reason, Message: e.message, Type: kind, Source: v1.EventSource{Component: e.reporter}, ReportingController: e.reporter,
-		FirstTimestamp: second, LastTimestamp: second, Count: 1,
-	}
+	t.last = p.at.Time
+	obj.Count++
+	obj.LastTimestamp = now
 	data, err := runtime.Encode(l.encoder, obj)
 	if err != nil {
 		return err
 	}
-	to.PutFor(eventTTL, l.prefix+obj.Namespace+"/"+obj.Name, data)
+	to.PutFor(eventTTL, l.key(obj), data)
+	p.ages.set(obj.UID, t)
+	l.recent[said] = obj
+	if len(l.recent) > l.most {
+		for said, obj := range l.recent {
+			if to.Get(l.key(obj)) == nil {
+				p.ages.forget(obj.UID)
+				delete(l.recent, said)
+			}
+		}
+		l.most = max(minRecent, 2*len(l.recent))
+	}
 	return nil
 }
+
+// begin makes a new event.
+func (l *eventLog) begin(obj *v1.Event, e event, now metav1.Time) error {
+	l.count++
+	found, _, err := legacyscheme.Scheme.ObjectKinds(e.about)
+	if err != nil {
+		return err
+	}
+	obj.ObjectMeta = metav1.ObjectMeta{
+		Namespace: cmp.Or(e.about.GetNamespace(), v1.NamespaceDefault), Name: fmt.Sprintf("%s.%016x", e.about.GetName(), l.count), UID: uuid.NewUUID(), CreationTimestamp: now,
+	}
+	obj.InvolvedObject = v1.ObjectReference{
+		APIVersion: found[0].GroupVersion().String(), Kind: e.kind, Namespace: e.about.GetNamespace(), Name: e.about.GetName(), UID: e.about.GetUID(),
+	}
+	obj.Reason, obj.Message, obj.Type, obj.Source, obj.ReportingController = e.reason, e.message, v1.EventTypeNormal, v1.EventSource{Component: e.reporter}, e.reporter
+	if e.warning {
+		obj.Type = v1.EventTypeWarning
+	}
+	obj.FirstTimestamp = now
+	return nil
+}
+
+// key returns the key under which the API server keeps an event.
+func (l *eventLog) key(obj *v1.Event) string { return l.prefix + obj.Namespace + "/" + obj.Name }

@@ -93,9 +93,8 @@ func (k *kubelet) completePod(pod *v1.Pod, p *Plane) {
 	if pod.Spec.NodeName == "" {
 		reportGated(pod)
 		if message := p.messages[pod.UID]; message != "" && !cluster.IsTerminal(pod) {
-			now := metav1.NewTime(p.clock()).Rfc3339Copy()
 			*pod = *cluster.WithCondition(pod, v1.PodCondition{
-				Type: v1.PodScheduled, Status: v1.ConditionFalse, Reason: v1.PodReasonUnschedulable, Message: message, LastTransitionTime: now,
+				Type: v1.PodScheduled, Status: v1.ConditionFalse, Reason: v1.PodReasonUnschedulable, Message: message, LastTransitionTime: p.at,
 			})
 			_, condition := podutil.GetPodCondition(&pod.Status, v1.PodScheduled)
 			condition.Message = message
@@ -123,9 +122,9 @@ func (k *kubelet) completePod(pod *v1.Pod, p *Plane) {
 		status.PodIP = k.addresses[pod.UID]
 		status.PodIPs = []v1.PodIP{{IP: status.PodIP}}
 	}
-	if len(status.ContainerStatuses) == 0 {
-		status.ContainerStatuses = containerStatuses(pod, pod.Spec.Containers, false)
-		status.InitContainerStatuses = containerStatuses(pod, pod.Spec.InitContainers, true)
+	if len(status.ContainerStatuses) == 0 || status.ContainerStatuses[0].ContainerID == "" && cluster.IsTerminal(pod) {
+		status.ContainerStatuses = p.containerStatuses(pod, pod.Spec.Containers, false)
+		status.InitContainerStatuses = p.containerStatuses(pod, pod.Spec.InitContainers, true)
 	}
 }
 
@@ -141,9 +140,13 @@ func reportGated(pod *v1.Pod) {
 }
 
 // containerStatuses returns the states of containers of a pod, as the pod's phase and readiness imply them.
-func containerStatuses(pod *v1.Pod, containers []v1.Container, init bool) []v1.ContainerStatus {
+func (p *Plane) containerStatuses(pod *v1.Pod, containers []v1.Container, init bool) []v1.ContainerStatus {
 	var all []v1.ContainerStatus
-	ready := podutil.IsPodReady(pod)
+	ended := metav1.Time{}
+	if condition := podutil.GetPodReadyCondition(pod.Status); condition != nil {
+		ended = condition.LastTransitionTime
+	}
+	ready := podutil.IsContainersReadyConditionTrue(pod.Status)
 	var started metav1.Time
 	if pod.Status.StartTime != nil {
 		started = pod.Status.StartTime.Rfc3339Copy()
@@ -156,13 +159,23 @@ func containerStatuses(pod *v1.Pod, containers []v1.Container, init bool) []v1.C
 		switch {
 		case pod.Status.Phase == v1.PodSucceeded || pod.Status.Phase == v1.PodRunning && !runs:
 			status.ContainerID, status.Ready = id, !runs
-			status.State.Terminated = &v1.ContainerStateTerminated{Reason: "Completed", StartedAt: started, FinishedAt: started, ContainerID: id}
+			status.State.Terminated = &v1.ContainerStateTerminated{Reason: "Completed", StartedAt: started, FinishedAt: ended, ContainerID: id}
+			if !init {
+				status.Started = new(false)
+			}
 		case pod.Status.Phase == v1.PodFailed:
-			status.ContainerID = id
-			status.State.Terminated = &v1.ContainerStateTerminated{Reason: "Error", ExitCode: 137, StartedAt: started, FinishedAt: started, ContainerID: id}
+			status.ContainerID, status.Started = id, new(false)
+			status.State.Terminated = &v1.ContainerStateTerminated{Reason: "Error", ExitCode: 137, StartedAt: started, FinishedAt: ended, ContainerID: id}
+			if known, is := podutil.GetContainerStatus(pod.Status.ContainerStatuses, c.Name); is && known.State.Terminated != nil {
+				status.State.Terminated = known.State.Terminated.DeepCopy()
+				status.State.Terminated.ContainerID = id
+			}
 		case pod.Status.Phase == v1.PodRunning:
 			status.ContainerID, status.Ready, status.Started = id, ready, new(true)
 			status.State.Running = &v1.ContainerStateRunning{StartedAt: started}
+		case p.state.Containers.Lacks(c.Image):
+			status.Started = new(false)
+			status.State.Waiting = &v1.ContainerStateWaiting{Reason: "ImagePullBackOff", Message: fmt.Sprintf("Back-off pulling image %q", c.Image)}
 		default:
 			status.Started = new(false)
 			status.State.Waiting = &v1.ContainerStateWaiting{Reason: "ContainerCreating"}

@@ -2,7 +2,9 @@ package controlplane
 
 import (
 	"cmp"
+	"reflect"
 	"slices"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
@@ -18,6 +20,7 @@ import (
 // new, owners before what they own; then what has changed; then what is gone. The objects with the received keys came from the API server, which
 // has them already.
 func (p *Plane) publish(to *memory.Writer, before, after *cluster.State, record *world.Record, received map[string]bool) error {
+	p.at = after.Now
 	var created, changed, gone []cluster.Object
 	before.VisitChanges(after, func(was, is cluster.Object) {
 		switch kind := p.kinds[kindOf(was, is)]; {
@@ -100,6 +103,8 @@ func (p *Plane) put(to *memory.Writer, obj cluster.Object) error {
 	next.SetOwnerReferences(slices.DeleteFunc(next.GetOwnerReferences(), func(ref metav1.OwnerReference) bool { return p.absent[ref.UID] }))
 	p.kubelet.complete(next, p)
 	p.addFailure(next)
+	p.ages.note(next)
+	mapTimes(reflect.ValueOf(next), func(at time.Time) time.Time { return p.time.toClock(at).Truncate(time.Second) })
 	if known := p.known[key]; known != nil {
 		was := known.stored
 		next.SetManagedFields(was.GetManagedFields())
@@ -108,8 +113,6 @@ func (p *Plane) put(to *memory.Writer, obj cluster.Object) error {
 			next.SetDeletionTimestamp(was.GetDeletionTimestamp())
 			next.SetDeletionGracePeriodSeconds(was.GetDeletionGracePeriodSeconds())
 		}
-	} else if now := metav1.NewTime(p.clock()); now.Before(new(next.GetCreationTimestamp())) {
-		next.SetCreationTimestamp(now.Rfc3339Copy()) // no client expects an object that is made in the future
 	}
 	next.SetResourceVersion("")
 	return p.write(to, key, next)
@@ -132,6 +135,7 @@ func (p *Plane) remove(to *memory.Writer, obj cluster.Object) error {
 	if known == nil || known.stored.GetUID() != obj.GetUID() {
 		return nil
 	}
+	p.ages.forget(obj.GetUID())
 	delete(p.messages, obj.GetUID())
 	delete(p.kubelet.addresses, obj.GetUID())
 	if held := slices.DeleteFunc(slices.Clone(known.stored.GetFinalizers()), isWorlds); len(held) > 0 {
@@ -146,7 +150,7 @@ func (p *Plane) remove(to *memory.Writer, obj cluster.Object) error {
 func (p *Plane) keepForFinalizers(to *memory.Writer, key string, stored cluster.Object) error {
 	kept := stored.DeepCopyObject().(cluster.Object)
 	if kept.GetDeletionTimestamp() == nil {
-		kept.SetDeletionTimestamp(new(metav1.NewTime(p.clock()).Rfc3339Copy()))
+		kept.SetDeletionTimestamp(new(metav1.NewTime(p.time.clock()).Rfc3339Copy()))
 	}
 	kept.SetDeletionGracePeriodSeconds(new(int64(0)))
 	return p.write(to, key, kept)

@@ -32,9 +32,9 @@ func (p *Plane) receive(from *memory.Writer) (map[string]bool, error) {
 	return received, nil
 }
 
-// now is the cluster's time: that of the clock, unless the cluster is ahead of it, since its time has jumped over what a real cluster waits for.
+// now is the time at which the world gets what clients change: the cluster's, unless the world has already acted at a later moment.
 func (p *Plane) now() time.Time {
-	now := p.clock().Truncate(time.Second)
+	now := p.time.now().Truncate(time.Second)
 	if now.Before(p.state.Now.Time) {
 		return p.state.Now.Time
 	}
@@ -101,6 +101,7 @@ func (p *Plane) receiveKey(from *memory.Writer, key string) error {
 
 // receiveDeletion takes an object that the API server has no more out of the world, with all that depends on it.
 func (p *Plane) receiveDeletion(obj cluster.Object) {
+	p.ages.forget(obj.GetUID())
 	if pod, is := obj.(*v1.Pod); is {
 		p.state = p.state.Without(pod)
 		return
@@ -112,11 +113,13 @@ func (p *Plane) receiveDeletion(obj cluster.Object) {
 func (p *Plane) receiveVersion(obj cluster.Object, known *object) {
 	obj.SetResourceVersion("")
 	obj.SetManagedFields(nil)
-	has := p.state.Find(cluster.RefTo(obj))
+	status, has := statusOf(obj), p.state.Find(cluster.RefTo(obj))
+	isOwn := has != nil && known != nil && status.IsValid() && equality.Semantic.DeepEqual(status.Interface(), statusOf(known.stored).Interface())
+	mapTimes(reflect.ValueOf(obj), p.time.toCluster)
+	if isOwn {
+		status.Set(statusOf(has)) // the world's own, which the API server has with additions
+	}
 	if has != nil && known != nil {
-		if status := statusOf(obj); status.IsValid() && equality.Semantic.DeepEqual(status.Interface(), statusOf(known.stored).Interface()) {
-			status.Set(statusOf(has)) // the world's own, which the API server has with additions
-		}
 		obj.SetCreationTimestamp(has.GetCreationTimestamp())
 		for _, ref := range has.GetOwnerReferences() {
 			if p.absent[ref.UID] {
@@ -126,6 +129,7 @@ func (p *Plane) receiveVersion(obj cluster.Object, known *object) {
 	}
 	switch o := obj.(type) {
 	case *v1.Node:
+		p.ages.note(o)
 		if p.kubelet.register(o, p.state.Now) {
 			p.unobserved = append(p.unobserved, cluster.RefTo(o))
 		}
@@ -135,9 +139,14 @@ func (p *Plane) receiveVersion(obj cluster.Object, known *object) {
 			return
 		}
 		if o.Spec.NodeName != "" {
+			if o.Status.Phase == v1.PodPending && o.Status.StartTime == nil && p.state.Node(o.Spec.NodeName) != nil { // bound by a client
+				obj = p.state.Containers.Start(cluster.BindPod(o, o.Spec.NodeName, p.state.Now.Time))
+			}
 			p.unobserved = append(p.unobserved, cluster.RefTo(o))
 		}
+		p.ages.note(o)
 	default:
+		p.ages.note(o)
 		if obj.GetDeletionTimestamp() != nil && isWorkload(obj) { // until its dependents are gone nobody makes new ones
 			if has != nil {
 				p.state = p.state.Without(has)

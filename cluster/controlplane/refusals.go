@@ -6,7 +6,6 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/kubernetes/pkg/controller/replicaset"
 
 	"github.com/faultline/faultline/cluster/memory"
@@ -77,15 +76,14 @@ func (p *Plane) addFailure(obj cluster.Object) {
 	if message == "" {
 		return
 	}
-	now := metav1.NewTime(p.clock()).Rfc3339Copy() // as the API server stores it, so that a client's copy is seen to be the same
 	switch o := obj.(type) {
 	case *appsv1.ReplicaSet:
 		condition := replicaset.NewReplicaSetCondition(appsv1.ReplicaSetReplicaFailure, v1.ConditionTrue, failedCreate, message)
-		condition.LastTransitionTime = now
+		condition.LastTransitionTime = p.at
 		replicaset.SetCondition(&o.Status, condition)
 	case *v1.ReplicationController:
 		o.Status.Conditions = append(o.Status.Conditions, v1.ReplicationControllerCondition{
-			Type: v1.ReplicationControllerReplicaFailure, Status: v1.ConditionTrue, Reason: failedCreate, Message: message, LastTransitionTime: now,
+			Type: v1.ReplicationControllerReplicaFailure, Status: v1.ConditionTrue, Reason: failedCreate, Message: message, LastTransitionTime: p.at,
 		})
 	}
 }

@@ -15,9 +15,10 @@ import (
 // whenever the dump was made.
 func moveTo(state *cluster.State, now time.Time) *cluster.State {
 	by := now.Truncate(time.Second).Sub(state.Now.Time)
+	later := func(at time.Time) time.Time { return at.Add(by) }
 	var moved []cluster.Object
 	for _, obj := range state.Objects() {
-		if p := obj.DeepCopyObject().(cluster.Object); addTime(reflect.ValueOf(p), by) {
+		if p := obj.DeepCopyObject().(cluster.Object); mapTimes(reflect.ValueOf(p), later) {
 			moved = append(moved, p)
 		}
 	}
@@ -25,35 +26,38 @@ func moveTo(state *cluster.State, now time.Time) *cluster.State {
 	next.Now = metav1.NewTime(state.Now.Add(by))
 	next.JobBackoffs = maps.Clone(state.JobBackoffs)
 	for uid, backoff := range next.JobBackoffs {
-		addTime(reflect.ValueOf(&backoff), by)
+		mapTimes(reflect.ValueOf(&backoff), later)
 		next.JobBackoffs[uid] = backoff
 	}
 	next.Attachments = slices.Clone(state.Attachments)
-	addTime(reflect.ValueOf(&next.Attachments), by)
+	mapTimes(reflect.ValueOf(&next.Attachments), later)
 	return &next
 }
 
-// addTime adds to each time in the value that is not zero, and reports whether there is one.
-func addTime(v reflect.Value, by time.Duration) (found bool) {
+// mapTimes replaces each time in the value that is not zero, and reports whether there is one.
+func mapTimes(v reflect.Value, to func(time.Time) time.Time) (found bool) {
 	switch v.Kind() {
 	case reflect.Pointer:
-		return !v.IsNil() && addTime(v.Elem(), by)
+		return !v.IsNil() && mapTimes(v.Elem(), to)
 	case reflect.Slice:
 		for i := range v.Len() {
-			found = addTime(v.Index(i), by) || found
+			found = mapTimes(v.Index(i), to) || found
 		}
 	case reflect.Struct:
 		if at, is := v.Addr().Interface().(*time.Time); is {
 			if !at.IsZero() {
-				*at = at.Add(by)
+				*at = to(*at)
 			}
 			return !at.IsZero()
 		}
 		for field, value := range v.Fields() {
 			if field.IsExported() {
-				found = addTime(value, by) || found
+				found = mapTimes(value, to) || found
 			}
 		}
 	}
 	return found
 }
+
+// inUTC returns the time in the time zone of all times of a world, whose equality counts.
+func inUTC(at time.Time) time.Time { return at.UTC() }

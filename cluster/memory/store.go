@@ -7,7 +7,6 @@ package memory
 import (
 	"cmp"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -34,6 +33,9 @@ type Store struct {
 	watches   map[*watch]bool
 	leases    map[clientv3.LeaseID]map[string]bool // the keys that end with a lease
 	leased    clientv3.LeaseID                     // the latest lease
+	ends      leaseEnds
+	skipped   time.Duration // how far the time of leases is ahead of the clock
+	alarm     *time.Timer   // goes off when the next lease ends; nil before the first one
 }
 
 // Change is a change of one key.
@@ -261,32 +263,4 @@ func (s *Store) undoChanges(latest []*mvccpb.KeyValue, keys span, revision int64
 	}
 	slices.SortFunc(found, func(a, b *mvccpb.KeyValue) int { return cmp.Compare(string(a.Key), string(b.Key)) })
 	return found
-}
-
-// grant returns a lease. Keys that are written with the lease are deleted when it ends.
-func (s *Store) grant(length time.Duration) clientv3.LeaseID {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.leased++
-	lease := s.leased
-	s.leases[lease] = map[string]bool{}
-	time.AfterFunc(length, func() { s.endLease(lease) })
-	return lease
-}
-
-func (s *Store) endLease(lease clientv3.LeaseID) {
-	s.writing.Lock()
-	defer s.writing.Unlock()
-	s.mu.Lock()
-	keys := s.leases[lease]
-	delete(s.leases, lease)
-	s.mu.Unlock()
-	sorted := make([]string, 0, len(keys))
-	for key := range keys {
-		sorted = append(sorted, key)
-	}
-	slices.SortFunc(sorted, strings.Compare)
-	for _, key := range sorted {
-		s.delete(key)
-	}
 }

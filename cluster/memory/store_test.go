@@ -186,19 +186,22 @@ func TestWatchEnds(t *testing.T) {
 	}
 }
 
-// A key ends with its lease, unless it was written again without one.
+// A key ends with its lease, unless it was written again without one. Leases end in their order, whichever was granted first.
 func TestLeases(t *testing.T) {
 	store := NewStore()
-	lease := store.grant(time.Hour)
-	for _, key := range []string{"/kept", "/lost"} {
+	for i, key := range []string{"/later", "/kept", "/lost"} {
+		lease := store.grant(time.Duration(3-i) * time.Hour)
 		if _, err := NewClient(store).Kubernetes.OptimisticPut(t.Context(), key, nil, 0, kubernetes.PutOptions{LeaseID: lease}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	put(t, NewClient(store), "/kept", "1", 2)
-	store.endLease(lease)
-	if found, _ := keysAt(t, NewClient(store), "/", kubernetes.ListOptions{}); !cmp.Equal(found, []string{"/kept=1"}) {
-		t.Errorf("%q", found)
+	put(t, NewClient(store), "/kept", "1", 3)
+	for skipped, want := range [][]string{{"/kept=1", "/later=", "/lost="}, {"/kept=1", "/later="}, {"/kept=1", "/later="}, {"/kept=1"}} {
+		store.endLeases()
+		if found, _ := keysAt(t, NewClient(store), "/", kubernetes.ListOptions{}); !cmp.Equal(found, want) {
+			t.Errorf("after %d h: %q, want %q", skipped, found, want)
+		}
+		store.Skip(time.Hour)
 	}
 }
 

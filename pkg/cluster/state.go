@@ -124,6 +124,8 @@ type State struct {
 	Mutations *Mutations
 	// AsTemplate means that new pods are as their templates say, even if the running pods show changes.
 	AsTemplate bool
+	// Containers, if set, says what the pods' containers do.
+	Containers *Containers
 	// APIServer is how the API server is run.
 	APIServer APIServer
 	// Unread lists the kinds of which the cluster may have more objects than are here, because nobody was allowed to read them.

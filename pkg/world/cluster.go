@@ -225,44 +225,45 @@ const maxEvictions = 1000
 // Settle lets controllers and scheduler act in turn until nothing moves any more, and appends to the record what happens. Each round takes
 // a second of logical time.
 func (c *Cluster) Settle(ctx context.Context, state *cluster.State, to *Record) (*cluster.State, error) {
-	state, _, err := c.settleUntil(ctx, state, time.Time{}, to)
+	state, _, err := c.SettleUntil(ctx, state, time.Time{}, to)
 	return state, err
 }
 
-// settleUntil does what Settle does, and stops at the time until unless it is zero. It reports whether nothing moves any more.
-func (c *Cluster) settleUntil(ctx context.Context, state *cluster.State, until time.Time, to *Record) (_ *cluster.State, rests bool, err error) {
+// SettleUntil does what Settle does, and stops at the time until unless it is zero. It returns the state of the last change, and when something
+// happens next although nobody changes anything; zero if nothing moves any more.
+func (c *Cluster) SettleUntil(ctx context.Context, state *cluster.State, until time.Time, to *Record) (_ *cluster.State, next time.Time, err error) {
 	if c.engine == nil {
-		return state, true, nil
+		return state, next, nil
 	}
 	var again time.Time // when to ask the autoscaler and the deciders
 	began, loops, evictions := state.Now.Time, 0, 0
 	for rounds := 0; rounds < MaxRounds; rounds++ {
 		if !until.IsZero() && !state.Now.Time.Before(until) {
-			return state, false, nil
+			return state, state.Now.Time, nil
 		}
-		next, behind, err := c.runRound(ctx, state, to)
+		moved, behind, err := c.runRound(ctx, state, to)
 		if err != nil {
-			return nil, false, err
+			return nil, next, err
 		}
-		if next != state {
-			if state = c.showChange(next); behind {
-				state = AtTime(state, next.Now.Time) // the controllers do the rest at the same moment
+		if moved != state {
+			if state = c.showChange(moved); behind {
+				state = AtTime(state, moved.Now.Time) // the controllers do the rest at the same moment
 			}
 			continue
 		}
 		if loops++; loops <= maxLoops {
-			if next, again, err = c.runAutoscaler(ctx, state, to); err != nil {
-				return nil, false, err
+			if moved, again, err = c.runAutoscaler(ctx, state, to); err != nil {
+				return nil, next, err
 			}
-			if next == state {
+			if moved == state {
 				var later time.Time
-				if next, later, err = c.askDeciders(ctx, state, to); err != nil {
-					return nil, false, err
+				if moved, later, err = c.askDeciders(ctx, state, to); err != nil {
+					return nil, next, err
 				}
 				again = earlier(again, later)
 			}
-			if next != state {
-				state = c.showChange(next)
+			if moved != state {
+				state = c.showChange(moved)
 				continue
 			}
 		} else if loops == maxLoops+1 && c.scaler != nil {
@@ -274,21 +275,21 @@ func (c *Cluster) settleUntil(ctx context.Context, state *cluster.State, until t
 		}
 		switch {
 		case !waits:
-			return state, true, nil
+			return state, next, nil
 		case !until.IsZero() && due.After(until):
-			return AtTime(state, until), false, nil
+			return state, due.Time, nil
 		}
 		if c.controllers.EvictsBoundSince(began, due.Time) {
 			if evictions++; evictions > maxEvictions {
 				to.Notes = append(to.Notes, fmt.Sprintf("taints still evicted new pods after %d evictions; the pods tolerate the taints only for some time, and their replacements land on such nodes again; this is the state at that moment", maxEvictions))
-				return state, true, nil
+				return state, next, nil
 			}
 		}
 		// Nothing moves until a toleration expires, a pod ends, a pod has been ready for long enough, or the autoscaler acts.
 		state, rounds, again = AtTime(state, due.Time), 0, time.Time{}
 	}
 	to.Notes = append(to.Notes, fmt.Sprintf("the cluster still moved after %d rounds; controllers seem to work against each other, and this is the state at that moment", MaxRounds))
-	return state, true, nil
+	return state, next, nil
 }
 
 // showChange calls the hook Moved with a state that has changed, and returns the state a second later.

@@ -266,11 +266,11 @@ func (d *drainer) evictPods(ctx context.Context, state *cluster.State, pods []po
 			until = again // while no pod changes, the answer stays the same
 		}
 		seen = state.Pods
-		var err error
-		if state, rests, err = d.settleUntil(ctx, state, until, to); err != nil {
+		settled, next, err := d.SettleUntil(ctx, state, until, to)
+		if err != nil {
 			return nil, err
 		}
-		if !refused {
+		if state, rests = settled, next.IsZero(); !refused {
 			break
 		}
 		if state.Now.Time.Before(until) { // kubectl does not retry earlier

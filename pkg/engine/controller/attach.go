@@ -27,11 +27,16 @@ const MaxWaitForUnmount = 6 * time.Minute
 // until that node has detached it.
 func (c *Controllers) StartBoundPods(s *cluster.State, pods []*v1.Pod) *cluster.State {
 	fresh := map[types.UID]bool{}
+	var started []cluster.Object
 	for _, pod := range pods {
+		if next := s.Containers.Start(pod); next != pod {
+			started = append(started, next)
+		}
 		if hasAttachableVolumes(pod) {
 			fresh[pod.UID] = true
 		}
 	}
+	s = s.With(started...)
 	if len(fresh) == 0 {
 		return s
 	}

@@ -142,7 +142,7 @@ func (c *Controllers) Next(s *cluster.State) (metav1.Time, bool) {
 	}
 	if !next.IsZero() { // the clock advances in any case
 		for _, job := range s.Jobs {
-			if _, completes, _ := cluster.CompletesAfter(job.Spec.Template.Annotations, &job.Spec.Template.Spec); completes {
+			if _, completes, _ := cluster.CompletesAfter(job.Spec.Template.Annotations, &job.Spec.Template.Spec); completes || s.Containers != nil {
 				consider(deadline(&job.Spec, &job.Status))
 			}
 		}

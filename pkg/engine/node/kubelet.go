@@ -18,20 +18,39 @@ import (
 	"github.com/faultline/faultline/pkg/list"
 )
 
-// completePods marks pods as succeeded that have run for the time in their annotation.
+// completePods marks pods as ended that have run for as long as their annotation or their commands say, and pods as ready whose time has come.
 func (c *Controllers) completePods(s *cluster.State) *cluster.State {
 	c.followState(s)
 	var completed []*v1.Pod
 	for _, due := range c.due {
 		for _, pod := range due.completing {
-			if at, _ := cluster.CompletesAt(pod); !at.After(s.Now.Time) {
-				completed = append(completed, pod)
+			if nextOfContainers(s.Containers, pod).After(s.Now.Time) {
+				continue
 			}
+			completed = append(completed, pod)
 		}
 	}
 	slices.SortFunc(completed, c.pods.Compare)
-	changed := list.Map(completed, func(pod *v1.Pod) cluster.Object { return cluster.CompletePod(pod, s.Now) })
+	changed := list.Map(completed, func(pod *v1.Pod) cluster.Object {
+		at, code, ends := s.Containers.EndsAt(pod)
+		switch {
+		case !ends || at.After(s.Now.Time):
+			return cluster.MakeReady(pod, s.Now)
+		case code != 0:
+			return cluster.FailPod(pod, code, s.Now)
+		}
+		return cluster.CompletePod(pod, s.Now)
+	})
 	return s.With(changed...)
+}
+
+// nextOfContainers returns when a pod becomes ready or ends, whichever is first; zero if neither is to come.
+func nextOfContainers(containers *cluster.Containers, pod *v1.Pod) time.Time {
+	next, waits := containers.ReadyAt(pod)
+	if at, _, ends := containers.EndsAt(pod); ends && (!waits || at.Before(next)) {
+		next = at
+	}
+	return next
 }
 
 // endPods removes the pods that have ended. Their kubelet has had the time that it needs, or the pod garbage collector deletes them because

@@ -80,7 +80,7 @@ func Restore(s *cluster.State, names ...string) (*cluster.State, error) {
 		return nil, err
 	}
 	return next.With(changePodsOn(next, names, func(pod *v1.Pod) *v1.Pod {
-		if pod.DeletionTimestamp != nil || cluster.WaitsForVolume(pod) != "" {
+		if pod.DeletionTimestamp != nil || cluster.WaitsForVolume(pod) != "" || s.Containers != nil && cluster.AwaitsContainers(pod) {
 			return nil
 		}
 		return withReadiness(pod, v1.ConditionTrue, s.Now)

@@ -19,18 +19,19 @@ type Controllers struct {
 	// steady is a list of nodes that all have the taints that match their conditions.
 	steady []*v1.Node
 	// The other fields derive from the nodes and pods of the last call.
-	nodes  []*v1.Node
-	byName map[string]*v1.Node
-	zones  *zones
-	pods   *cluster.Groups[string] // by node
-	due    map[string]duePods      // by node, for nodes that have such pods
+	nodes      []*v1.Node
+	containers *cluster.Containers
+	byName     map[string]*v1.Node
+	zones      *zones
+	pods       *cluster.Groups[string] // by node
+	due        map[string]duePods      // by node, for nodes that have such pods
 }
 
 // duePods holds the pods of a node that will need an action at some time, even if nothing else changes.
 type duePods struct {
 	// leaving are pods that must leave the node, and whose deletion was not requested yet.
 	leaving []leavingPod
-	// completing are pods that will succeed, and whose kubelet can report it.
+	// completing are pods that will become ready or end, and whose kubelet can report it.
 	completing []*v1.Pod
 	// ending are Terminating pods that a kubelet or the garbage collector will end.
 	ending []*v1.Pod
@@ -52,6 +53,7 @@ func (c *Controllers) followState(s *cluster.State) {
 		c.pods, c.byName, c.due = cluster.NewGroups(groupOfPod), map[string]*v1.Node{}, map[string]duePods{}
 	}
 	stale := map[string]bool{}
+	c.containers = s.Containers // the same for as long as there are controllers
 	for _, node := range c.pods.Update(s.Pods) {
 		stale[node] = true
 	}
@@ -90,7 +92,7 @@ func (c *Controllers) findDuePods(name string) (now duePods) {
 	}
 	ended := node == nil || isOutOfService(node) || cluster.KubeletResponds(node)
 	for _, pod := range c.pods.Lookup(name).Pods() {
-		if _, completes := cluster.CompletesAt(pod); completes && node != nil && cluster.KubeletResponds(node) {
+		if !nextOfContainers(c.containers, pod).IsZero() && node != nil && cluster.KubeletResponds(node) {
 			now.completing = append(now.completing, pod)
 		}
 		if resourcehelper.IsPodResizeDeferred(pod) && node != nil && cluster.KubeletResponds(node) {
@@ -132,8 +134,7 @@ func (c *Controllers) Next(s *cluster.State) time.Time {
 			continue
 		}
 		for _, pod := range due.completing {
-			at, _ := cluster.CompletesAt(pod)
-			consider(at)
+			consider(nextOfContainers(s.Containers, pod))
 		}
 		for _, pod := range due.ending {
 			if !cluster.IsTerminal(pod) {

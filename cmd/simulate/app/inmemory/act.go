@@ -3,6 +3,8 @@ package inmemory
 import (
 	"encoding/json"
 	"fmt"
+	"io"
+	"os"
 	"strings"
 	"time"
 
@@ -22,12 +24,24 @@ import (
 	"github.com/faultline/faultline/pkg/topology"
 )
 
-// APIPath is where a cluster in memory takes what kubectl cannot do: a step of a scenario at steps, a time that is to pass at advance.
+// APIPath is where a cluster in memory takes what kubectl cannot do, each as a POST: steps takes a step of a scenario, advance an [Advance], step
+// nothing, fork a [Fork] and why a [Target]. All answer with a Status, and save with a saved cluster.
 const APIPath = "/apis/faultline.dev/v1/"
 
 // Advance is the request to let time pass.
 type Advance struct {
 	By metav1.Duration `json:"by"`
+}
+
+// Fork is the request to start another cluster that goes on from this one.
+type Fork struct {
+	Name string `json:"name"`
+}
+
+// Target is the request to explain a pod or the pods of a workload, such as pod/web-0.
+type Target struct {
+	Target    string `json:"target"`
+	Namespace string `json:"namespace,omitempty"`
 }
 
 func newFail(s command.Streams) *cobra.Command {
@@ -120,32 +134,150 @@ The cluster is one that simulate cluster runs: that of kubeconfig's current cont
 	return cmd
 }
 
+func newStep(s command.Streams) *cobra.Command {
+	var connection input.Connection
+	cmd := &cobra.Command{
+		Use:   "step",
+		Short: "Let the next thing happen in a cluster in memory whose time stands",
+		Long: `Let the controllers, the scheduler and the kubelets of a cluster in memory act once. If nothing moves, time passes until something does.
+It is for a cluster that simulate cluster --time stand runs, in which nothing happens by itself.
+
+The cluster is one that simulate cluster runs: that of kubeconfig's current context, unless --context or --kubeconfig name another.`,
+		Args: command.NoArguments,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return post(command.NewCall(cmd, s, nil, args), &connection, "step", struct{}{})
+		},
+	}
+	connection.Register(cmd)
+	return cmd
+}
+
+func newSave(s command.Streams) *cobra.Command {
+	var connection input.Connection
+	cmd := &cobra.Command{
+		Use:   "save FILE",
+		Short: "Write a cluster in memory to a file, from which simulate cluster --load goes on",
+		Long: `Write a cluster in memory as it is to a file: all objects with their UIDs and versions, and the cluster's time.
+
+The cluster is one that simulate cluster runs: that of kubeconfig's current context, unless --context or --kubeconfig name another.`,
+		Example: `  simulate save monday.cluster
+  simulate cluster --load monday.cluster`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c := command.NewCall(cmd, s, nil, args)
+			if len(args) != 1 {
+				return c.Usage("give one file to write to")
+			}
+			name, data, err := send(c, &connection, "save", nil)
+			if err != nil {
+				return err
+			}
+			if err := os.WriteFile(args[0], data, 0o600); err != nil { // it holds the cluster's Secrets
+				return err
+			}
+			_, err = fmt.Fprintf(c.Out, "%s: saved in %s\n", name, args[0])
+			return err
+		},
+	}
+	connection.Register(cmd)
+	return cmd
+}
+
+func newFork(s command.Streams) *cobra.Command {
+	var connection input.Connection
+	cmd := &cobra.Command{
+		Use:   "fork NAME",
+		Short: "Start another cluster in memory that goes on from this one",
+		Long: `Start another cluster that is as this one is now, with the same objects, UIDs and versions, and goes on by itself. It has a port of its own,
+and the kubeconfig gets a context NAME for it. It ends with the first cluster, or when another fork takes its name.
+
+The cluster is one that simulate cluster runs: that of kubeconfig's current context, unless --context or --kubeconfig name another.`,
+		Example: `  simulate fork what-if
+  simulate fail zone/west-1a --context what-if
+  kubectl --context what-if get pods`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c := command.NewCall(cmd, s, nil, args)
+			if len(args) != 1 {
+				return c.Usage("give one name for the new cluster")
+			}
+			return post(c, &connection, "fork", Fork{args[0]})
+		},
+	}
+	connection.Register(cmd)
+	return cmd
+}
+
+func newWhy(s command.Streams) *cobra.Command {
+	var connection input.Connection
+	var namespace string
+	cmd := &cobra.Command{
+		Use:   "why TYPE/NAME",
+		Short: "Explain where a pod of a cluster in memory is, or why it is Pending",
+		Long: `Explain where a pod or the pods of a workload are, or why they are Pending, as simulate explain does of the cluster as it is now.
+
+The cluster is one that simulate cluster runs: that of kubeconfig's current context, unless --context or --kubeconfig name another.`,
+		Example: `  simulate why pod/web-0
+  simulate why deploy/web -n shop`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c := command.NewCall(cmd, s, nil, args)
+			if len(args) != 1 {
+				return c.Usage("give one pod or workload, such as pod/web-0")
+			}
+			_, data, err := send(c, &connection, "why", Target{args[0], namespace})
+			if err != nil {
+				return err
+			}
+			var answer metav1.Status
+			if err := json.Unmarshal(data, &answer); err != nil {
+				return err
+			}
+			_, err = io.WriteString(c.Out, answer.Message)
+			return err
+		},
+	}
+	cmd.Flags().StringVarP(&namespace, "namespace", "n", "", "`NAMESPACE` of the pod or the workload (default default)")
+	connection.Register(cmd)
+	return cmd
+}
+
 // post sends a request to the cluster, and prints what it did.
 func post(c *command.Call, connection *input.Connection, verb string, body any) error {
-	name, config, err := connection.Config(c.Command)
+	name, data, err := send(c, connection, verb, body)
 	if err != nil {
 		return err
+	}
+	var answer metav1.Status
+	if err := json.Unmarshal(data, &answer); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(c.Out, "%s: %s\n", name, answer.Message)
+	return err
+}
+
+// send sends a request to the cluster, and returns the cluster's name and its answer.
+func send(c *command.Call, connection *input.Connection, verb string, body any) (name string, answer []byte, err error) {
+	name, config, err := connection.Config(c.Command)
+	if err != nil {
+		return "", nil, err
 	}
 	config.NegotiatedSerializer = serializer.WithoutConversionCodecFactory{CodecFactory: scheme.Codecs}
 	config.GroupVersion = &schema.GroupVersion{}
 	client, err := rest.UnversionedRESTClientFor(config)
 	if err != nil {
-		return err
+		return "", nil, err
 	}
 	data, err := json.Marshal(body)
 	if err != nil {
-		return err
+		return "", nil, err
 	}
-	var answer metav1.Status
-	err = client.Post().AbsPath(APIPath + verb).Body(data).Do(c.Context()).Into(&answer)
-	switch {
+	result := client.Post().AbsPath(APIPath + verb).Body(data).Do(c.Context())
+	switch err := result.Error(); {
 	case apierrors.IsBadRequest(err):
-		return exit.InvalidInput(fmt.Errorf("%s: %w", name, err))
-	case apierrors.IsNotFound(err) || apierrors.IsForbidden(err):
-		return exit.InvalidInput(fmt.Errorf("%s: this is no cluster in memory; start one with simulate cluster, and name it with --kubeconfig", name))
+		return "", nil, exit.InvalidInput(fmt.Errorf("%s: %w", name, err))
+	case apierrors.IsNotFound(err) || apierrors.IsForbidden(err) || apierrors.IsMethodNotSupported(err):
+		return "", nil, exit.InvalidInput(fmt.Errorf("%s: this is no cluster in memory; start one with simulate cluster, and name it with --kubeconfig", name))
 	case err != nil:
-		return fmt.Errorf("%s: %w", name, err)
+		return "", nil, fmt.Errorf("%s: %w", name, err)
 	}
-	_, err = fmt.Fprintf(c.Out, "%s: %s\n", name, answer.Message)
-	return err
+	answer, err = result.Raw()
+	return name, answer, err
 }

@@ -11,5 +11,5 @@ import (
 // Commands returns the commands, as help lists them. The function serve runs a cluster: [StartProgram], or the API server itself in a program that
 // has one.
 func Commands(s command.Streams, serve Serve) []*cobra.Command {
-	return []*cobra.Command{newCluster(s, serve), newFail(s), newRestore(s), newAdvance(s)}
+	return []*cobra.Command{newCluster(s, serve), newFail(s), newRestore(s), newAdvance(s), newStep(s), newSave(s), newFork(s), newWhy(s)}
 }
