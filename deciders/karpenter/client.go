@@ -109,6 +109,9 @@ func typed(raw *unstructured.Unstructured) (client.Object, error) {
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(raw.Object, object); err != nil {
 		return nil, err
 	}
+	if read := object.(client.Object); read.GetResourceVersion() == "" {
+		read.SetResourceVersion("0") // which patches with an optimistic lock want to have
+	}
 	return object.(client.Object), nil
 }
 
@@ -199,14 +202,14 @@ func (a *api) Get(_ context.Context, key client.ObjectKey, into client.Object, _
 		apiVersion, kindName := gvk.ToAPIVersionAndKind()
 		raw := a.cluster.Object(kit.Ref{APIVersion: apiVersion, Kind: kindName, Name: key.Name})
 		if raw == nil {
-			return apierrors.NewNotFound(resource(gvk), key.Name)
+			return apierrors.NewNotFound(resourceOf(gvk), key.Name)
 		}
 		class.SetUnstructuredContent(raw.DeepCopy().Object)
 		return nil
 	}
 	object := a.kind(gvk.GroupKind()).byName[key]
 	if object == nil {
-		return apierrors.NewNotFound(resource(gvk), key.Name)
+		return apierrors.NewNotFound(resourceOf(gvk), key.Name)
 	}
 	set(into, object)
 	return nil
@@ -320,7 +323,7 @@ func (a *api) Delete(ctx context.Context, object client.Object, _ ...client.Dele
 	k := a.known[ref]
 	a.mu.Unlock()
 	if k == nil {
-		return apierrors.NewNotFound(resource(gvk), object.GetName())
+		return apierrors.NewNotFound(resourceOf(gvk), object.GetName())
 	}
 	if k.object.GetDeletionTimestamp() != nil {
 		return nil
@@ -343,7 +346,7 @@ func (a *api) patch(ctx context.Context, object client.Object, patch client.Patc
 	k := a.known[ref]
 	a.mu.Unlock()
 	if k == nil {
-		return apierrors.NewNotFound(resource(gvk), object.GetName())
+		return apierrors.NewNotFound(resourceOf(gvk), object.GetName())
 	}
 	data, err := patch.Data(object)
 	if err != nil {
@@ -491,7 +494,7 @@ func groupKind(of kit.Ref) schema.GroupKind {
 	return schema.FromAPIVersionAndKind(of.APIVersion, of.Kind).GroupKind()
 }
 
-func resource(gvk schema.GroupVersionKind) schema.GroupResource {
+func resourceOf(gvk schema.GroupVersionKind) schema.GroupResource {
 	plural, _ := meta.UnsafeGuessKindToResource(gvk)
 	return plural.GroupResource()
 }
