@@ -390,7 +390,7 @@ func merged(object client.Object, strategic []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	changed := object.DeepCopyObject().(client.Object)
+	changed := reflect.New(reflect.TypeOf(object).Elem()).Interface().(client.Object)
 	if err := json.Unmarshal(after, changed); err != nil {
 		return nil, err
 	}

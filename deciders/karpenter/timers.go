@@ -1,6 +1,7 @@
 package main
 
 import (
+	"slices"
 	"time"
 
 	"github.com/awslabs/operatorpkg/status"
@@ -43,8 +44,10 @@ func (o *operator) askAgain() {
 			o.again(since.Add(*pool.Spec.Disruption.ConsolidateAfter.Duration))
 		}
 	}
-	for _, until := range o.memory.Nominated {
-		o.again(until)
+	for id, until := range o.memory.Nominated {
+		if !slices.Contains(o.memory.Awaited, id) {
+			o.again(until)
+		}
 	}
 	for _, pod := range list[corev1.Pod](o, &corev1.PodList{}) {
 		protected, err := time.ParseDuration(pod.Annotations[v1.DoNotDisruptAnnotationKey])
