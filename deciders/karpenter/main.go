@@ -1,6 +1,4 @@
 // Command faultline-karpenter is Karpenter as a decider of simulate: its real code, in logical time. See docs/karpenter.md.
-//
-//go:debug randseednop=0
 package main
 
 import (
