@@ -26,7 +26,6 @@ type message struct {
 
 type helloRequest struct {
 	Protocol   int    `json:"protocol"`
-	Simulate   string `json:"simulate"`
 	Kubernetes string `json:"kubernetes"`
 }
 

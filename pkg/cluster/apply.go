@@ -12,21 +12,22 @@ type key struct{ namespace, name string }
 func keyOf(obj metav1.Object) key { return key{obj.GetNamespace(), obj.GetName()} }
 
 // applyMixed does the same as [applyObjects] for a short list of objects of several kinds.
-func applyMixed(c deriveMode, list, given []Object) []Object {
+func applyMixed[T Object](c deriveMode, list, given []T) []T {
 	if len(given) == 0 {
 		return list
 	}
-	last := make(map[Ref]Object, len(given))
+	last := make(map[Ref]T, len(given))
 	for _, obj := range given {
 		last[RefTo(obj)] = obj
 	}
-	var next []Object
+	var next []T
+	placed := map[Ref]bool{}
 	for _, obj := range slices.Concat(list, given) {
-		if of, found := last[RefTo(obj)]; !found {
+		ref := RefTo(obj)
+		if of, found := last[ref]; !found {
 			next = append(next, obj)
-		} else if of != nil && c.merge {
-			next = append(next, of)
-			last[RefTo(obj)] = nil // it is in the list now
+		} else if c.merge && !placed[ref] {
+			next, placed[ref] = append(next, of), true
 		}
 	}
 	return next

@@ -63,9 +63,9 @@ func VisitChanges[T interface {
 	}
 }
 
-// sameName reports whether the objects have the same namespace and name.
+// sameName reports whether the objects have the same kind, namespace and name.
 func sameName(a, b Object) bool {
-	return a.GetName() == b.GetName() && a.GetNamespace() == b.GetNamespace()
+	return a.GetName() == b.GetName() && a.GetNamespace() == b.GetNamespace() && KindOf(a) == KindOf(b)
 }
 
 // positions has the indexes of the objects of two lists, by name. Changes needs them if many objects between two others are new, as when

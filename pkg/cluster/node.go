@@ -62,6 +62,12 @@ func Cordon(node *v1.Node, now metav1.Time) {
 	AddTaint(node, v1.Taint{Key: v1.TaintNodeUnschedulable, Effect: v1.TaintEffectNoSchedule, TimeAdded: &now})
 }
 
+// Uncordon undoes [Cordon]. It changes the node in place, so pass a copy.
+func Uncordon(node *v1.Node) {
+	node.Spec.Unschedulable = false
+	node.Spec.Taints, _ = taints.DeleteTaintsByKey(node.Spec.Taints, v1.TaintNodeUnschedulable)
+}
+
 // AddTaint adds the taint unless the node has one of the same key and effect. It changes the node in place, so pass a copy.
 func AddTaint(node *v1.Node, taint v1.Taint) {
 	if !taints.TaintExists(node.Spec.Taints, &taint) {

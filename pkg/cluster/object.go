@@ -11,13 +11,15 @@ import (
 )
 
 // KindOf returns the object's kind. It reads the Go type, because typed objects need not set their kind. An unknown owner has the kind that
-// its pods name, and a Param has the kind of its content.
+// its pods name, and a Param and a CustomResource have the kind of their content.
 func KindOf(obj Object) string {
 	switch o := obj.(type) {
 	case *UnknownOwner:
 		return o.Kind
 	case *Param:
 		return o.Kind
+	case *CustomResource:
+		return o.GetKind()
 	}
 	return reflect.TypeOf(obj).Elem().Name()
 }

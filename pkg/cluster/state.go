@@ -112,6 +112,8 @@ type State struct {
 	PodGroups                []*schedulingv1beta1.PodGroup
 	// Policies holds the ValidatingAdmissionPolicies and MutatingAdmissionPolicies, their bindings, and their parameters, each as a Param.
 	Policies []Object
+	// CustomResources holds the objects of deciders.
+	CustomResources []*CustomResource
 
 	// JobBackoffs holds the backoff of each Job whose pods have failed, by the Job's UID.
 	JobBackoffs map[types.UID]JobBackoff
@@ -230,6 +232,7 @@ var objectLists = []objectList{
 	}, func(before, after *State, f func(was, is Object)) {
 		VisitChanges(before.Policies, after.Policies, func(was, is Object, _ int) { f(was, is) })
 	}},
+	customResources,
 }
 
 // collectPolicy adds an admission policy, a binding or a parameter to the state. It reports false for any other object.

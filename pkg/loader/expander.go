@@ -101,6 +101,9 @@ func (l *loader) assemble(s *scenario.Scenario, read *scenarioContent) {
 	read.convertParams()
 	l.dropBindingsWithoutParams(read)
 	e := l.newExpander()
+	if len(s.Deciders) > 0 {
+		read.keepResources(e.hasOperator)
+	}
 	for i := range s.Members {
 		e.members = append(e.members, s.Members[i].Cluster)
 	}

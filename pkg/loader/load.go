@@ -70,6 +70,8 @@ type Options struct {
 	Operators OperatorOptions
 	// Flags take the place of fields of the scenario. Default: none.
 	Flags []Flag
+	// Deciders says which programs may decide beside the scheduler. Default: none.
+	Deciders *Deciders
 	// Unread lists the kinds whose objects could not all be read from the cluster. Default: none.
 	Unread []string
 	// Notes come from the reader of the files: what the files lack, and what that means for an answer. Default: none.
@@ -516,6 +518,7 @@ func (l *loader) overlay(s *scenario.Scenario, file *scenario.File) {
 	}
 	s.Failures, s.Ties = file.Failures, sched.Ties{Random: file.Ties == "random", Arrivals: file.Arrivals == "random", Seed: ptr.Deref(file.Seed, 1)}
 	s.Autoscaler = file.Autoscaler
+	l.findDeciders(s, file.Deciders)
 	s.AsTemplate, s.PlaceAnew = file.AsTemplate, file.Fresh
 	s.APIServer = cluster.APIServer{Plugins: file.APIServer.EnableAdmissionPlugins, User: file.APIServer.As}
 	s.Unread = l.opts.Unread

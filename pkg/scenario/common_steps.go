@@ -32,7 +32,7 @@ func Continues(a, b *Scenario) bool {
 // sameBeginning reports whether two scenarios are equal before their steps.
 func sameBeginning(a, b *Scenario) bool {
 	return a.Config == b.Config && a.Ties == b.Ties && a.AsTemplate == b.AsTemplate &&
-		reflect.DeepEqual(a.APIServer, b.APIServer) && slices.Equal(a.Unread, b.Unread) && a.TerminationSeconds == b.TerminationSeconds && reflect.DeepEqual(a.Autoscaler, b.Autoscaler) &&
+		reflect.DeepEqual(a.APIServer, b.APIServer) && slices.Equal(a.Unread, b.Unread) && a.TerminationSeconds == b.TerminationSeconds && reflect.DeepEqual(a.Autoscaler, b.Autoscaler) && reflect.DeepEqual(a.Deciders, b.Deciders) &&
 		slices.Equal(a.Cluster, b.Cluster) && slices.Equal(a.Workloads, b.Workloads) &&
 		slices.EqualFunc(a.Members, b.Members, Member.isSame) && reflect.DeepEqual(a.Federation, b.Federation) && a.Karmada.isSame(&b.Karmada)
 }

@@ -96,6 +96,9 @@ type File struct {
 	// Autoscaler is a Cluster Autoscaler that adds nodes for pods without a node, and removes nodes, whenever nothing else moves. Default:
 	// none.
 	Autoscaler *Autoscaler `json:"autoscaler,omitempty"`
+	// Deciders lists programs that decide in the cluster beside its scheduler, such as Karpenter, in the order in which they are asked.
+	// Default: none.
+	Deciders []Decider `json:"deciders,omitempty"`
 	// Failures says which failures simulate blast examines. Default: each domain of every level by itself.
 	Failures Failures `json:"failures,omitempty"`
 	// Variants lists named changes to the scenario, which simulate compare shows side by side. Default: none.
@@ -130,6 +133,10 @@ func ValidateFile(p *Problems, f *File) {
 		if f.Clusters != nil {
 			p.Add(field.NewPath("autoscaler"), "is for a single cluster; leave it out, or give cluster in place of clusters")
 		}
+	}
+	validateDeciders(p, field.NewPath("deciders"), f)
+	if f.Deciders != nil && f.Clusters != nil {
+		p.Add(field.NewPath("deciders"), "are for a single cluster; leave them out, or give cluster in place of clusters")
 	}
 	if p.Flags["seed"] != "" && f.Ties != "random" && f.Arrivals != "random" {
 		p.Add(field.NewPath("seed"), "has no effect without random choices; give --ties random, too")

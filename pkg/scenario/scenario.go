@@ -70,6 +70,8 @@ type Scenario struct {
 	Notes []string
 	// Autoscaler adds and removes nodes; nil means that nobody does.
 	Autoscaler *Autoscaler
+	// Deciders are the programs that decide beside the scheduler.
+	Deciders []Decider
 	// Failures says which failures to simulate, as in the file.
 	Failures Failures
 	// Expect is what must hold after every step; nil means nothing. Expects has its lines in the file.

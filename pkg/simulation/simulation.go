@@ -105,6 +105,7 @@ func NewCluster(s *scenario.Scenario) (*world.Cluster, error) {
 	one, err := world.NewCluster(s.Config, s.Ties)
 	if err == nil {
 		err = one.SetAutoscaler(s.Autoscaler)
+		one.SetDeciders(list.Map(s.Deciders, func(d scenario.Decider) world.Decider { return world.Decider{Command: d.Start(), From: d.From} }))
 	}
 	return one, err
 }

@@ -37,6 +37,7 @@ type Cluster struct {
 	arrivals    *rand.PCG     // random source of the order of what arrives at the same time; nil without random arrivals
 	removed     cluster.State // nodes that steps removed, with the objects published for them
 	scaler      *scaler       // nil: nobody adds or removes nodes
+	actors      []*actor
 }
 
 var _ World = (*Cluster)(nil)
@@ -68,6 +69,7 @@ func (c *Cluster) Close() {
 	if c.scaler != nil {
 		c.scaler.planner.Close()
 	}
+	c.closeDeciders()
 }
 
 // Reset makes controllers and scheduler forget what they have done, but keeps caches about the cluster.
@@ -79,6 +81,9 @@ func (c *Cluster) Reset() {
 	if c.scaler != nil {
 		c.scaler.planner.Resume(autoscaler.Mark{})
 		c.scaler.cloud = cloud{}
+	}
+	for _, a := range c.actors {
+		a.actorMark = actorMark{began: a.From == ""}
 	}
 	if c.ties.Random {
 		c.tieSource = rand.NewPCG(c.ties.Seed, 1)
@@ -113,6 +118,7 @@ type Mark struct {
 	removed             cluster.State
 	scaler              autoscaler.Mark
 	cloud               cloud
+	actors              []actorMark
 }
 
 // NextStart returns the index of the node at which the scheduler's next search for feasible nodes begins; see [sched.Engine].
@@ -130,6 +136,7 @@ func (c *Cluster) Mark() Mark {
 	if c.scaler != nil {
 		m.scaler, m.cloud = c.scaler.planner.Mark(), c.scaler.cloud
 	}
+	m.actors = list.Map(c.actors, func(a *actor) actorMark { return a.actorMark })
 	return m
 }
 
@@ -147,6 +154,11 @@ func (c *Cluster) Resume(m Mark) error {
 		c.scaler.planner.Resume(m.scaler)
 		c.scaler.cloud = m.cloud
 	}
+	for i, a := range c.actors {
+		if a.actorMark = (actorMark{began: a.From == ""}); i < len(m.actors) {
+			a.actorMark = m.actors[i]
+		}
+	}
 	return nil
 }
 
@@ -159,6 +171,11 @@ func (c *Cluster) Start(s *scenario.Scenario) (*cluster.State, []string, error) 
 	if c.engine == nil {
 		return WithoutKubelets(state), notes, nil
 	}
+	resources, err := c.admitResources(list.Map(state.CustomResources, func(r *cluster.CustomResource) cluster.Object { return r }))
+	if err != nil {
+		return state, notes, &Problem{field.NewPath("cluster"), err}
+	}
+	state = state.With(resources...)
 	return controller.WithRefusedBefore(state), notes, nil
 }
 
@@ -217,7 +234,7 @@ func (c *Cluster) settleUntil(ctx context.Context, state *cluster.State, until t
 	if c.engine == nil {
 		return state, true, nil
 	}
-	var again time.Time // when to ask the autoscaler
+	var again time.Time // when to ask the autoscaler and the deciders
 	began, loops, evictions := state.Now.Time, 0, 0
 	for rounds := 0; rounds < MaxRounds; rounds++ {
 		if !until.IsZero() && !state.Now.Time.Before(until) {
@@ -236,6 +253,13 @@ func (c *Cluster) settleUntil(ctx context.Context, state *cluster.State, until t
 		if loops++; loops <= maxLoops {
 			if next, again, err = c.runAutoscaler(ctx, state, to); err != nil {
 				return nil, false, err
+			}
+			if next == state {
+				var later time.Time
+				if next, later, err = c.askDeciders(ctx, state, to); err != nil {
+					return nil, false, err
+				}
+				again = earlier(again, later)
 			}
 			if next != state {
 				state = c.showChange(next)

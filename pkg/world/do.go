@@ -54,6 +54,7 @@ var actions = Actions[*Cluster]{
 
 // Do carries out the step; see [World].
 func (c *Cluster) Do(ctx context.Context, state *cluster.State, step *scenario.LoadedStep, to *Record) (*cluster.State, string, error) {
+	c.beginDeciders(step.Name)
 	return actions.Do(ctx, c, state, step, to)
 }
 
@@ -65,6 +66,10 @@ func (c *Cluster) admit(state *cluster.State, path *field.Path, to *Record, obje
 
 // admitWith does what admit does, with the given function of the API server.
 func (c *Cluster) admitWith(admit func(*cluster.State, ...cluster.Object) (*cluster.State, []string, error), state *cluster.State, path *field.Path, to *Record, objects ...cluster.Object) (*cluster.State, error) {
+	objects, err := c.admitResources(objects)
+	if err != nil {
+		return state, &Problem{path, err}
+	}
 	next, notes, err := admit(state, objects...)
 	if err != nil {
 		return state.With(objects...), &Problem{path, err}

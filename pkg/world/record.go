@@ -33,10 +33,17 @@ type Record struct {
 	Held []Held
 	// Autoscaling is what the autoscaler did; nil if the world has none.
 	Autoscaling *Autoscaling
+	// Acts are what deciders did, in order; Events are what they reported, the last of each reason and object; Cycles are courses of acts that
+	// repeat without end.
+	Acts   []Act
+	Events []ActEvent
+	Cycles []Cycle
 	// Notes say what was assumed, added or refused, and which Jobs failed.
 	Notes []string
 	// MovedAt is when Karmada last moved a workload away from a lost cluster.
 	MovedAt time.Time
+
+	moments []moments // of each decider
 }
 
 // LastMove returns the time from since to Karmada's last move of a workload away from a lost cluster; 0 if there was none.

@@ -16,6 +16,7 @@ import (
 	"github.com/faultline/faultline/pkg/engine/sched"
 	"github.com/faultline/faultline/pkg/federation"
 	"github.com/faultline/faultline/pkg/input/manifest"
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
@@ -77,13 +78,15 @@ func (k *Keys) digestScenario(s *scenario.Scenario) ([]byte, error) {
 		LevelKeys          []string
 		Mode               string
 		Autoscaler         *scenario.Autoscaler
+		Deciders           []scenario.Decider
+		DeciderCommands    [][]string
 		Cluster, Workloads [][]byte
 		Steps              []scenario.Step
 		Applied            [][][]byte
 		Federation         scenario.Federation
 		Members            []memberDigest
 		Karmada            []karmadaDigest // for the workloads, then for each step
-	}{Federation: s.Federation, Ties: s.Ties, Release: s.Config.Release(), Config: config, LevelKeys: s.LevelKeys, Mode: s.Failures.Mode, Autoscaler: s.Autoscaler}
+	}{Federation: s.Federation, Ties: s.Ties, Release: s.Config.Release(), Config: config, LevelKeys: s.LevelKeys, Mode: s.Failures.Mode, Autoscaler: s.Autoscaler, Deciders: s.Deciders, DeciderCommands: list.Map(s.Deciders, func(d scenario.Decider) []string { return d.Command })}
 	var err error
 	if content.Cluster, err = k.digestObjects(s.Cluster); err != nil {
 		return nil, err

@@ -159,6 +159,7 @@ const maxWorlds = 8
 type worldKey struct {
 	*sched.Config
 	*scenario.Autoscaler
+	deciders string
 }
 
 func (w *worker) close() {
@@ -168,7 +169,7 @@ func (w *worker) close() {
 }
 
 func (w *worker) worldFor(s *scenario.Scenario) (world.World, error) {
-	by := worldKey{s.Config, s.Autoscaler}
+	by := worldKey{s.Config, s.Autoscaler, fmt.Sprint(s.Deciders)}
 	if in := w.worlds[by]; in != nil {
 		return in, nil
 	}

@@ -38,10 +38,7 @@ func Cordon(s *cluster.State, names ...string) (*cluster.State, error) {
 
 // Uncordon undoes Cordon.
 func Uncordon(s *cluster.State, names ...string) (*cluster.State, error) {
-	return changeNodes(s, names, func(node *v1.Node) {
-		node.Spec.Unschedulable = false
-		node.Spec.Taints, _ = taints.DeleteTaintsByKey(node.Spec.Taints, v1.TaintNodeUnschedulable)
-	})
+	return changeNodes(s, names, cluster.Uncordon)
 }
 
 // Fail returns the state in which the nodes have failed. Reconcile then does what the controllers would do. The error names unknown nodes

@@ -160,6 +160,11 @@ func isUnchanged(given, copied cluster.Object) bool {
 // addCopy adds a copy of the object. An object with a UID comes from [Create] or from a state, so it already has its defaults.
 func (a *admitCall) addCopy(given cluster.Object) {
 	obj := a.copyForChange(given)
+	if custom, is := obj.(*cluster.CustomResource); is {
+		a.identifyResource(custom)
+		a.objs = append(a.objs, custom)
+		return
+	}
 	dateTaints(obj, a.findInState(cluster.RefTo(obj)), a.state.Now)
 	if obj.GetUID() == "" {
 		legacyscheme.Scheme.Default(obj)
@@ -190,4 +195,22 @@ func (a *admitCall) addCopy(given cluster.Object) {
 		obj.SetGeneration(1)
 	}
 	a.objs = append(a.objs, obj)
+}
+
+// identifyResource gives a custom resource what the API server gives each object. Its decider has set its defaults.
+func (a *admitCall) identifyResource(r *cluster.CustomResource) {
+	if old := a.findInState(cluster.RefTo(r)); old != nil {
+		r.SetUID(old.GetUID())
+		r.SetCreationTimestamp(old.GetCreationTimestamp())
+		r.SetGeneration(old.GetGeneration() + 1)
+		return
+	}
+	if r.GetUID() == "" {
+		a.created++
+		r.SetUID(UID(r.GetKind(), r.GetNamespace(), r.GetName(), a.created))
+	}
+	if created := r.GetCreationTimestamp(); created.IsZero() {
+		r.SetCreationTimestamp(a.state.Now)
+	}
+	r.SetGeneration(max(1, r.GetGeneration()))
 }

@@ -43,8 +43,10 @@ func (a *admitCall) runPlugins() {
 	for _, obj := range a.objs {
 		switch o := obj.(type) {
 		case *v1.Node:
-			if o.Spec.Unschedulable {
+			if was, _ := a.previous(o).(*v1.Node); o.Spec.Unschedulable {
 				cluster.Cordon(o, a.state.Now)
+			} else if was != nil && was.Spec.Unschedulable {
+				cluster.Uncordon(o)
 			}
 		case *v1.Pod:
 			a.admitPod(o)
@@ -65,7 +67,7 @@ func (a *admitCall) runPlugins() {
 			a.checkTemplate(obj)
 		case *batchv1.CronJob:
 			a.checkTemplate(obj)
-		case *cluster.UnknownOwner, *cluster.Param:
+		case *cluster.UnknownOwner, *cluster.Param, *cluster.CustomResource:
 			continue // the pods of an owner are admitted one by one, and no quota counts these objects
 		case *admissionv1.ValidatingAdmissionPolicy, *admissionv1.MutatingAdmissionPolicy:
 			a.noteAuthorizer(obj)

@@ -23,7 +23,7 @@ type autoscalerFlags struct {
 	scaleDown bool
 }
 
-// RegisterAutoscaler adds --autoscale and the flags of node groups, for commands in which the autoscaler acts.
+// RegisterAutoscaler adds --autoscale, the flags of node groups, and --decider, for commands in which the autoscaler and deciders act.
 func (i *Flags) RegisterAutoscaler(cmd *cobra.Command) {
 	i.groupAutoscaler(cmd, func() {
 		cmd.Flags().BoolVar(&i.autoscaler.on, "autoscale", false, "let the Cluster Autoscaler add nodes for pods without one, to the groups of the scenario, or to those\n"+
@@ -37,12 +37,14 @@ func (i *Flags) RegisterAutoscaler(cmd *cobra.Command) {
 		})
 		i.registerGroups(cmd)
 	})
+	i.registerDeciders(cmd)
 }
 
 // RegisterScale adds the flags of node groups for a command in which the autoscaler always acts.
 func (i *Flags) RegisterScale(cmd *cobra.Command) {
 	i.autoscaler.on = true
 	i.groupAutoscaler(cmd, func() { i.registerGroups(cmd) })
+	i.registerDeciders(cmd)
 }
 
 // groupAutoscaler calls register, whose flags about the autoscaler overlays returns.

@@ -41,6 +41,7 @@ type Flags struct {
 
 	nodes      *nodeFlags // nil for a command that takes only scenarios
 	operators  Operators
+	deciders   deciderFlags
 	autoscaler autoscalerFlags
 	rows       []row // of the table of input flags
 	seed       uint64
@@ -237,6 +238,9 @@ func (i *Flags) read(cmd *cobra.Command, stdin io.Reader, plugins sched.Registry
 		return nil, err
 	}
 	if opts.Operators, err = i.operators.Options(); err != nil {
+		return nil, err
+	}
+	if opts.Deciders, err = i.deciders.options(cmd); err != nil {
 		return nil, err
 	}
 	var asked string

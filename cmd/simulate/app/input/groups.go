@@ -12,11 +12,12 @@ const (
 	connectionGroup = "Cluster connection"
 	nodesGroup      = "Made-up nodes"
 	autoscalerGroup = "Cluster Autoscaler"
+	decidersGroup   = "Programs that decide"
 	schedulerGroup  = "Scheduler and API server"
 	operatorsGroup  = "Operators"
 )
 
-var groupTitles = []string{connectionGroup, nodesGroup, autoscalerGroup, schedulerGroup, operatorsGroup}
+var groupTitles = []string{connectionGroup, nodesGroup, autoscalerGroup, decidersGroup, schedulerGroup, operatorsGroup}
 
 // groupAnnotation is the annotation of a flag that holds the title of its group.
 const groupAnnotation = "group"

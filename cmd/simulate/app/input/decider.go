@@ -1,0 +1,59 @@
+package input
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/faultline/faultline/cmd/simulate/app/exit"
+	"github.com/faultline/faultline/pkg/loader"
+	"github.com/faultline/faultline/pkg/scenario"
+)
+
+// deciderFlags are the values of the flags about programs that decide beside the scheduler.
+type deciderFlags struct {
+	given   []string
+	timeout time.Duration
+}
+
+// registerDeciders adds --decider, for commands in which deciders act.
+func (i *Flags) registerDeciders(cmd *cobra.Command) {
+	registerGroup(cmd, decidersGroup, func() {
+		cmd.Flags().StringArrayVar(&i.deciders.given, "decider", nil, "also let a program decide, such as Karpenter: `NAME`, or NAME=COMMAND for a program of your own\n"+
+			"(repeatable; default those of the scenario; see docs/deciders.md)")
+		i.AddOverlay("decider", "deciders", func(f *scenario.File) {
+			all := slices.Clone(f.Deciders)
+			for _, given := range i.deciders.given {
+				name, _, _ := strings.Cut(given, "=")
+				if !slices.ContainsFunc(all, func(d scenario.Decider) bool { return d.Name == name }) {
+					all = append(all, scenario.Decider{Name: name})
+				}
+			}
+			f.Deciders = all
+		})
+		cmd.Flags().DurationVar(&i.deciders.timeout, "decider-timeout", time.Minute, "how long each answer of such a program may take, as a `DURATION`")
+	})
+}
+
+// options returns which programs decide.
+func (d *deciderFlags) options(cmd *cobra.Command) (*loader.Deciders, error) {
+	if cmd.Flags().Lookup("decider") == nil {
+		return nil, nil
+	}
+	if d.timeout <= 0 {
+		return nil, exit.Usage(cmd, "--decider-timeout %s: give a time above 0", d.timeout)
+	}
+	options := &loader.Deciders{Commands: map[string][]string{}, Timeout: d.timeout}
+	for _, given := range d.given {
+		if name, command, has := strings.Cut(given, "="); has {
+			words := strings.Fields(command)
+			if len(words) == 0 {
+				return nil, exit.Usage(cmd, "--decider %s: the command is empty; give the program and its arguments, or the name alone", given)
+			}
+			options.Commands[name] = words
+		}
+	}
+	return options, nil
+}

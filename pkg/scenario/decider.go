@@ -1,0 +1,51 @@
+package scenario
+
+import (
+	"regexp"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/faultline/faultline/pkg/engine/decider"
+)
+
+// Decider is a program that decides in the cluster beside its scheduler; see docs/deciders.md.
+type Decider struct {
+	// Name is karpenter, descheduler, or the name of another decider, whose program is faultline-NAME. A scenario cannot name any other
+	// program: whoever runs it can, with --decider NAME=COMMAND.
+	Name string `json:"name"`
+	// Args are arguments of the program, such as --policy=policy.yaml. It runs in the scenario's folder. Default: none.
+	Args []string `json:"args,omitempty"`
+	// From is the name of the step from which on it decides. Default: it decides from the start.
+	From string `json:"from,omitempty"`
+
+	// Command is the program, and Timeout limits each of its answers. Dir is the scenario's folder.
+	Command []string      `json:"-"`
+	Timeout time.Duration `json:"-"`
+	Dir     string        `json:"-"`
+}
+
+// deciderName matches the names of deciders, which are parts of names of programs.
+var deciderName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`)
+
+// validateDeciders reports problems of the deciders that do not depend on what is installed.
+func validateDeciders(p *Problems, path *field.Path, f *File) {
+	for i, d := range f.Deciders {
+		name := path.Index(i).Child("name")
+		switch {
+		case !deciderName.MatchString(d.Name):
+			p.Add(name, "%q is no name of a decider; give lower-case letters, digits and dashes, such as karpenter", d.Name)
+		case slices.ContainsFunc(f.Deciders[:i], func(other Decider) bool { return other.Name == d.Name }):
+			p.Add(name, "%q is there twice; leave one out", d.Name)
+		}
+		if d.From != "" && !slices.ContainsFunc(f.Steps, func(s Step) bool { return s.Name == d.From }) {
+			p.Add(path.Index(i).Child("from"), "there is no step %q; give the name of a step, or leave it out", d.From)
+		}
+	}
+}
+
+// Start returns how to start the decider.
+func (d *Decider) Start() decider.Command {
+	return decider.Command{Name: d.Name, Args: slices.Concat(d.Command, d.Args), Dir: d.Dir, Timeout: d.Timeout}
+}

@@ -1,0 +1,126 @@
+package world
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/words"
+)
+
+// Cycle is a course of a decider's acts after which the cluster is as it was before.
+type Cycle struct {
+	Decider string `json:"decider"`
+	// Every is the time from one such moment to the next.
+	Every time.Duration `json:"every"`
+	// Acts are what the decider does meanwhile.
+	Acts []Act `json:"acts"`
+}
+
+// Describe returns the cycle as a sentence.
+func (c Cycle) Describe() string {
+	evicted := map[string]int{}
+	var others int
+	for _, act := range c.Acts {
+		if act.Verb == "evict" && act.Refused == "" {
+			evicted[fmt.Sprintf("%s on %s", act.Owner.Qualified(), act.Node)]++
+		} else {
+			others++
+		}
+	}
+	var parts []string
+	for _, from := range slices.Sorted(maps.Keys(evicted)) {
+		parts = append(parts, fmt.Sprintf("evicts %s of %s", words.Count(evicted[from], "pod"), from))
+	}
+	if others > 0 {
+		parts = append(parts, fmt.Sprintf("makes %s", words.Count(others, "other change")))
+	}
+	return fmt.Sprintf("%s never comes to rest: every %s it %s, and the cluster is as before.", c.Decider, words.FormatDuration(c.Every), words.And(parts))
+}
+
+// moments are the states of the cluster in a step at which a decider was asked, and what it had done by then.
+type moments struct {
+	seen  map[signature]moment
+	rests bool // it is not asked any more in this step
+}
+
+type moment struct {
+	at   time.Time
+	acts int // number of the record's acts
+}
+
+// signature is a hash of a state; see signState.
+type signature [sha256.Size]byte
+
+// signState returns a hash of what a decider can see of the state, without the names that controllers and deciders make up, and without times.
+func signState(state *cluster.State) signature {
+	made := map[string]bool{}
+	for _, r := range state.CustomResources {
+		made[r.GetName()] = true
+	}
+	nodes := map[string]string{}
+	var lines []string
+	for _, node := range state.Nodes {
+		name := node.Name
+		owned := len(node.OwnerReferences) > 0
+		var parts []string
+		for _, key := range slices.Sorted(maps.Keys(node.Labels)) {
+			if value := node.Labels[key]; value != node.Name && !made[value] && key != v1.LabelHostname {
+				parts = append(parts, key+"="+value)
+			}
+		}
+		for _, taint := range node.Spec.Taints {
+			parts = append(parts, taint.Key+"="+taint.Value+":"+string(taint.Effect))
+		}
+		if owned { // a decider made it, and makes up its name
+			name = "new"
+		}
+		nodes[node.Name] = name + " " + strings.Join(parts, " ")
+		lines = append(lines, "node "+nodes[node.Name])
+	}
+	owner := state.Owners()
+	for _, pod := range state.Pods {
+		lines = append(lines, fmt.Sprintf("pod %s %s %t %d", owner(pod).Qualified(), nodes[pod.Spec.NodeName], pod.DeletionTimestamp != nil, len(pod.Spec.SchedulingGates)))
+	}
+	for _, job := range state.Jobs {
+		lines = append(lines, fmt.Sprintf("job %s/%s %t", job.Namespace, job.Name, job.Spec.Suspend != nil && *job.Spec.Suspend))
+	}
+	for _, r := range state.CustomResources {
+		if len(r.GetOwnerReferences()) == 0 {
+			status, _ := json.Marshal(withoutTimes(r.Object["status"]))
+			lines = append(lines, fmt.Sprintf("%s %s/%s %s", r.GetKind(), r.GetNamespace(), r.GetName(), status))
+		}
+	}
+	slices.Sort(lines)
+	return sha256.Sum256([]byte(strings.Join(lines, "\n")))
+}
+
+// withoutTimes returns a value of JSON without what looks like a time.
+func withoutTimes(value any) any {
+	switch v := value.(type) {
+	case map[string]any:
+		kept := map[string]any{}
+		for key, inner := range v {
+			kept[key] = withoutTimes(inner)
+		}
+		return kept
+	case []any:
+		var kept []any
+		for _, inner := range v {
+			kept = append(kept, withoutTimes(inner))
+		}
+		return kept
+	case string:
+		if _, err := time.Parse(time.RFC3339, v); err == nil {
+			return ""
+		}
+	}
+	return value
+}

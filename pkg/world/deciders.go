@@ -1,0 +1,201 @@
+package world
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/engine/decider"
+)
+
+// maxDecisions limits how often a decider acts in a step without coming to rest.
+const maxDecisions = 500
+
+// Decider says which program decides in a cluster, and from which step on; "" is the start.
+type Decider struct {
+	decider.Command
+	From string
+}
+
+// actor is a decider of the cluster. Its program starts when it is first asked.
+type actor struct {
+	Decider
+	program *decider.Program
+	actorMark
+}
+
+// actorMark is what a decider remembers, and whether it decides already.
+type actorMark struct {
+	memory json.RawMessage
+	began  bool
+}
+
+// Act is what a decider did.
+type Act struct {
+	Decider string      `json:"decider"`
+	At      metav1.Time `json:"at"`
+	// Verb is create, patch, delete or evict.
+	Verb   string      `json:"verb"`
+	Object cluster.Ref `json:"object"`
+	// Owner is the outermost owner of an evicted pod, and Node the node that it was on.
+	Owner cluster.Ref `json:"owner,omitzero"`
+	Node  string      `json:"node,omitempty"`
+	// Why is the decider's reason.
+	Why string `json:"why,omitempty"`
+	// Refused is the API server's answer if it refused.
+	Refused string `json:"refused,omitempty"`
+}
+
+// ActEvent is an event that a decider reported.
+type ActEvent struct {
+	Decider string      `json:"decider"`
+	At      metav1.Time `json:"at"`
+	Object  cluster.Ref `json:"object"`
+	Reason  string      `json:"reason"`
+	Message string      `json:"message"`
+}
+
+// SetDeciders gives the cluster programs that decide beside the scheduler. They are asked in this order when nothing else moves.
+func (c *Cluster) SetDeciders(deciders []Decider) {
+	if c.engine == nil {
+		return
+	}
+	for _, d := range deciders {
+		c.actors = append(c.actors, &actor{Decider: d, actorMark: actorMark{began: d.From == ""}})
+	}
+}
+
+// beginDeciders lets the deciders begin that decide from the step on.
+func (c *Cluster) beginDeciders(step string) {
+	for _, a := range c.actors {
+		a.began = a.began || a.From == step
+	}
+}
+
+// start starts the decider's program unless it runs.
+func (a *actor) start(c *Cluster) (err error) {
+	if a.program == nil {
+		a.program, err = decider.Start(a.Command, c.config.Release().String())
+	}
+	return err
+}
+
+// askDeciders asks the deciders what to do in a cluster in which nothing else moves. It returns the same state if nothing changes now, and the
+// time to ask again; the zero time means that only another change makes it worth asking.
+func (c *Cluster) askDeciders(ctx context.Context, state *cluster.State, to *Record) (*cluster.State, time.Time, error) {
+	var again time.Time
+	for i, a := range c.actors {
+		for len(to.moments) <= i {
+			to.moments = append(to.moments, moments{seen: map[signature]moment{}})
+		}
+		if to.moments[i].rests || !a.began {
+			continue
+		}
+		before := len(to.Acts)
+		now := signState(state)
+		if last, seen := to.moments[i].seen[now]; seen && last.acts < before {
+			to.Cycles = append(to.Cycles, Cycle{Decider: a.Name, Every: state.Now.Sub(last.at), Acts: actsOf(to.Acts[last.acts:], a.Name)})
+			to.moments[i].rests = true
+			continue
+		}
+		next, answer, err := c.ask(ctx, a, state, to)
+		if err != nil {
+			return nil, time.Time{}, err
+		}
+		if len(to.Acts) > before {
+			to.moments[i].seen[now] = moment{state.Now.Time, before}
+			if len(to.moments[i].seen) > maxDecisions {
+				to.Notes = append(to.Notes, fmt.Sprintf("%s still acted after %d decisions, and is not asked again in this step", a.Name, maxDecisions))
+				to.moments[i].rests = true
+			}
+		}
+		if next != state {
+			return next, time.Time{}, nil
+		}
+		again = earlier(again, answer.Again)
+	}
+	return state, again, nil
+}
+
+func actsOf(acts []Act, name string) []Act {
+	return slices.DeleteFunc(slices.Clone(acts), func(a Act) bool { return a.Decider != name })
+}
+
+// ask asks one decider, and does what it wants. It returns the same state if the decider changed nothing.
+func (c *Cluster) ask(ctx context.Context, a *actor, state *cluster.State, to *Record) (*cluster.State, *decider.Answer, error) {
+	if err := a.start(c); err != nil {
+		return nil, nil, err
+	}
+	if err := a.program.Tell(ctx, state, to.Pending); err != nil {
+		return nil, nil, err
+	}
+	calls := &deciderCalls{Cluster: c, actor: a, state: state, to: to, owner: state.Owners()}
+	answer, err := a.program.Decide(ctx, state.Now, c.ties.Seed, a.memory, calls.do)
+	if err != nil {
+		return nil, nil, err
+	}
+	a.memory = answer.Memory
+	for _, e := range answer.Events {
+		event := ActEvent{a.Name, state.Now, cluster.Ref{Kind: e.Object.Kind, Namespace: e.Object.Namespace, Name: e.Object.Name}, e.Reason, e.Message}
+		to.Events = slices.DeleteFunc(to.Events, func(other ActEvent) bool {
+			return other.Object == event.Object && other.Reason == event.Reason && other.Decider == event.Decider
+		})
+		to.Events = append(to.Events, event)
+	}
+	return calls.state, answer, nil
+}
+
+// admitResources lets the deciders set the defaults of their own resources among the objects. An error names the resource.
+func (c *Cluster) admitResources(objects []cluster.Object) ([]cluster.Object, error) {
+	if len(c.actors) == 0 {
+		return objects, nil
+	}
+	admitted := slices.Clone(objects)
+	for _, a := range c.actors {
+		var own []*cluster.CustomResource
+		var at []int
+		for i, obj := range admitted {
+			if r, is := obj.(*cluster.CustomResource); is {
+				if err := a.start(c); err != nil {
+					return nil, err
+				}
+				if a.program.Owns(r) {
+					own, at = append(own, r), append(at, i)
+				}
+			}
+		}
+		if len(own) == 0 {
+			continue
+		}
+		defaulted, err := a.program.Admit(context.Background(), own)
+		if err != nil {
+			return nil, err
+		}
+		for i, r := range defaulted {
+			admitted[at[i]] = r
+		}
+	}
+	return admitted, nil
+}
+
+// closeDeciders ends the deciders' programs.
+func (c *Cluster) closeDeciders() {
+	for _, a := range c.actors {
+		if a.program != nil {
+			a.program.Close()
+		}
+	}
+}
+
+// earlier returns the earlier of two times, of which a zero one counts for none.
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}
