@@ -23,6 +23,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	v1 "sigs.k8s.io/karpenter/pkg/apis/v1"
@@ -37,6 +38,8 @@ type api struct {
 	cluster *kit.Cluster
 	kinds   map[schema.GroupKind]*kind
 	known   map[kit.Ref]*known
+	// admit sets the defaults of Karpenter's own kinds, and says what their definitions refuse.
+	admit func([]*unstructured.Unstructured) []kit.Problem
 	// names makes the names of objects that are created with generateName.
 	names func(prefix string, content []byte) string
 	// observe is called after an object was written; gone: it does not exist any more.
@@ -233,18 +236,18 @@ func (a *api) List(_ context.Context, list client.ObjectList, opts ...client.Lis
 	of := a.kind(schema.GroupKind{Group: gvk.Group, Kind: kindName})
 	from := of.objects
 	if options.FieldSelector != nil {
-		for i, field := range options.FieldSelector.Requirements() {
-			value := fields[kindName+" "+field.Field]
+		for i, asked := range options.FieldSelector.Requirements() {
+			value := fields[kindName+" "+asked.Field]
 			if value == nil {
-				return fmt.Errorf("listing %s by %s, which has no index", kindName, field.Field)
+				return fmt.Errorf("listing %s by %s, which has no index", kindName, asked.Field)
 			}
 			if i == 0 {
-				from = of.by(field.Field, value)[field.Value]
+				from = of.by(asked.Field, value)[asked.Value]
 				continue
 			}
 			var both []client.Object
 			for _, object := range from {
-				if value(object) == field.Value {
+				if value(object) == asked.Value {
 					both = append(both, object)
 				}
 			}
@@ -308,6 +311,9 @@ func (a *api) Create(ctx context.Context, object client.Object, _ ...client.Crea
 		a.mu.Lock()
 		raw.SetName(a.names(raw.GetGenerateName(), described))
 		a.mu.Unlock()
+	}
+	if problems := a.admit([]*unstructured.Unstructured{raw}); len(problems) > 0 {
+		return apierrors.NewInvalid(gvk.GroupKind(), raw.GetName(), field.ErrorList{field.Invalid(field.NewPath(problems[0].Field), nil, problems[0].Message)})
 	}
 	return a.write(ctx, object, raw, func() (*unstructured.Unstructured, error) { return a.cluster.Create(raw, why(ctx)) })
 }

@@ -27,7 +27,10 @@ type decider struct {
 
 func newDecider(types []*cloudprovider.InstanceType) (*decider, error) {
 	definitions, err := crd.New(append(apis.CRDs[:3:3], kwokapis.CRDs...)...)
-	return &decider{api: &api{}, types: types, definitions: definitions}, err
+	if err != nil {
+		return nil, err
+	}
+	return &decider{api: &api{admit: definitions.Admit}, types: types, definitions: definitions}, nil
 }
 
 // Hello implements kit.Decider.

@@ -98,7 +98,7 @@ func write(folder string) error {
 			return err
 		}
 		if entry.IsDir() {
-			if top, _, _ := strings.Cut(file, "/"); !slices.Contains([]string{".", "pkg", "kwok"}, top) {
+			if top, _, _ := strings.Cut(file, "/"); !slices.Contains([]string{".", "pkg", "kwok"}, top) || entry.Name() == "examples" {
 				return filepath.SkipDir
 			}
 			return nil
