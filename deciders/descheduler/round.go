@@ -1,10 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
+	"strings"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -34,6 +37,9 @@ import (
 // https://github.com/kubernetes-sigs/descheduler/blob/v0.36.0/pkg/descheduler/descheduler.go, which keeps its parts to itself. The
 // descheduler's caches have objects and no connection; the order of nodes and pods, which in the descheduler is that of Go's maps, is drawn
 // from the seed.
+//
+// Plugins also iterate over maps of their own. So a first pass only finds out which pods they evict; these are evicted in an order of the
+// seed. If the API server refuses one, a second pass tells the plugins so, and they may choose others.
 type round struct {
 	cluster  *kit.Cluster
 	client   *fake.Clientset
@@ -41,14 +47,25 @@ type round struct {
 	nodes    []*v1.Node
 	pods     map[string][]*v1.Pod // by node
 	youngest time.Time            // when the youngest pod was created, in the cluster's time
+	order    map[kit.Ref]int      // of the pods, by the seed
+	plans    bool                 // whether this is the first pass, whose evictions are wanted
+	wanted   []eviction
+	answers  map[kit.Ref]error // of the evictions that were tried
+	evicted  int
 	events   []kit.Event
 	failed   error // of the connection to simulate
+}
+
+// eviction is a pod that a plugin evicts, and why.
+type eviction struct {
+	pod kit.Ref
+	why string
 }
 
 // newRound reads the cluster. The descheduler compares the ages of pods with the machine's clock, so all times are moved by as much as that
 // clock is ahead of the cluster's.
 func newRound(c *kit.Cluster, request kit.Request, number uint64) (*round, error) {
-	r := &round{cluster: c, client: fake.NewClientset(), pods: map[string][]*v1.Pod{}}
+	r := &round{cluster: c, client: fake.NewClientset(), pods: map[string][]*v1.Pod{}, order: map[kit.Ref]int{}, answers: map[kit.Ref]error{}}
 	ahead := time.Since(request.Now.Time)
 	for _, object := range c.Objects() {
 		typed, err := scheme.Scheme.New(object.GroupVersionKind())
@@ -75,6 +92,9 @@ func newRound(c *kit.Cluster, request kit.Request, number uint64) (*round, error
 	for _, node := range r.nodes {
 		pods := r.pods[node.Name]
 		random.Shuffle(len(pods), func(i, j int) { pods[i], pods[j] = pods[j], pods[i] })
+		for _, pod := range pods {
+			r.order[podRef(pod.Namespace, pod.Name)] = len(r.order)
+		}
 	}
 	r.client.PrependReactor("create", "pods", r.evict)
 	return r, nil
@@ -98,6 +118,47 @@ func moveTimes(obj runtime.Object, by time.Duration) {
 
 // run runs the profiles, and returns the number of evicted pods.
 func (r *round) run(ctx context.Context, policy *api.DeschedulerPolicy) (int, error) {
+	r.plans = true
+	if err := r.pass(ctx, policy); err != nil {
+		return 0, err
+	}
+	r.plans = false
+	slices.SortStableFunc(r.wanted, func(a, b eviction) int { return cmp.Compare(r.order[a.pod], r.order[b.pod]) })
+	refused := false
+	for _, e := range r.wanted {
+		refused = r.ask(e) != nil || refused
+	}
+	if refused && r.failed == nil {
+		r.events = nil
+		if err := r.pass(ctx, policy); err != nil {
+			return 0, err
+		}
+	}
+	slices.SortStableFunc(r.events, func(a, b kit.Event) int { return cmp.Compare(r.order[a.Object], r.order[b.Object]) })
+	return r.evicted, r.failed
+}
+
+// ask passes on an eviction, once for each pod.
+func (r *round) ask(e eviction) error {
+	if answer, asked := r.answers[e.pod]; asked {
+		return answer
+	}
+	err := r.cluster.Evict(e.pod, e.why)
+	var refused *kit.Refusal
+	switch {
+	case err == nil:
+		r.evicted++
+	case errors.As(err, &refused):
+		err = &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: int32(refused.Code), Reason: metav1.StatusReason(refused.Reason), Message: refused.Message}}
+	default:
+		r.failed = err
+	}
+	r.answers[e.pod] = err
+	return err
+}
+
+// pass runs the plugins of all profiles.
+func (r *round) pass(ctx context.Context, policy *api.DeschedulerPolicy) error {
 	shared := informers.NewSharedInformerFactory(r.client, 0)
 	podInformer := shared.Core().V1().Pods().Informer()
 	_ = shared.Core().V1().PersistentVolumeClaims().Informer()
@@ -109,7 +170,7 @@ func (r *round) run(ctx context.Context, policy *api.DeschedulerPolicy) (int, er
 		WithEvictionFailureEventNotification(policy.EvictionFailureEventNotification).
 		WithGracePeriodSeconds(policy.GracePeriodSeconds))
 	if err != nil {
-		return 0, err
+		return err
 	}
 	type profile interface {
 		RunDeschedulePlugins(context.Context, []*v1.Node) *frameworktypes.Status
@@ -121,16 +182,16 @@ func (r *round) run(ctx context.Context, policy *api.DeschedulerPolicy) (int, er
 			frameworkprofile.WithClientSet(r.client), frameworkprofile.WithSharedInformerFactory(shared), frameworkprofile.WithPodEvictor(evictor),
 			frameworkprofile.WithGetPodsAssignedToNodeFnc(r.podsOn), frameworkprofile.WithProfileInstanceID(fmt.Sprint(i)))
 		if err != nil {
-			return 0, fmt.Errorf("profile %q: %w", of.Name, err)
+			return fmt.Errorf("profile %q: %w", of.Name, err)
 		}
 		profiles = append(profiles, made)
 	}
 	if err := r.fill(shared); err != nil {
-		return 0, err
+		return err
 	}
 	nodes, err := r.readyNodes(policy)
 	if err != nil || len(nodes) < 2 { // the descheduler skips the round
-		return 0, err
+		return err
 	}
 	var failed error
 	for _, p := range profiles {
@@ -142,7 +203,7 @@ func (r *round) run(ctx context.Context, policy *api.DeschedulerPolicy) (int, er
 	if failed != nil { // the descheduler logs it and goes on
 		r.events = append(r.events, kit.Event{Object: kit.Ref{APIVersion: "descheduler/v1alpha2", Kind: "DeschedulerPolicy"}, Type: v1.EventTypeWarning, Reason: "PluginFailed", Message: failed.Error()})
 	}
-	return int(evictor.TotalEvicted()), r.failed
+	return nil
 }
 
 func statusError(status *frameworktypes.Status) error {
@@ -200,26 +261,26 @@ func (r *round) podsOn(node string, filter podutil.FilterFunc) ([]*v1.Pod, error
 	return pods, nil
 }
 
-// evict passes on the eviction that the descheduler requests.
+// evict answers the descheduler's request of an eviction: in the first pass it is noted, and granted.
 func (r *round) evict(action testing.Action) (bool, runtime.Object, error) {
 	create, is := action.(testing.CreateAction)
 	if !is || action.GetSubresource() != "eviction" {
 		return false, nil, nil
 	}
-	eviction, is := create.GetObject().(*policyv1.Eviction)
+	of, is := create.GetObject().(*policyv1.Eviction)
 	if !is {
 		return false, nil, nil
 	}
-	err := r.cluster.Evict(kit.Ref{APIVersion: "v1", Kind: "Pod", Namespace: eviction.Namespace, Name: eviction.Name}, eviction.Annotations["reason"])
-	var refused *kit.Refusal
-	switch {
-	case err == nil:
-	case errors.As(err, &refused):
-		err = &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: int32(refused.Code), Reason: metav1.StatusReason(refused.Reason), Message: refused.Message}}
-	default:
-		r.failed = err
+	asked := eviction{podRef(of.Namespace, of.Name), strings.TrimRight(strings.TrimPrefix(of.Annotations["reason"], "triggered by "), ": ")}
+	if r.plans {
+		r.wanted = append(r.wanted, asked)
+		return true, of, nil
 	}
-	return true, eviction, err
+	return true, of, r.ask(asked)
+}
+
+func podRef(namespace, name string) kit.Ref {
+	return kit.Ref{APIVersion: "v1", Kind: "Pod", Namespace: namespace, Name: name}
 }
 
 // recorder keeps the events that the descheduler reports.

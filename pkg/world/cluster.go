@@ -331,6 +331,9 @@ func (c *Cluster) runRound(ctx context.Context, state *cluster.State, to *Record
 		return nil, false, err
 	}
 	to.Placed = append(to.Placed, placed.Placed...)
+	if len(to.Acts) > 0 {
+		to.followEvicted(next.Owners(), placed.Placed)
+	}
 	to.Pending = to.keepMessages(placed.Pending)
 	for _, note := range placed.Notes {
 		if !slices.Contains(to.Notes, note) {

@@ -7,10 +7,12 @@ import (
 	"slices"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/decider"
+	"github.com/faultline/faultline/pkg/engine/placement"
 )
 
 // maxDecisions limits how often a decider acts in a step without coming to rest.
@@ -44,9 +46,12 @@ type Act struct {
 	// Verb is create, patch, delete or evict.
 	Verb   string      `json:"verb"`
 	Object cluster.Ref `json:"object"`
-	// Owner is the outermost owner of an evicted pod, and Node the node that it was on.
+	// Owner is the outermost owner of an evicted pod, and Node the node that it was on. To is the node of the pod that replaced it; empty if
+	// there is none, or if it has no node. A controller that makes up the names of its pods does not say which pod replaces which: the
+	// first new pod then replaces the pod that was evicted first.
 	Owner cluster.Ref `json:"owner,omitzero"`
 	Node  string      `json:"node,omitempty"`
+	To    string      `json:"to,omitempty"`
 	// Why is the decider's reason.
 	Why string `json:"why,omitempty"`
 	// Refused is the API server's answer if it refused.
@@ -87,6 +92,16 @@ func (a *actor) start(c *Cluster) (err error) {
 	return err
 }
 
+// followEvicted notes the nodes of the pods that replace evicted ones.
+func (r *Record) followEvicted(owner func(*v1.Pod) cluster.Ref, placed []placement.Placement) {
+	for _, p := range placed {
+		of := owner(p.Pod)
+		if i := slices.IndexFunc(r.Acts, func(a Act) bool { return a.Verb == "evict" && a.Refused == "" && a.To == "" && a.Owner == of }); i >= 0 {
+			r.Acts[i].To = p.Node
+		}
+	}
+}
+
 // askDeciders asks the deciders what to do in a cluster in which nothing else moves. It returns the same state if nothing changes now, and the
 // time to ask again; the zero time means that only another change makes it worth asking.
 func (c *Cluster) askDeciders(ctx context.Context, state *cluster.State, to *Record) (*cluster.State, time.Time, error) {
@@ -100,16 +115,15 @@ func (c *Cluster) askDeciders(ctx context.Context, state *cluster.State, to *Rec
 		}
 		before := len(to.Acts)
 		now := signState(state)
-		if last, seen := to.moments[i].seen[now]; seen && last.acts < before {
-			to.Cycles = append(to.Cycles, Cycle{Decider: a.Name, Every: state.Now.Sub(last.at), Acts: actsOf(to.Acts[last.acts:], a.Name)})
-			to.moments[i].rests = true
-			continue
-		}
 		next, answer, err := c.ask(ctx, a, state, to)
 		if err != nil {
 			return nil, time.Time{}, err
 		}
 		if len(to.Acts) > before {
+			if last, seen := to.moments[i].seen[now]; seen {
+				to.Cycles = append(to.Cycles, Cycle{Decider: a.Name, Every: state.Now.Sub(last.at), Acts: actsOf(to.Acts[last.acts:before], a.Name)})
+				to.moments[i].rests = true
+			}
 			to.moments[i].seen[now] = moment{state.Now.Time, before}
 			if len(to.moments[i].seen) > maxDecisions {
 				to.Notes = append(to.Notes, fmt.Sprintf("%s still acted after %d decisions, and is not asked again in this step", a.Name, maxDecisions))

@@ -61,13 +61,13 @@ func (t *writer) conclusion() {
 	case clean > 0:
 		parts = append([]string{fmt.Sprintf("%d with every pod running", clean)}, parts...)
 	}
-	t.Linef(style, "%s: %s%s", words.Count(len(steps), "step"), strings.Join(parts, ", "), t.report.describeResizing())
+	t.Linef(style, "%s: %s%s", words.Count(len(steps), "step"), strings.Join(parts, ", "), t.report.describeResizing()+t.report.describeDecided())
 	t.verdict()
 }
 
 // concludeStep writes how a run of one step went.
 func (t *writer) concludeStep(s Step) {
-	line, then := s.Summary.text()+t.report.describeResizing(), ""
+	line, then := s.Summary.text()+t.report.describeResizing()+t.report.describeDecided(), ""
 	if s.Change != nil {
 		line, then = s.Change.Text(doc.WithNodes(s.Autoscaling)), line
 	}

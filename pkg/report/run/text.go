@@ -50,6 +50,7 @@ func (t *writer) step(i int) {
 	t.rollouts(s)
 	t.drains(s)
 	t.autoscaling(s)
+	t.decided(s)
 	t.notCreated(s)
 	listed := listsPods(s.Step, t.All)
 	t.why(s, listed)

@@ -1,0 +1,177 @@
+package run
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/list"
+	"github.com/faultline/faultline/pkg/report/doc"
+	"github.com/faultline/faultline/pkg/simulation"
+	"github.com/faultline/faultline/pkg/words"
+	"github.com/faultline/faultline/pkg/world"
+)
+
+// Decided is what a decider did in a step.
+type Decided struct {
+	// Decider is the decider's name, such as karpenter.
+	Decider string `json:"decider"`
+	// Rounds is the number of moments at which it acted.
+	Rounds int `json:"rounds"`
+	// Acts are what it did, in order.
+	Acts []world.Act `json:"acts,omitempty"`
+	// Moves are the pods that it evicted, in order, each with the node of the pod that replaced it.
+	Moves []Move `json:"moves,omitempty"`
+	// Back is the number of moves that end on the node where they began.
+	Back int `json:"back"`
+	// AddedNodes and RemovedNodes are the nodes that it created and that it deleted.
+	AddedNodes   []string `json:"addedNodes,omitempty"`
+	RemovedNodes []string `json:"removedNodes,omitempty"`
+	// Events are what it reported, the last event of each reason and object.
+	Events []world.ActEvent `json:"events,omitempty"`
+	// Cycle is a course of acts that repeats without end; missing if the decider comes to rest.
+	Cycle *world.Cycle `json:"cycle,omitempty"`
+}
+
+// Move is an eviction and the pod that replaced the evicted one; see [world.Act].
+type Move struct {
+	Namespace string `json:"namespace"`
+	Pod       string `json:"pod"`
+	// Owner is the pod's workload.
+	Owner cluster.Ref `json:"owner"`
+	From  string      `json:"from"`
+	// To is the node of the new pod; empty if there is none, or if it has no node.
+	To string `json:"to,omitempty"`
+	// Why is the decider's reason.
+	Why string `json:"why,omitempty"`
+}
+
+// newDecided returns what each decider did in the step.
+func newDecided(step *simulation.Step) []Decided {
+	var all []Decided
+	at := func(name string) *Decided {
+		i := slices.IndexFunc(all, func(d Decided) bool { return d.Decider == name })
+		if i < 0 {
+			i, all = len(all), append(all, Decided{Decider: name})
+		}
+		return &all[i]
+	}
+	for _, act := range step.Acts {
+		d := at(act.Decider)
+		if n := len(d.Acts); n == 0 || !d.Acts[n-1].At.Equal(&act.At) {
+			d.Rounds++
+		}
+		d.Acts = append(d.Acts, act)
+		switch {
+		case act.Refused != "":
+		case act.Verb == "evict":
+			d.Moves = append(d.Moves, Move{act.Object.Namespace, act.Object.Name, act.Owner, act.Node, act.To, act.Why})
+			if act.Node == act.To {
+				d.Back++
+			}
+		case act.Object.Kind == "Node" && act.Verb == "create":
+			d.AddedNodes = append(d.AddedNodes, act.Object.Name)
+		case act.Object.Kind == "Node" && act.Verb == "delete" && step.State.Node(act.Object.Name) == nil:
+			d.RemovedNodes = append(d.RemovedNodes, act.Object.Name)
+		}
+	}
+	for _, e := range step.Events {
+		d := at(e.Decider)
+		d.Events = append(d.Events, e)
+	}
+	for _, c := range step.Cycles {
+		at(c.Decider).Cycle = &c
+	}
+	return all
+}
+
+// Describe returns what the decider did in a few words: "descheduler evicts 4 pods in 1 round, none comes back to the node that it left".
+func (d *Decided) Describe() string {
+	if d.Cycle != nil {
+		return strings.TrimSuffix(d.Cycle.Describe(), ".")
+	}
+	var parts []string
+	if n := len(d.AddedNodes); n > 0 {
+		parts = append(parts, "adds "+words.Count(n, "node"))
+	}
+	if n := len(d.RemovedNodes); n > 0 {
+		parts = append(parts, "removes "+words.Count(n, "node"))
+	}
+	if n := len(d.Moves); n > 0 {
+		back := fmt.Sprintf("%d of them land on the node that they left", d.Back)
+		switch d.Back {
+		case 0:
+			back = "none lands on the node that it left"
+		case 1:
+			back = "1 of them lands on the node that it left"
+		}
+		parts = append(parts, fmt.Sprintf("evicts %s in %s, %s", words.Count(n, "pod"), words.Count(d.Rounds, "round"), back))
+	}
+	if refused := list.Count(d.Acts, func(a world.Act) bool { return a.Verb == "evict" && a.Refused != "" }); refused > 0 {
+		parts = append(parts, words.Count(refused, "eviction")+" refused")
+	}
+	if parts == nil {
+		return ""
+	}
+	return d.Decider + " " + words.And(parts)
+}
+
+// describeDecided describes what the deciders did in all steps, with "; " before it.
+func (r *Report) describeDecided() string {
+	var said string
+	for _, s := range r.Steps {
+		for i := range s.Decided {
+			if one := s.Decided[i].Describe(); one != "" {
+				said += "; " + one
+				if len(r.Steps) > 1 {
+					said += " in " + s.Name
+				}
+			}
+		}
+	}
+	return said
+}
+
+// decided writes what each decider did, and why.
+func (t *writer) decided(s *stepText) {
+	for i := range s.Decided {
+		d := &s.Decided[i]
+		said := d.Describe()
+		if said == "" && len(d.Events) == 0 {
+			continue
+		}
+		t.Linef(doc.Bold, "%s.", cmp.Or(said, d.Decider+" reports"))
+		t.UpTo(len(d.Moves), "eviction", "evictions", func(i int) {
+			m := d.Moves[i]
+			to := "its new pod has no node"
+			switch m.To {
+			case "":
+			case m.From:
+				to = "its new pod is on the same node"
+			default:
+				to = "its new pod is on " + m.To
+			}
+			line := fmt.Sprintf("%s leaves %s, %s", cluster.Qualify(m.Namespace, m.Pod), m.From, to)
+			if m.Why != "" {
+				line += ": " + m.Why
+			}
+			t.Linef(doc.Plain, "  %s", line)
+		})
+		for _, refused := range list.Where(d.Acts, func(a world.Act) bool { return a.Refused != "" }) {
+			t.Linef(doc.Plain, "  %s %s was refused: %s", refused.Verb, refused.Object.Qualified(), refused.Refused)
+		}
+		events := list.Where(d.Events, func(e world.ActEvent) bool { return e.Object.Kind != "Pod" || pendingPod(s, e.Object) || t.wide })
+		t.UpTo(len(events), "event", "events", func(i int) {
+			t.Linef(doc.Plain, "  %s  %s: %s", events[i].Object.Qualified(), events[i].Reason, events[i].Message)
+		})
+	}
+}
+
+// pendingPod reports whether the pod has no node after the step.
+func pendingPod(s *stepText, ref cluster.Ref) bool {
+	return slices.ContainsFunc(s.Pods, func(p Pod) bool { return p.Namespace == ref.Namespace && p.Name == ref.Name && p.Node == "" })
+}
+
