@@ -451,7 +451,9 @@ func (a *api) refused(err error) error {
 func (a *api) Status() client.SubResourceWriter { return subresource{api: a, name: "status"} }
 
 // SubResource implements client.SubResourceClientConstructor.
-func (a *api) SubResource(name string) client.SubResourceClient { return subresource{api: a, name: name} }
+func (a *api) SubResource(name string) client.SubResourceClient {
+	return subresource{api: a, name: name}
+}
 
 type subresource struct {
 	client.SubResourceClient
@@ -508,7 +510,9 @@ func resourceOf(gvk schema.GroupVersionKind) schema.GroupResource {
 type whyKey struct{}
 
 // withWhy says in the calls of the context why they are made.
-func withWhy(ctx context.Context, why string) context.Context { return context.WithValue(ctx, whyKey{}, why) }
+func withWhy(ctx context.Context, why string) context.Context {
+	return context.WithValue(ctx, whyKey{}, why)
+}
 
 func why(ctx context.Context) string {
 	said, _ := ctx.Value(whyKey{}).(string)

@@ -34,6 +34,7 @@ type world struct {
 	now     time.Time
 	seed    uint64
 	memory  json.RawMessage
+	spread  bool // the scheduler spreads all pods over the zones by default, as a hard rule
 	again   time.Time
 	made    int
 
@@ -97,7 +98,9 @@ func (w *world) ask(request object) object {
 	}
 }
 
-func key(o object) string { return path(o, "kind") + " " + path(o, "namespace") + "/" + path(o, "name") }
+func key(o object) string {
+	return path(o, "kind") + " " + path(o, "namespace") + "/" + path(o, "name")
+}
 func keyOf(o object) string {
 	return path(o, "kind") + " " + path(o, "metadata", "namespace") + "/" + path(o, "metadata", "name")
 }
@@ -208,22 +211,32 @@ func (w *world) remove(name string) {
 	}
 }
 
-// apply admits the objects of a file, and applies them.
-func (w *world) apply(file string) {
-	w.t.Helper()
+// readObjects reads the objects of a file.
+func readObjects(t *testing.T, file string) []object {
+	t.Helper()
 	content, err := os.ReadFile(file)
 	if err != nil {
-		w.t.Fatal(err)
+		t.Fatal(err)
 	}
-	var all []any
+	var all []object
 	for _, document := range strings.Split(string(content), "\n---\n") {
 		o := object{}
 		if err := yaml.Unmarshal([]byte(document), &o); err != nil {
-			w.t.Fatalf("%s: %v", file, err)
+			t.Fatalf("%s: %v", file, err)
 		}
 		if len(o) > 0 {
 			all = append(all, o)
 		}
+	}
+	return all
+}
+
+// apply admits the objects of a file, and applies them.
+func (w *world) apply(file string) {
+	w.t.Helper()
+	var all []any
+	for _, o := range readObjects(w.t, file) {
+		all = append(all, o)
 	}
 	said := w.ask(object{"admit": object{"objects": all}})["admit"].(object)
 	if said["problems"] != nil {
@@ -257,7 +270,9 @@ func (w *world) settle() {
 		if said, ok := deployment["spec"].(object)["replicas"].(float64); ok {
 			replicas = int(said)
 		}
-		pods := slices.DeleteFunc(w.all("Pod"), func(pod object) bool { return path(pod, "metadata", "ownerName") != path(deployment, "metadata", "name") })
+		pods := slices.DeleteFunc(w.all("Pod"), func(pod object) bool {
+			return path(pod, "metadata", "ownerName") != path(deployment, "metadata", "name")
+		})
 		for i := len(pods); i < replicas; i++ {
 			w.made++
 			w.makePod(deployment, "ReplicaSet", fmt.Sprintf("%s-%03d", path(deployment, "metadata", "name"), w.made), "")
@@ -367,6 +382,9 @@ func selects(pod, node object) bool {
 // spreads: the pod keeps its hard spread constraints of skew 1.
 func (w *world) spreads(pod, node object) bool {
 	constraints, _, _ := unstructured.NestedSlice(pod, "spec", "topologySpreadConstraints")
+	if w.spread {
+		constraints = append(constraints, object{"topologyKey": "topology.kubernetes.io/zone", "whenUnsatisfiable": "DoNotSchedule"})
+	}
 	for _, constraint := range constraints {
 		topology := path(constraint.(object), "topologyKey")
 		if path(constraint.(object), "whenUnsatisfiable") != "DoNotSchedule" {
@@ -489,35 +507,49 @@ func (w *world) count(prefix string) int {
 	return len(slices.DeleteFunc(slices.Clone(w.calls), func(call string) bool { return !strings.HasPrefix(call, prefix) }))
 }
 
-// play does the steps of a recorded case.
-func play(t *testing.T, name string, seed uint64) *world {
+// recordedCase is the file case.json of a recorded case.
+type recordedCase struct {
+	Env         map[string]string
+	SchedConfig string `json:"sched_config"`
+	Steps       []struct {
+		Apply, Scale, Patch string
+		Replicas            int
+		With                object
+	}
+}
+
+func readCase(t *testing.T, name string) recordedCase {
 	t.Helper()
-	folder := filepath.Join("testdata", "recorded", name)
-	content, err := os.ReadFile(filepath.Join(folder, "case.json"))
+	content, err := os.ReadFile(filepath.Join("testdata", "recorded", name, "case.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	var recorded struct {
-		Env   map[string]string
-		Steps []struct {
-			Apply, Scale, Patch, Delete string
-			Replicas                    int
-			With                        object
-			Quiet, Max, Sleep           float64
-		}
-	}
-	if err := json.Unmarshal(content, &recorded); err != nil {
+	var read recordedCase
+	if err := json.Unmarshal(content, &read); err != nil {
 		t.Fatal(err)
 	}
-	var args []string
-	if policy := recorded.Env["PREFERENCE_POLICY"]; policy != "" {
-		args = append(args, "--preference-policy", policy)
+	return read
+}
+
+// args are the flags for the environment that Karpenter had.
+func (c recordedCase) args() []string {
+	args := []string{}
+	for _, name := range sorted(c.Env) {
+		args = append(args, "--"+strings.ReplaceAll(strings.ToLower(name), "_", "-")+"="+c.Env[name])
 	}
-	w := newWorld(t, seed, args...)
+	return args
+}
+
+// play does the steps of a recorded case.
+func play(t *testing.T, name string, seed uint64) *world {
+	t.Helper()
+	recorded := readCase(t, name)
+	w := newWorld(t, seed, recorded.args()...)
+	w.spread = recorded.SchedConfig != ""
 	for _, step := range recorded.Steps {
 		switch {
 		case step.Apply != "":
-			w.apply(filepath.Join(folder, step.Apply))
+			w.apply(filepath.Join("testdata", "recorded", name, step.Apply))
 		case step.Scale != "":
 			namespace, name, _ := strings.Cut(step.Scale, "/")
 			w.put(mergePatch(w.objects["Deployment "+namespace+"/"+name], object{"spec": object{"replicas": float64(step.Replicas)}}).(object))
