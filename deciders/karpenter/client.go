@@ -293,8 +293,12 @@ func (a *api) Create(ctx context.Context, object client.Object, _ ...client.Crea
 	if err != nil {
 		return err
 	}
-	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
+	described, err := json.Marshal(object) // runtime's converter takes a NillableDuration for bytes
 	if err != nil {
+		return err
+	}
+	content := map[string]any{}
+	if err := json.Unmarshal(described, &content); err != nil {
 		return err
 	}
 	raw := &unstructured.Unstructured{Object: content}
@@ -304,10 +308,6 @@ func (a *api) Create(ctx context.Context, object client.Object, _ ...client.Crea
 		unstructured.RemoveNestedField(content, "status")
 	}
 	if raw.GetName() == "" {
-		described, err := json.Marshal(content)
-		if err != nil {
-			return err
-		}
 		a.mu.Lock()
 		raw.SetName(a.names(raw.GetGenerateName(), described))
 		a.mu.Unlock()

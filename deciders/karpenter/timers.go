@@ -14,6 +14,10 @@ import (
 
 const registrationTimeout = 15 * time.Minute // of pkg/controllers/nodeclaim/lifecycle/liveness.go
 
+// farthest is how far ahead an expiration may be for simulate to go there. Nodes expire after 30 days by default, and the ones that replace them
+// 30 days later: no cluster would ever be at rest.
+const farthest = 24 * time.Hour
+
 // askAgain asks again at each time at which one of Karpenter's controllers would do something although nothing has changed.
 func (o *operator) askAgain() {
 	pools := map[string]*v1.NodePool{}
@@ -26,7 +30,9 @@ func (o *operator) askAgain() {
 			continue
 		}
 		if claim.Spec.ExpireAfter.Duration != nil {
-			o.again(claim.CreationTimestamp.Add(*claim.Spec.ExpireAfter.Duration))
+			if at := claim.CreationTimestamp.Add(*claim.Spec.ExpireAfter.Duration); at.Sub(o.clock.now) <= farthest {
+				o.again(at)
+			}
 		}
 		launched, registered := condition(claim, v1.ConditionTypeLaunched), condition(claim, v1.ConditionTypeRegistered)
 		switch {
