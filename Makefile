@@ -7,7 +7,7 @@ LDFLAGS := -s -w -X github.com/faultline/faultline/cmd/simulate/app.version=$(VE
 GO := GOGC=400 go
 
 .DEFAULT_GOAL := help
-.PHONY: help build cluster engine site testsite demo test tools scripts lint generate bench release clean
+.PHONY: help build cluster deciders engine site testsite demo test tools scripts lint generate bench release clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -22,6 +22,12 @@ CLUSTER_LDFLAGS := $(LDFLAGS) -X k8s.io/component-base/version.gitVersion=v1.37.
 # The first time, an API server's thousand packages are compiled, which takes minutes.
 cluster: build ## build bin/simulate-cluster, which simulate cluster starts: a cluster in memory that kubectl talks to
 	$(GO) build -C cluster -ldflags '$(CLUSTER_LDFLAGS)' -o ../bin/simulate-cluster .
+
+# Karpenter is built from a copy of its module that takes no order from Go's maps, which deciders/karpenter/ordered writes.
+deciders: ## build the programs that simulate starts for --decider: bin/faultline-karpenter and bin/faultline-descheduler
+	$(GO) run -C deciders/karpenter ./ordered
+	$(GO) build -C deciders/karpenter -tags ordered -modfile .ordered/go.mod -ldflags '$(LDFLAGS)' -o ../../bin/faultline-karpenter .
+	$(GO) build -C deciders/descheduler -ldflags '$(LDFLAGS)' -o ../../bin/faultline-descheduler .
 
 # The first time, a thousand packages are compiled for WebAssembly, which takes minutes.
 engine: ## build the engine of the playground's site in bin/engine: scheduler and all, as WebAssembly
