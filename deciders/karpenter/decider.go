@@ -21,16 +21,16 @@ const version = "v1.14.1"
 type decider struct {
 	api         *api
 	types       []*cloudprovider.InstanceType
-	whole       bool
+	given       bool // the types are those of a file
 	definitions *crd.Definitions
 }
 
-func newDecider(types []*cloudprovider.InstanceType) (*decider, error) {
+func newDecider(types []*cloudprovider.InstanceType, given bool) (*decider, error) {
 	definitions, err := crd.New(append(apis.CRDs[:3:3], kwokapis.CRDs...)...)
 	if err != nil {
 		return nil, err
 	}
-	return &decider{api: &api{admit: definitions.Admit}, types: types, definitions: definitions}, nil
+	return &decider{api: &api{admit: definitions.Admit}, types: types, given: given, definitions: definitions}, nil
 }
 
 // Hello implements kit.Decider.

@@ -202,3 +202,37 @@ func TestAdmit(t *testing.T) {
 		}
 	}
 }
+
+// TestShapes: a NodePool of another provider launches nodes of the types that the cluster has, and its nodes are not drifted.
+func TestShapes(t *testing.T) {
+	w := newWorld(t, 1)
+	of := strings.NewReplacer("KWOKNodeClass", "EC2NodeClass", "karpenter.kwok.sh/v1alpha1", "karpenter.k8s.aws/v1", "karpenter.kwok.sh", "karpenter.k8s.aws", "test-zone-a", "eu-west-1a").Replace(pool)
+	node := `apiVersion: v1
+kind: Node
+metadata:
+  name: old
+  labels: {node.kubernetes.io/instance-type: m5.xlarge, topology.kubernetes.io/zone: eu-west-1a, kubernetes.io/arch: amd64, kubernetes.io/os: linux}
+spec: {taints: [{key: a, effect: NoSchedule}]}
+status:
+  capacity: {cpu: "4", memory: 16Gi, pods: "58"}
+  allocatable: {cpu: 3920m, memory: 15Gi, pods: "58"}
+`
+	w.applyText(of)
+	w.applyText(node)
+	w.applyText(web(5, ""))
+	w.run(10 * time.Minute)
+	// A node has room for 4 of the pods, which ask for 900m of its 3920m.
+	want := []string{"default/m5.xlarge/eu-west-1a/on-demand pods=1", "default/m5.xlarge/eu-west-1a/on-demand pods=4"}
+	got := w.nodes()
+	if len(got) == 2 && got[0] != want[0] { // the scheduler spreads the pods
+		want = []string{"default/m5.xlarge/eu-west-1a/on-demand pods=2", "default/m5.xlarge/eu-west-1a/on-demand pods=3"}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("nodes (-want +got):\n%s\n%s", diff, strings.Join(w.calls, "\n"))
+	}
+	if !slices.ContainsFunc(w.events, func(event string) bool {
+		return strings.Contains(event, "the shapes of the cluster's nodes stand for them, at $0.025 for a CPU and $0.001 for a GB an hour: m5.xlarge;")
+	}) {
+		t.Errorf("no event says which types are assumed:\n%s", strings.Join(w.events, "\n"))
+	}
+}

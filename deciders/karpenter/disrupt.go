@@ -239,7 +239,7 @@ func (o *operator) start(ctx context.Context, method int, cmd disruption.Command
 func (o *operator) validate(ctx context.Context, proposed *proposal) (bool, error) {
 	method := o.methods[proposed.Method]
 	byName := map[string]*cloudprovider.InstanceType{}
-	for _, instanceType := range o.cloud.types {
+	for _, instanceType := range slices.Concat(o.cloud.types, o.cloud.shapes) {
 		byName[instanceType.Name] = instanceType
 	}
 	// The validator reads the names of the candidates and the types of the replacement, and takes all else from the cluster as it is now.

@@ -31,7 +31,7 @@ func serve(args []string) error {
 	if err != nil {
 		return err
 	}
-	d, err := newDecider(types)
+	d, err := newDecider(types, kwokoptions.FromContext(ctx).InstanceTypesFilePath != "")
 	if err != nil {
 		return err
 	}
@@ -45,7 +45,7 @@ func parse(args []string) (context.Context, error) {
 	flags := &options.FlagSet{FlagSet: flag.NewFlagSet("faultline-karpenter", flag.ContinueOnError)}
 	karpenter.AddFlags(flags)
 	own.AddFlags(flags)
-	flags.StringVar(&own.InstanceTypesFilePath, "instance-types", own.InstanceTypesFilePath, "A file of instance types in the kwok provider's format. Without one, the kwok provider's 144 types")
+	flags.StringVar(&own.InstanceTypesFilePath, "instance-types", own.InstanceTypesFilePath, "A file of instance types in the kwok provider's format. Without one, a node class of kwok has the kwok provider's 144 types, and one of another provider the shapes of the cluster's nodes")
 	if err := karpenter.Parse(flags, args...); err != nil {
 		return nil, err
 	}

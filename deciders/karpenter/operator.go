@@ -39,6 +39,7 @@ import (
 	"sigs.k8s.io/karpenter/pkg/controllers/nodepool/validation"
 	"sigs.k8s.io/karpenter/pkg/controllers/provisioning"
 	"sigs.k8s.io/karpenter/pkg/controllers/state"
+	"sigs.k8s.io/karpenter/pkg/events"
 	"sigs.k8s.io/karpenter/pkg/operator/options"
 	"sigs.k8s.io/karpenter/pkg/state/cost"
 	"sigs.k8s.io/karpenter/pkg/state/nodepoolhealth"
@@ -88,7 +89,8 @@ func newOperator(ctx context.Context, d *decider, request kit.Request, m *memory
 		recorder: &recorder{now: now, until: m.Said}, chance: rand.New(rand.NewPCG(request.Seed, draw.Sum64())), evicted: map[types.UID]bool{},
 	}
 	order(draw.Sum64())
-	o.cloud = &cloud{CloudProvider: kwok.NewCloudProvider(ctx, d.api, d.types), api: d.api, types: d.types, whole: d.whole, chance: o.chance}
+	o.cloud = &cloud{CloudProvider: kwok.NewCloudProvider(ctx, d.api, d.types), api: d.api, types: d.types, given: d.given, chance: o.chance}
+	o.cloud.shapes = shapesOf(list[corev1.Node](o))
 	overlays := nodeoverlay.NewInstanceTypeStore()
 	o.provider = overlay.Decorate(o.cloud, d.api, overlays)
 	o.cluster = state.NewCluster(o.clock, d.api, o.provider)
@@ -124,7 +126,7 @@ func (o *operator) restore(ctx context.Context) error {
 			classes[o.versionOf(ref.GroupKind())] = true
 		}
 	}
-	pools, claims := list[v1.NodePool](o, &v1.NodePoolList{}), list[v1.NodeClaim](o, &v1.NodeClaimList{})
+	pools, claims := list[v1.NodePool](o), list[v1.NodeClaim](o)
 	for _, pool := range pools {
 		addClass(pool.Spec.Template.Spec.NodeClassRef)
 	}
@@ -142,6 +144,10 @@ func (o *operator) restore(ctx context.Context) error {
 		}
 	}
 	for _, pool := range pools {
+		if assumed := o.cloud.assumption(pool); assumed != "" {
+			const once = 1000 * 24 * time.Hour
+			o.recorder.Publish(events.Event{InvolvedObject: pool, Type: corev1.EventTypeWarning, Reason: "InstanceTypesAssumed", Message: assumed, DedupeValues: []string{assumed}, DedupeTimeout: once})
+		}
 		if types, err := o.provider.GetInstanceTypes(ctx, pool); err == nil {
 			o.cost.UpdateOfferings(ctx, pool, types)
 		}
@@ -149,15 +155,15 @@ func (o *operator) restore(ctx context.Context) error {
 	for _, claim := range claims {
 		o.observe(ctx, claim, false)
 	}
-	for _, node := range list[corev1.Node](o, &corev1.NodeList{}) {
+	for _, node := range list[corev1.Node](o) {
 		o.observe(ctx, node, false)
 	}
-	for _, set := range list[appsv1.DaemonSet](o, &appsv1.DaemonSetList{}) {
+	for _, set := range list[appsv1.DaemonSet](o) {
 		if err := o.cluster.UpdateDaemonSet(ctx, set); err != nil {
 			return err
 		}
 	}
-	for _, pod := range list[corev1.Pod](o, &corev1.PodList{}) { // a node counts its pods when it is read
+	for _, pod := range list[corev1.Pod](o) { // a node counts its pods when it is read
 		if podutil.HasRequiredPodAntiAffinity(pod) && pod.Spec.NodeName != "" {
 			o.observe(ctx, pod, false)
 		}
@@ -242,17 +248,17 @@ func (o *operator) reconcile(ctx context.Context) error {
 	const most = 100
 	for range most {
 		before := o.api.writes
-		for _, pool := range list[v1.NodePool](o, &v1.NodePoolList{}) {
+		for _, pool := range list[v1.NodePool](o) {
 			for _, controller := range o.forNodePool {
 				reconcileOne(ctx, o, controller, pool)
 			}
 		}
-		for _, claim := range list[v1.NodeClaim](o, &v1.NodeClaimList{}) {
+		for _, claim := range list[v1.NodeClaim](o) {
 			for _, controller := range o.forNodeClaim {
 				reconcileOne(ctx, o, controller, claim)
 			}
 		}
-		for _, node := range list[corev1.Node](o, &corev1.NodeList{}) {
+		for _, node := range list[corev1.Node](o) {
 			if node.DeletionTimestamp != nil {
 				reconcileOne(ctx, o, o.termination, node)
 				o.evict(ctx, node)
@@ -297,7 +303,7 @@ func (o *operator) evict(ctx context.Context, node *corev1.Node) {
 
 // count writes into the NodePools what they have.
 func (o *operator) count(ctx context.Context) error {
-	for _, pool := range list[v1.NodePool](o, &v1.NodePoolList{}) {
+	for _, pool := range list[v1.NodePool](o) {
 		reconcileOne(ctx, o, o.counter, pool)
 	}
 	return nil
@@ -313,10 +319,10 @@ func (o *operator) collect(ctx context.Context) error {
 		return o.reconcile(ctx)
 	}
 	nodes := map[string]bool{}
-	for _, node := range list[corev1.Node](o, &corev1.NodeList{}) {
+	for _, node := range list[corev1.Node](o) {
 		nodes[node.Spec.ProviderID] = true
 	}
-	for _, claim := range list[v1.NodeClaim](o, &v1.NodeClaimList{}) {
+	for _, claim := range list[v1.NodeClaim](o) {
 		if claim.StatusConditions().Get(v1.ConditionTypeRegistered).IsTrue() && !deleted(claim) && !nodes[claim.Status.ProviderID] {
 			o.again(o.tick(every))
 		}
@@ -335,10 +341,10 @@ func (o *operator) notice(ctx context.Context) error {
 	before, first := o.memory.Pods, o.memory.Pods == nil
 	o.memory.Pods = map[string]string{}
 	nodes := map[string]string{} // by provider ID
-	for _, node := range list[corev1.Node](o, &corev1.NodeList{}) {
+	for _, node := range list[corev1.Node](o) {
 		nodes[node.Spec.ProviderID] = node.Name
 	}
-	for _, claim := range list[v1.NodeClaim](o, &v1.NodeClaimList{}) {
+	for _, claim := range list[v1.NodeClaim](o) {
 		node, ok := nodes[claim.Status.ProviderID]
 		if !ok || claim.Status.ProviderID == "" {
 			continue
@@ -405,31 +411,17 @@ func (o *operator) failed(err error) {
 	fmt.Fprintf(os.Stderr, "%s %v\n", o.clock.now.Format(time.RFC3339), err)
 }
 
-// list returns copies of all objects of a kind, in canonical order.
-func list[T any, L client.ObjectList](o *operator, into L) []*T {
-	if err := o.api.List(context.Background(), into, client.UnsafeDisableDeepCopy); err != nil {
+// list returns all objects of a kind, in canonical order. Nobody may change them.
+func list[T any](o *operator) []*T {
+	gvk, err := o.api.GroupVersionKindFor(any(new(T)).(client.Object))
+	if err != nil {
 		o.failed(err)
+		return nil
 	}
-	items := itemsOf[T](into)
-	all := make([]*T, 0, len(items))
-	for i := range items {
-		all = append(all, &items[i])
+	objects := o.api.kind(gvk.GroupKind()).objects
+	all := make([]*T, len(objects))
+	for i, object := range objects {
+		all[i] = any(object).(*T)
 	}
 	return all
-}
-
-func itemsOf[T any](of client.ObjectList) []T {
-	switch of := of.(type) {
-	case *corev1.NodeList:
-		return any(of.Items).([]T)
-	case *corev1.PodList:
-		return any(of.Items).([]T)
-	case *appsv1.DaemonSetList:
-		return any(of.Items).([]T)
-	case *v1.NodePoolList:
-		return any(of.Items).([]T)
-	case *v1.NodeClaimList:
-		return any(of.Items).([]T)
-	}
-	return nil
 }

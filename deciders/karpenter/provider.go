@@ -28,13 +28,15 @@ type cloud struct {
 	// classes are the kinds of node classes that the cluster's NodePools and NodeClaims name, whatever their provider.
 	classes []schema.GroupVersionKind
 	chance  *rand.Rand
-	// whole: a node has the capacity of its type, as in a real cloud, and not its NodeClaim's requests.
-	whole bool
+	// shapes are the types that the cluster's nodes have; given: types are those of a file, for every provider.
+	shapes []*cloudprovider.InstanceType
+	given  bool
 }
 
 // Create creates the instance of a NodeClaim: of the cheapest type that it allows, as the kwok provider does, and its node.
 func (c *cloud) Create(ctx context.Context, claim *v1.NodeClaim) (*v1.NodeClaim, error) {
-	instanceType, offering, err := c.cheapest(claim)
+	types := c.typesOf(claim.Spec.NodeClassRef)
+	instanceType, offering, err := c.cheapest(claim, types)
 	if err != nil {
 		return nil, err
 	}
@@ -47,7 +49,7 @@ func (c *cloud) Create(ctx context.Context, claim *v1.NodeClaim) (*v1.NodeClaim,
 		narrowed.Spec.Requirements = append(narrowed.Spec.Requirements, in(key, sorted(lo.Keyify(offering.Requirements.Get(key).Values()))...))
 	}
 	made := make(chan *corev1.Node, 1)
-	provider := kwok.NewCloudProvider(ctx, nodeMaker{c.api, made}, c.types)
+	provider := kwok.NewCloudProvider(ctx, nodeMaker{c.api, made}, types)
 	created, err := provider.Create(ctx, narrowed)
 	if err != nil {
 		return nil, err
@@ -55,8 +57,8 @@ func (c *cloud) Create(ctx context.Context, claim *v1.NodeClaim) (*v1.NodeClaim,
 	node := <-made
 	node.Name = claim.Name
 	node.Spec.ProviderID = "kwok://" + node.Name
-	if c.whole {
-		node.Status.Capacity = instanceType.Capacity
+	if claim.Spec.NodeClassRef.Kind != "KWOKNodeClass" {
+		node.Status.Capacity = instanceType.Capacity // the kwok provider reports what the NodeClaim requests
 	}
 	created.Name, created.Status.NodeName, created.Status.ProviderID, created.Status.Capacity = node.Name, node.Name, node.Spec.ProviderID, node.Status.Capacity
 	err = c.api.Create(withWhy(ctx, fmt.Sprintf("%s, %s, %s", instanceType.Name, offering.Zone(), offering.CapacityType())), node)
@@ -64,14 +66,14 @@ func (c *cloud) Create(ctx context.Context, claim *v1.NodeClaim) (*v1.NodeClaim,
 }
 
 // cheapest returns the first type of the NodeClaim that has the cheapest offering, and one of the offerings of this price.
-func (c *cloud) cheapest(claim *v1.NodeClaim) (*cloudprovider.InstanceType, *cloudprovider.Offering, error) {
+func (c *cloud) cheapest(claim *v1.NodeClaim, types []*cloudprovider.InstanceType) (*cloudprovider.InstanceType, *cloudprovider.Offering, error) {
 	requirements := scheduling.NewNodeSelectorRequirementsWithMinValues(claim.Spec.Requirements...)
 	allowed, ok := lo.Find(claim.Spec.Requirements, func(r v1.NodeSelectorRequirementWithMinValues) bool { return r.Key == corev1.LabelInstanceTypeStable })
 	var names []string
 	if ok {
 		names = allowed.Values
 	} else { // a NodeClaim of a NodePool with replicas
-		for _, t := range c.types {
+		for _, t := range types {
 			if requirements.Intersects(t.Requirements) == nil {
 				names = append(names, t.Name)
 			}
@@ -80,7 +82,7 @@ func (c *cloud) cheapest(claim *v1.NodeClaim) (*cloudprovider.InstanceType, *clo
 	var best *cloudprovider.InstanceType
 	var offerings cloudprovider.Offerings
 	for _, name := range names {
-		t, ok := lo.Find(c.types, func(t *cloudprovider.InstanceType) bool { return t.Name == name })
+		t, ok := lo.Find(types, func(t *cloudprovider.InstanceType) bool { return t.Name == name })
 		if !ok {
 			return nil, nil, fmt.Errorf("instance type %s not found", name)
 		}
@@ -132,8 +134,8 @@ func (m nodeMaker) Get(_ context.Context, key client.ObjectKey, into client.Obje
 }
 
 // GetInstanceTypes returns the types. Karpenter sorts the list in place.
-func (c *cloud) GetInstanceTypes(context.Context, *v1.NodePool) ([]*cloudprovider.InstanceType, error) {
-	return slices.Clone(c.types), nil
+func (c *cloud) GetInstanceTypes(_ context.Context, pool *v1.NodePool) ([]*cloudprovider.InstanceType, error) {
+	return slices.Clone(c.typesOf(pool.Spec.Template.Spec.NodeClassRef)), nil
 }
 
 // List returns what runs: each node of a NodePool has an instance.

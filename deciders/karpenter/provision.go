@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/samber/lo"
 	corev1 "k8s.io/api/core/v1"
 	v1 "sigs.k8s.io/karpenter/pkg/apis/v1"
 	"sigs.k8s.io/karpenter/pkg/controllers/provisioning"
@@ -21,7 +22,8 @@ const triggerAgain = 10 * time.Second
 func (o *operator) provision(ctx context.Context) error {
 	waiting := o.waiting()
 	m, now := o.memory, o.clock.now
-	fresh := slices.ContainsFunc(waiting, func(id string) bool { return !slices.Contains(m.Seen, id) })
+	seen := lo.Keyify(m.Seen)
+	fresh := slices.ContainsFunc(waiting, func(id string) bool { _, ok := seen[id]; return !ok })
 	m.Seen = waiting
 	if len(waiting) == 0 {
 		m.Batch, m.Awaited = nil, nil
@@ -65,12 +67,12 @@ func (o *operator) provision(ctx context.Context) error {
 // waiting returns what triggers the provisioner: pods that the scheduler cannot place, and nodes whose pods must leave.
 func (o *operator) waiting() []string {
 	var ids []string
-	for _, pod := range list[corev1.Pod](o, &corev1.PodList{}) {
+	for _, pod := range list[corev1.Pod](o) {
 		if podutil.IsProvisionable(pod) {
 			ids = append(ids, shorten(string(pod.UID)))
 		}
 	}
-	for _, node := range list[corev1.Node](o, &corev1.NodeList{}) {
+	for _, node := range list[corev1.Node](o) {
 		if slices.ContainsFunc(node.Spec.Taints, func(taint corev1.Taint) bool { return taint.MatchTaint(&v1.DisruptedNoScheduleTaint) }) {
 			ids = append(ids, shorten(string(node.UID)))
 		}

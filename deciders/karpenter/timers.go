@@ -21,10 +21,10 @@ const farthest = 24 * time.Hour
 // askAgain asks again at each time at which one of Karpenter's controllers would do something although nothing has changed.
 func (o *operator) askAgain() {
 	pools := map[string]*v1.NodePool{}
-	for _, pool := range list[v1.NodePool](o, &v1.NodePoolList{}) {
+	for _, pool := range list[v1.NodePool](o) {
 		pools[pool.Name] = pool
 	}
-	for _, claim := range list[v1.NodeClaim](o, &v1.NodeClaimList{}) {
+	for _, claim := range list[v1.NodeClaim](o) {
 		if deleted(claim) {
 			o.whenDrained(claim)
 			continue
@@ -55,7 +55,7 @@ func (o *operator) askAgain() {
 			o.again(until)
 		}
 	}
-	for _, pod := range list[corev1.Pod](o, &corev1.PodList{}) {
+	for _, pod := range list[corev1.Pod](o) {
 		protected, err := time.ParseDuration(pod.Annotations[v1.DoNotDisruptAnnotationKey])
 		if err == nil && pod.Status.StartTime != nil && podutil.IsActive(pod) {
 			o.again(pod.Status.StartTime.Add(protected))
@@ -79,7 +79,7 @@ func (o *operator) whenDrained(claim *v1.NodeClaim) {
 		return
 	}
 	o.again(end.Add(time.Second))
-	for _, pod := range list[corev1.Pod](o, &corev1.PodList{}) {
+	for _, pod := range list[corev1.Pod](o) {
 		if pod.Spec.NodeName == claim.Status.NodeName && pod.Spec.TerminationGracePeriodSeconds != nil {
 			o.again(end.Add(time.Second - time.Duration(*pod.Spec.TerminationGracePeriodSeconds)*time.Second))
 		}

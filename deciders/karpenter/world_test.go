@@ -52,7 +52,7 @@ func newWorld(t *testing.T, seed uint64, args ...string) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := newDecider(types)
+	d, err := newDecider(types, false)
 	if err != nil {
 		t.Fatal(err)
 	}
