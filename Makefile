@@ -17,17 +17,12 @@ build: ## build bin/simulate
 	$(GO) build -ldflags '$(LDFLAGS)' -o bin/simulate ./cmd/simulate
 
 # The version that clients are told is that of the Kubernetes modules in the program.
+DECIDERS := $(filter-out deciders/kit deciders/karpenter,$(wildcard deciders/*))
 CLUSTER_LDFLAGS := $(LDFLAGS) -X k8s.io/component-base/version.gitVersion=v1.37.1 -X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=37
 
 # The first time, an API server's thousand packages are compiled, which takes minutes.
 cluster: build ## build bin/simulate-cluster, which simulate cluster starts: a cluster in memory that kubectl talks to
 	$(GO) build -C cluster -ldflags '$(CLUSTER_LDFLAGS)' -o ../bin/simulate-cluster .
-
-# Karpenter is built from a copy of its module that takes no order from Go's maps, which deciders/karpenter/ordered writes.
-deciders: ## build the programs that simulate starts for --decider: bin/faultline-karpenter and bin/faultline-descheduler
-	$(GO) run -C deciders/karpenter ./ordered
-	$(GO) build -C deciders/karpenter -tags ordered -modfile .ordered/go.mod -ldflags '$(LDFLAGS)' -o ../../bin/faultline-karpenter .
-	$(GO) build -C deciders/descheduler -ldflags '$(LDFLAGS)' -o ../../bin/faultline-descheduler .
 
 # The first time, a thousand packages are compiled for WebAssembly, which takes minutes.
 engine: ## build the engine of the playground's site in bin/engine: scheduler and all, as WebAssembly
@@ -40,13 +35,19 @@ testsite: tools build engine ## look at the page without a server in a browser, 
 	$(GO) test -vet=all -tags site -run TestSite -timeout 30m ./pkg/web
 	node --test cmd/engine/engine.test.mjs
 
+# Karpenter is built from a copy of its module that takes no order from Go's maps, which deciders/karpenter/ordered writes.
+deciders: build ## build bin/faultline-descheduler and the other programs that decide beside the scheduler, see docs/deciders.md
+	$(GO) run -C deciders/karpenter ./ordered
+	$(GO) build -C deciders/karpenter -tags ordered -modfile .ordered/go.mod -o ../../bin/faultline-karpenter .
+	@for module in $(DECIDERS); do echo "$(GO) build -C $$module -o ../../bin/faultline-$$(basename $$module) ."; $(GO) build -C $$module -o ../../bin/faultline-$$(basename $$module) . || exit 1; done
+
 demo: build ## build, then run the kind walkthrough
 	bin/simulate run scenarios/kind-walkthrough
 
 # The tests of a package take a minute or two, and on a busy machine more than the ten minutes that go test allows.
 # -vet=all: go test vets in any case, and go vet would load and look at every package, and at what it imports, once more.
 test: tools ## format, vet, tests, the demo, and the gate on the project's own scenarios
-	@unformatted="$$(gofmt -l cluster cmd examples pkg)"; if [ -n "$$unformatted" ]; then echo "gofmt would change: $$unformatted"; exit 1; fi
+	@unformatted="$$(gofmt -l cluster cmd deciders examples pkg)"; if [ -n "$$unformatted" ]; then echo "gofmt would change: $$unformatted"; exit 1; fi
 	$(GO) test -vet=all -timeout 30m ./...
 	$(GO) test -C .ci/ship -timeout 30m ./...
 	$(MAKE) --no-print-directory demo > /dev/null
@@ -63,6 +64,7 @@ scripts: ## types, format and tests of the pages' scripts (needs npm)
 lint: ## run golangci-lint, which is built the first time
 	$(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0 run --timeout 30m
 	cd cluster && $(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0 run --timeout 30m -c ../.golangci.yml
+	for module in deciders/*/; do (cd $$module && $(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0 run --timeout 30m -c ../../.golangci.yml) || exit 1; done
 
 generate: ## bundle the pages' scripts (needs npm), and write the generated files under docs/ and the golden files anew
 	npm --prefix pkg/web ci --ignore-scripts --no-audit --no-fund
@@ -73,8 +75,9 @@ bench: ## run the benchmarks
 	go test -run '^$$' -bench . -benchmem ./pkg/...
 
 # The bill of materials needs syft, which not every machine has.
-release: ## build what a release has in dist/: archives, checksums, images, a krew manifest; publishes nothing
+release: ## build what a release has in dist/: archives, packages, checksums, images, a krew manifest, a Homebrew formula; publishes nothing
 	$(GO) run github.com/goreleaser/goreleaser/v2@v2.16.0 release --snapshot --clean $(if $(shell command -v syft),,--skip=sbom)
+	$(GO) run -C .ci/ship ./formula "$(CURDIR)/dist/checksums.txt" "$(CURDIR)/dist/faultline.rb"
 
 clean: ## remove what was built
 	rm -rf bin dist public

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Puts simulate into $BIN: the released program of $VERSION, or one built from the action's own source where no version is asked for.
+# Puts simulate into $BIN: the released program of $VERSION, or one built from the action's own source if that is "source".
 set -euo pipefail
 mkdir -p "$BIN"
-if [ -z "$VERSION" ]; then
+if [ "$VERSION" = source ]; then
   go build -C "$GITHUB_ACTION_PATH" -o "$BIN/" ./cmd/simulate
   exit
 fi
@@ -10,12 +10,12 @@ case "$RUNNER_OS" in
   Linux) os=linux ending=tar.gz ;;
   macOS) os=darwin ending=tar.gz ;;
   Windows) os=windows ending=zip ;;
-  *) echo "::error::version: there is no release for $RUNNER_OS; leave version out to build from source"; exit 2 ;;
+  *) echo "::error::version: there is no release for $RUNNER_OS; give version: source to build it"; exit 2 ;;
 esac
 case "$RUNNER_ARCH" in
   X64) arch=amd64 ;;
   ARM64) arch=arm64 ;;
-  *) echo "::error::version: there is no release for $RUNNER_ARCH; leave version out to build from source"; exit 2 ;;
+  *) echo "::error::version: there is no release for $RUNNER_ARCH; give version: source to build it"; exit 2 ;;
 esac
 release="https://github.com/faultline/faultline/releases/download/v${VERSION#v}"
 archive="simulate_${VERSION#v}_${os}_${arch}.$ending"

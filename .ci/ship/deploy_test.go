@@ -22,7 +22,7 @@ func TestExpressions(t *testing.T) {
 			}
 		}
 	}
-	if err := yaml.Unmarshal(read(t, "deploy/prometheusrule.yaml"), &rule); err != nil {
+	if err := yaml.Unmarshal(read(t, "deploy/chart/files/prometheusrule.yaml"), &rule); err != nil {
 		t.Fatal(err)
 	}
 	alerts := 0
@@ -38,7 +38,7 @@ func TestExpressions(t *testing.T) {
 			Targets []struct{ Expr string }
 		}
 	}
-	if err := json.Unmarshal(read(t, "deploy/dashboard.json"), &dashboard); err != nil {
+	if err := json.Unmarshal(read(t, "deploy/chart/files/dashboard.json"), &dashboard); err != nil {
 		t.Fatal(err)
 	}
 	targets := 0

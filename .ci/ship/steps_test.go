@@ -79,6 +79,9 @@ func (j *job) run(inputs map[string]string) {
 	}
 	j.contexts["runner.temp"], j.contexts["runner.os"], j.contexts["runner.arch"] = filepath.Join(j.dir, "temp"), "Linux", "X64"
 	j.contexts["github.action_path"], j.contexts["github.token"] = path, "none"
+	if _, given := j.contexts["github.action_ref"]; !given {
+		j.contexts["github.action_ref"] = "v0.1.0"
+	}
 	for name, input := range a.Inputs {
 		j.contexts["inputs."+name] = input.Default
 	}
@@ -213,7 +216,7 @@ func TestActionPasses(t *testing.T) {
 	write(t, filepath.Join(j.dir, "bin", "go"), "#!/usr/bin/env bash\necho \"go $1 ${*: -1}\"\n")
 	program(t, j)
 	j.contexts["steps.cache.outputs.cache-hit"] = ""
-	j.pullRequest(base).run(map[string]string{"scenarios": "scenarios", "sarif": "true"})
+	j.pullRequest(base).run(map[string]string{"scenarios": "scenarios", "sarif": "true", "version": "source"})
 	first, all := j.report()
 	if j.failed != "" || first != "✅ every expectation is met, and nothing is worse than in the base" {
 		t.Errorf("step %q failed: %s\n%s", j.failed, all, j.log)
@@ -222,6 +225,36 @@ func TestActionPasses(t *testing.T) {
 	mustContain(t, "the steps", strings.Join(j.used, " "), "actions/cache@", "actions/setup-go@", "github/codeql-action/upload-sarif@")
 	mustContain(t, "gh", succeed(t, j.dir, "cat temp/requests"), "--method POST repos/a/b/issues/7/comments")
 	mustContain(t, "the comment", succeed(t, j.dir, "head -1 temp/faultline/comment.md"), first+" <!-- faultline -->")
+}
+
+// The program is the release by whose tag the action is used. It is built only if that is asked for.
+func TestActionChoosesProgram(t *testing.T) {
+	for name, test := range map[string]struct{ ref, version, want, key string }{
+		"the action's tag": {"v1.2.3", "", "v1.2.3", "v1.2.3"},
+		"another release":  {"v1.2.3", "v1.2.2", "v1.2.2", "v1.2.2"},
+		"a branch":         {"main", "", "", ""},
+		"a folder":         {"", "", "", ""},
+		"source":           {"main", "source", "source", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			j, base := newJob(t, "scenarios/zone-failure")
+			write(t, filepath.Join(j.dir, "bin", "curl"), "#!/usr/bin/env bash\nexit 1\n")
+			write(t, filepath.Join(j.dir, "bin", "go"), "#!/usr/bin/env bash\nexit 1\n")
+			j.contexts["github.action_ref"] = test.ref
+			j.pullRequest(base).run(map[string]string{"version": test.version})
+			if got := j.contexts["steps.program.outputs.version"]; got != test.want || test.key != "" && j.contexts["steps.program.outputs.key"] != test.key {
+				t.Errorf("version %q, key %q", got, j.contexts["steps.program.outputs.key"])
+			}
+			failed := "Install simulate"
+			if test.want == "" {
+				failed = "Choose the program"
+				mustContain(t, "the log", j.log, "version: source to build it")
+			}
+			if builds := strings.Contains(strings.Join(j.used, " "), "actions/setup-go@"); j.failed != failed || builds != (test.want == "source") {
+				t.Errorf("step %q fails, and steps use %q", j.failed, j.used)
+			}
+		})
+	}
 }
 
 // A pull request that drops a rule fails in its last step, after the comment and the annotations. simulate gate says the same, byte by byte.

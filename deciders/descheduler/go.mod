@@ -4,6 +4,7 @@ go 1.26.0
 
 require (
 	github.com/faultline/faultline/deciders/kit v0.0.0
+	github.com/google/go-cmp v0.7.0
 	github.com/spf13/pflag v1.0.10
 	k8s.io/api v0.36.1
 	k8s.io/apimachinery v0.36.1

@@ -2,6 +2,7 @@ package loader
 
 import (
 	"encoding/json"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -26,6 +27,9 @@ type Deciders struct {
 func (l *loader) findDeciders(s *scenario.Scenario, given []scenario.Decider) {
 	for i, d := range given {
 		path := field.NewPath("deciders").Index(i)
+		if !d.HasValidName() || slices.ContainsFunc(given[:i], func(other scenario.Decider) bool { return other.Name == d.Name }) {
+			continue // validation reports it
+		}
 		if l.opts.Deciders == nil {
 			l.problems.Add(path, "%q would start a program, which only the command line does", d.Name)
 			continue

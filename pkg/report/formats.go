@@ -33,6 +33,8 @@ type Options struct {
 	All bool
 	// Width is how many characters a line may have. Longer lines are wrapped, and tables leave out columns. 0 is no limit.
 	Width int
+	// Rename returns a text with the program's name as the user calls it, in the commands that a report suggests. Nil leaves texts as they are.
+	Rename func(string) string
 }
 
 // Formats are the ways to write a kind of report, in the order in which a help text lists them.

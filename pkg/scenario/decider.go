@@ -29,12 +29,15 @@ type Decider struct {
 // deciderName matches the names of deciders, which are parts of names of programs.
 var deciderName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`)
 
+// HasValidName reports whether the decider's name can be part of the name of a program.
+func (d *Decider) HasValidName() bool { return deciderName.MatchString(d.Name) }
+
 // validateDeciders reports problems of the deciders that do not depend on what is installed.
 func validateDeciders(p *Problems, path *field.Path, f *File) {
 	for i, d := range f.Deciders {
 		name := path.Index(i).Child("name")
 		switch {
-		case !deciderName.MatchString(d.Name):
+		case !d.HasValidName():
 			p.Add(name, "%q is no name of a decider; give lower-case letters, digits and dashes, such as karpenter", d.Name)
 		case slices.ContainsFunc(f.Deciders[:i], func(other Decider) bool { return other.Name == d.Name }):
 			p.Add(name, "%q is there twice; leave one out", d.Name)

@@ -1,6 +1,7 @@
 package world
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
@@ -12,14 +13,15 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/words"
 )
 
 // Cycle is a course of a decider's acts after which the cluster is as it was before.
 type Cycle struct {
 	Decider string `json:"decider"`
-	// Every is the time from one such moment to the next.
-	Every time.Duration `json:"every"`
+	// EverySeconds is the time from one such moment to the next.
+	EverySeconds float64 `json:"everySeconds"`
 	// Acts are what the decider does meanwhile.
 	Acts []Act `json:"acts"`
 }
@@ -27,28 +29,34 @@ type Cycle struct {
 // Describe returns the cycle as a sentence.
 func (c Cycle) Describe() string {
 	evicted := map[string]int{}
-	var others int
+	others := 0
 	for _, act := range c.Acts {
-		if act.Verb == "evict" && act.Refused == "" {
-			evicted[fmt.Sprintf("%s on %s", act.Owner.Qualified(), act.Node)]++
-		} else {
+		switch {
+		case act.Refused != "":
+		case act.Verb == "evict":
+			evicted[act.Owner.Qualified()]++
+		default:
 			others++
 		}
 	}
 	var parts []string
-	for _, from := range slices.Sorted(maps.Keys(evicted)) {
-		parts = append(parts, fmt.Sprintf("evicts %s of %s", words.Count(evicted[from], "pod"), from))
+	if len(evicted) > 0 {
+		owners := slices.SortedFunc(maps.Keys(evicted), func(a, b string) int { return cmp.Or(cmp.Compare(evicted[b], evicted[a]), cmp.Compare(a, b)) })
+		parts = append(parts, "evicts "+words.Few(list.Map(owners, func(owner string) string { return fmt.Sprintf("%s of %s", words.Count(evicted[owner], "pod"), owner) })))
 	}
 	if others > 0 {
 		parts = append(parts, fmt.Sprintf("makes %s", words.Count(others, "other change")))
 	}
-	return fmt.Sprintf("%s never comes to rest: every %s it %s, and the cluster is as before.", c.Decider, words.FormatDuration(c.Every), words.And(parts))
+	return fmt.Sprintf("%s never comes to rest: every %s it %s, and the cluster is as before.", c.Decider,
+		words.FormatDuration(time.Duration(c.EverySeconds*float64(time.Second))), words.And(parts))
 }
 
 // moments are the states of the cluster in a step at which a decider was asked, and what it had done by then.
 type moments struct {
-	seen  map[signature]moment
-	rests bool // it is not asked any more in this step
+	seen map[signature]moment
+	// rounds counts the moments at which it acted.
+	rounds int
+	rests  bool // it is not asked any more in this step
 }
 
 type moment struct {

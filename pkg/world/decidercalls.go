@@ -21,6 +21,7 @@ import (
 type deciderCalls struct {
 	*Cluster
 	actor *actor
+	round int
 	state *cluster.State
 	to    *Record
 	owner func(*v1.Pod) cluster.Ref
@@ -28,7 +29,7 @@ type deciderCalls struct {
 
 // do carries out a call, and notes it in the record. It returns the object as it is then; nil if it is gone.
 func (c *deciderCalls) do(call *decider.Message) (cluster.Object, *decider.Refusal, error) {
-	act := Act{Decider: c.actor.Name, At: c.state.Now, Why: call.Explain}
+	act := Act{Decider: c.actor.Name, At: c.state.Now, Round: c.round, Why: call.Explain}
 	var stored cluster.Object
 	var refused *decider.Refusal
 	var err error

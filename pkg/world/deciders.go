@@ -43,6 +43,8 @@ type actorMark struct {
 type Act struct {
 	Decider string      `json:"decider"`
 	At      metav1.Time `json:"at"`
+	// Round counts the moments of the step at which the decider acts, from 1.
+	Round int `json:"round"`
 	// Verb is create, patch, delete or evict.
 	Verb   string      `json:"verb"`
 	Object cluster.Ref `json:"object"`
@@ -115,17 +117,18 @@ func (c *Cluster) askDeciders(ctx context.Context, state *cluster.State, to *Rec
 		}
 		before := len(to.Acts)
 		now := signState(state)
-		next, answer, err := c.ask(ctx, a, state, to)
+		next, answer, err := c.ask(ctx, a, to.moments[i].rounds+1, state, to)
 		if err != nil {
 			return nil, time.Time{}, err
 		}
 		if len(to.Acts) > before {
+			to.moments[i].rounds++
 			if last, seen := to.moments[i].seen[now]; seen {
-				to.Cycles = append(to.Cycles, Cycle{Decider: a.Name, Every: state.Now.Sub(last.at), Acts: actsOf(to.Acts[last.acts:before], a.Name)})
+				to.Cycles = append(to.Cycles, Cycle{Decider: a.Name, EverySeconds: state.Now.Sub(last.at).Seconds(), Acts: actsOf(to.Acts[last.acts:before], a.Name)})
 				to.moments[i].rests = true
 			}
 			to.moments[i].seen[now] = moment{state.Now.Time, before}
-			if len(to.moments[i].seen) > maxDecisions {
+			if to.moments[i].rounds > maxDecisions {
 				to.Notes = append(to.Notes, fmt.Sprintf("%s still acted after %d decisions, and is not asked again in this step", a.Name, maxDecisions))
 				to.moments[i].rests = true
 			}
@@ -143,14 +146,14 @@ func actsOf(acts []Act, name string) []Act {
 }
 
 // ask asks one decider, and does what it wants. It returns the same state if the decider changed nothing.
-func (c *Cluster) ask(ctx context.Context, a *actor, state *cluster.State, to *Record) (*cluster.State, *decider.Answer, error) {
+func (c *Cluster) ask(ctx context.Context, a *actor, round int, state *cluster.State, to *Record) (*cluster.State, *decider.Answer, error) {
 	if err := a.start(c); err != nil {
 		return nil, nil, err
 	}
 	if err := a.program.Tell(ctx, state, to.Pending); err != nil {
 		return nil, nil, err
 	}
-	calls := &deciderCalls{Cluster: c, actor: a, state: state, to: to, owner: state.Owners()}
+	calls := &deciderCalls{Cluster: c, actor: a, round: round, state: state, to: to, owner: state.Owners()}
 	a.deciding = true
 	defer func() { a.deciding = false }()
 	answer, err := a.program.Decide(ctx, state.Now, c.ties.Seed, a.memory, calls.do)

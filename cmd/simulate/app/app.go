@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/klog/v2"
 
+	"github.com/faultline/faultline/cmd/simulate/app/agent"
 	"github.com/faultline/faultline/cmd/simulate/app/basic"
 	"github.com/faultline/faultline/cmd/simulate/app/ci"
 	"github.com/faultline/faultline/cmd/simulate/app/command"
@@ -49,8 +50,7 @@ func execute(ctx context.Context, serve inmemory.Serve, name string, args []stri
 	if err != nil {
 		return exit.PrintError(name, err, args, errOut)
 	}
-	root := newRoot(command.Streams{In: in, Out: out, Err: errOut, Plugins: own, ToolVersion: version}, serve)
-	rename := renameProgram(root, name)
+	root, rename := newProgram(name, command.Streams{In: in, Out: out, Err: errOut, Plugins: own, ToolVersion: version}, serve)
 	root.SetArgs(args)
 	root.SetIn(in)
 	help := &errorKeepingWriter{out: out}
@@ -61,6 +61,19 @@ func execute(ctx context.Context, serve inmemory.Serve, name string, args []stri
 		err = context.Cause(ctx) // the cause knows the signal
 	}
 	return exit.PrintError(name, cmp.Or(err, help.err), args, renamingWriter{errOut, rename})
+}
+
+// newProgram returns the commands of the program that the user calls by the name, and a function that puts the name into other text.
+func newProgram(name string, s command.Streams, serve inmemory.Serve) (root *cobra.Command, rename func(string) string) {
+	root = newRoot(s, serve, func(ctx context.Context, s command.Streams, args []string) error {
+		root, _ := newProgram(name, s, serve)
+		root.SetArgs(args)
+		root.SetIn(s.In)
+		root.SetOut(s.Out)
+		root.SetErr(s.Err)
+		return root.ExecuteContext(ctx)
+	})
+	return root, renameProgram(root, name)
 }
 
 // errorKeepingWriter is a writer that keeps the first error, because cobra ignores errors when it prints help.
@@ -75,7 +88,7 @@ func (c *errorKeepingWriter) Write(data []byte) (int, error) {
 	return n, err
 }
 
-func newRoot(s command.Streams, serve inmemory.Serve) *cobra.Command {
+func newRoot(s command.Streams, serve inmemory.Serve, run command.Runner) *cobra.Command {
 	var printVersion bool
 	root := &cobra.Command{
 		Use:   "simulate",
@@ -117,6 +130,7 @@ Exit codes: 0 answered, 1 could not answer, 2 bad usage or input, 3 answered and
 		{"CI Commands:", ci.Commands(s)},
 		{"Live Cluster Commands:", live.Commands(s)},
 		{"Cluster in Memory Commands:", inmemory.Commands(s, serve)},
+		{"Agent Commands:", agent.Commands(s, run)},
 		{"File Commands:", files.Commands(s)},
 		{"Playground Commands:", page.Commands(s)},
 	} {

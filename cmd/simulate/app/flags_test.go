@@ -22,7 +22,7 @@ func TestFlagsAreShared(t *testing.T) {
 	}
 	type flag struct{ Short, Type, Value string }
 	first := map[string]flag{}
-	root := newRoot(command.Streams{In: strings.NewReader(""), Out: &bytes.Buffer{}, Err: &bytes.Buffer{}}, inmemory.StartProgram)
+	root, _ := newProgram(command.OwnName, command.Streams{In: strings.NewReader(""), Out: &bytes.Buffer{}, Err: &bytes.Buffer{}}, inmemory.StartProgram)
 	reads := func(cmd *cobra.Command) bool {
 		return cmd.Flags().Lookup("cluster") != nil || cmd.Flags().Lookup("filename") != nil || cmd.Flags().Lookup("no-extenders") != nil
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/faultline/faultline/cmd/simulate/app/command"
 	"github.com/faultline/faultline/cmd/simulate/app/inmemory"
 	"github.com/faultline/faultline/pkg/input/live/livetest"
 )
@@ -38,7 +39,7 @@ func TestVerifyWatch(t *testing.T) {
 	var out bytes.Buffer
 	said, ended := &spoken{}, make(chan int)
 	go func() {
-		ended <- execute(ctx, inmemory.StartProgram, ownName, []string{"verify", "--server", server.URL, "--watch", "10m", "--record", file, "-q"}, nil, &out, said)
+		ended <- execute(ctx, inmemory.StartProgram, command.OwnName, []string{"verify", "--server", server.URL, "--watch", "10m", "--record", file, "-q"}, nil, &out, said)
 	}()
 	said.until(t, `watching \S+ for 10m0s; interrupt to end it sooner`)
 	cluster.Emit("MODIFIED", servedPod("one", "a"))
@@ -63,14 +64,14 @@ func TestVerifyWatch(t *testing.T) {
 	}
 	before := out.String()
 	out.Reset()
-	if code := execute(context.Background(), inmemory.StartProgram, ownName, []string{"verify", file, "-q"}, nil, &out, &spoken{}); code != 0 {
+	if code := execute(context.Background(), inmemory.StartProgram, command.OwnName, []string{"verify", file, "-q"}, nil, &out, &spoken{}); code != 0 {
 		t.Errorf("exit code %d of the recording", code)
 	}
 	if diff := cmp.Diff("With its recording, 1 contradiction among 4 choices, 3 proved.", first(out.String())); diff != "" {
 		t.Errorf("the recording (-want +got):\n%s\nthe watch:\n%s", diff, before)
 	}
 	out.Reset()
-	if code := execute(context.Background(), inmemory.StartProgram, ownName, []string{"run", file, "-o", "name"}, nil, &out, &spoken{}); code != 0 || strings.Count(out.String(), "pod/") != 4 {
+	if code := execute(context.Background(), inmemory.StartProgram, command.OwnName, []string{"run", file, "-o", "name"}, nil, &out, &spoken{}); code != 0 || strings.Count(out.String(), "pod/") != 4 {
 		t.Errorf("exit code %d of a run of the recording:\n%s", code, out.String())
 	}
 	if info, err := os.Stat(file); err != nil || info.Size() == 0 {
@@ -89,7 +90,7 @@ func TestVerifyWatchForbidden(t *testing.T) {
 		return true
 	}
 	said := &spoken{}
-	code := execute(context.Background(), inmemory.StartProgram, ownName, []string{"verify", "--server", livetest.Serve(t, cluster).URL, "--watch", "10m", "-q"}, nil, &spoken{}, said)
+	code := execute(context.Background(), inmemory.StartProgram, command.OwnName, []string{"verify", "--server", livetest.Serve(t, cluster).URL, "--watch", "10m", "-q"}, nil, &spoken{}, said)
 	want := `cannot watch resource "pods" in API group "" at the cluster scope; simulate rbac --watch prints the ClusterRole that allows it`
 	if code != 1 || !strings.Contains(said.String(), want) {
 		t.Errorf("exit code %d, %s; want %s", code, said, want)
@@ -110,7 +111,7 @@ func TestWatchUsage(t *testing.T) {
 		{[]string{"watch", "d.json", "--metrics", "9464"}, "--metrics 9464: give HOST:PORT"},
 	} {
 		said := &spoken{}
-		if code := execute(context.Background(), inmemory.StartProgram, ownName, test.args, nil, &spoken{}, said); code != 2 || !strings.Contains(said.String(), test.want) {
+		if code := execute(context.Background(), inmemory.StartProgram, command.OwnName, test.args, nil, &spoken{}, said); code != 2 || !strings.Contains(said.String(), test.want) {
 			t.Errorf("%v: exit code %d, %s; want %s", test.args, code, said, test.want)
 		}
 	}

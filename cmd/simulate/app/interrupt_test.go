@@ -13,6 +13,7 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 
+	"github.com/faultline/faultline/cmd/simulate/app/command"
 	"github.com/faultline/faultline/cmd/simulate/app/exit"
 	"github.com/faultline/faultline/cmd/simulate/app/inmemory"
 )
@@ -36,7 +37,7 @@ func endAfter(args []string, asked int64, cause error) (status int, out, errOut 
 	ctx := &patient{Context: context.Background(), cause: cause}
 	ctx.left.Store(asked)
 	var stdout, stderr bytes.Buffer
-	status = execute(ctx, inmemory.StartProgram, ownName, args, strings.NewReader(""), &stdout, &stderr)
+	status = execute(ctx, inmemory.StartProgram, command.OwnName, args, strings.NewReader(""), &stdout, &stderr)
 	return status, stdout.String(), stderr.String()
 }
 
@@ -46,7 +47,7 @@ func questions(args []string) int64 {
 	ctx := &patient{Context: context.Background()}
 	ctx.left.Store(enough)
 	var out, errOut bytes.Buffer
-	execute(ctx, inmemory.StartProgram, ownName, args, strings.NewReader(""), &out, &errOut)
+	execute(ctx, inmemory.StartProgram, command.OwnName, args, strings.NewReader(""), &out, &errOut)
 	return enough - ctx.left.Load()
 }
 
@@ -82,7 +83,7 @@ func TestPartialExplain(t *testing.T) {
 			ctx := &patient{Context: context.Background()}
 			ctx.left.Store(left)
 			var out, errOut bytes.Buffer
-			status := execute(ctx, inmemory.StartProgram, ownName, args, strings.NewReader(""), &out, &errOut)
+			status := execute(ctx, inmemory.StartProgram, command.OwnName, args, strings.NewReader(""), &out, &errOut)
 			if status == exit.Answered {
 				break
 			}

@@ -3,18 +3,16 @@ package app
 import (
 	"io"
 	"path/filepath"
-	"regexp"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/faultline/faultline/cmd/simulate/app/command"
 )
 
 // kubectl runs a program named kubectl-faultline as its plugin, and asks one named kubectl_complete-faultline for completions.
-const (
-	ownName    = "simulate"
-	pluginName = "kubectl faultline"
-)
+const pluginName = "kubectl faultline"
 
 // parseProgramName returns the name by which the user calls the program, and the arguments. kubectl's request for completions becomes cobra's.
 func parseProgramName(program string, args []string) (string, []string) {
@@ -24,21 +22,16 @@ func parseProgramName(program string, args []string) (string, []string) {
 	case "kubectl_complete-faultline":
 		return pluginName, append([]string{cobra.ShellCompRequestCmd}, args...)
 	}
-	return ownName, args
+	return command.OwnName, args
 }
 
 // renameProgram makes help and completion use the program's name, and returns a function that does the same to other text.
 func renameProgram(root *cobra.Command, name string) func(string) string {
-	if name == ownName {
+	if name == command.OwnName {
 		return func(text string) string { return text }
 	}
-	words := []string{"replays", "help"}
-	for _, cmd := range root.Commands() {
-		words = append(words, cmd.Name())
-	}
-	command := regexp.MustCompile(`\b` + ownName + ` (` + strings.Join(words, "|") + `)\b`)
-	rename := func(text string) string { return command.ReplaceAllString(text, name+" $1") }
 	root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: name}
+	rename := command.Renamer(root)
 	for _, cmd := range append(root.Commands(), root) {
 		cmd.Long, cmd.Example = rename(cmd.Long), rename(cmd.Example)
 		cmd.Flags().VisitAll(func(flag *pflag.Flag) { flag.Usage = rename(flag.Usage) })

@@ -14,6 +14,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/faultline/faultline/cmd/simulate/app/command"
 	"github.com/faultline/faultline/cmd/simulate/app/inmemory"
 	"github.com/faultline/faultline/pkg/input/live/livetest"
 	"github.com/faultline/faultline/pkg/playground"
@@ -61,7 +62,7 @@ func TestServeLive(t *testing.T) {
 	read, errOut := io.Pipe()
 	ended := make(chan int, 1)
 	go func() {
-		ended <- execute(ctx, inmemory.StartProgram, ownName, []string{"serve", "--kubeconfig", kubeconfig, "--address", "127.0.0.1:0"}, strings.NewReader(""), io.Discard, errOut)
+		ended <- execute(ctx, inmemory.StartProgram, command.OwnName, []string{"serve", "--kubeconfig", kubeconfig, "--address", "127.0.0.1:0"}, strings.NewReader(""), io.Discard, errOut)
 		errOut.Close()
 	}()
 	defer func() {

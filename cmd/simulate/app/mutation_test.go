@@ -170,7 +170,8 @@ func (m *mutator) words() []string {
 
 // flag returns a flag of the command, with a value that it may not accept.
 func (m *mutator) flag(name string) string {
-	cmd, _, err := newRoot(command.Streams{}, inmemory.StartProgram).Find([]string{name})
+	root, _ := newProgram(command.OwnName, command.Streams{}, inmemory.StartProgram)
+	cmd, _, err := root.Find([]string{name})
 	if err != nil {
 		cmd = &cobra.Command{}
 	}

@@ -153,7 +153,8 @@ func TestCommandsListed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, command := range newRoot(command.Streams{}, inmemory.StartProgram).Commands() {
+	root, _ := newProgram(command.OwnName, command.Streams{}, inmemory.StartProgram)
+	for _, command := range root.Commands() {
 		if !command.Hidden && !strings.Contains(string(page), "`simulate "+command.Name()) {
 			t.Errorf("docs/commands.md does not list simulate %s", command.Name())
 		}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/faultline/faultline/cmd/simulate/app/command"
 	"github.com/faultline/faultline/cmd/simulate/app/inmemory"
 )
 
@@ -116,7 +117,7 @@ func TestStuck(t *testing.T) {
 			for line := range strings.SplitSeq(test.commands, "\n") {
 				var out, said bytes.Buffer
 				args := strings.Fields(strings.ReplaceAll(line, "{}", filepath.FromSlash(test.file)))
-				if code := execute(context.Background(), inmemory.StartProgram, ownName, args, nil, &out, &said); code == 2 || out.Len() == 0 {
+				if code := execute(context.Background(), inmemory.StartProgram, command.OwnName, args, nil, &out, &said); code == 2 || out.Len() == 0 {
 					t.Fatalf("simulate %s: exit %d: %s", line, code, said.String())
 				}
 				lines := strings.Split(out.String(), "\n")

@@ -16,6 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
 
@@ -89,7 +90,7 @@ func TestWatch(t *testing.T) {
 	var out bytes.Buffer
 	said, ended := &spoken{}, make(chan int)
 	go func() {
-		ended <- execute(ctx, inmemory.StartProgram, ownName, []string{"watch", file, "--every", "1s", "--metrics", "127.0.0.1:0", "--level", "zone"}, nil, &out, said)
+		ended <- execute(ctx, inmemory.StartProgram, command.OwnName, []string{"watch", file, "--every", "1s", "--metrics", "127.0.0.1:0", "--level", "zone"}, nil, &out, said)
 	}()
 	address := said.until(t, `metrics are at (http://\S+/metrics)`)[1]
 	said.until(t, `2 nodes and 4 pods, 0 Pending; \d pods? would not come back if topology.kubernetes.io/zone=east failed`)
@@ -132,6 +133,59 @@ func TestWatch(t *testing.T) {
 	}
 }
 
+// The commands of the keys for k9s and of the Job before a sync exist, with their flags.
+func TestDeployedCommands(t *testing.T) {
+	check := func(where string, args []string) {
+		root, _ := newProgram(command.OwnName, command.Streams{In: strings.NewReader(""), Out: io.Discard, Err: io.Discard}, inmemory.StartProgram)
+		cmd, rest, err := root.Find(args)
+		if err = errors.Join(err, cmd.ParseFlags(rest)); err != nil || cmd == root {
+			t.Errorf("%s: %q: %v", where, args, err)
+		}
+	}
+	read := func(name string, into any) {
+		data, err := os.ReadFile(filepath.Join("../../../deploy", name))
+		if err == nil {
+			err = yaml.UnmarshalStrict(data, into)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	var k9s struct {
+		Plugins map[string]struct {
+			ShortCut, Description, Command string
+			Background                     bool
+			Scopes, Args                   []string
+		}
+	}
+	read("k9s/plugins.yaml", &k9s)
+	keys := map[string]bool{}
+	for name, plugin := range k9s.Plugins {
+		keys[plugin.ShortCut] = true
+		line, is := strings.CutPrefix(plugin.Args[1], "kubectl faultline ")
+		line, shown := strings.CutSuffix(line, " 2>&1 | less -RK")
+		if !is || !shown || plugin.Command != "bash" || plugin.Args[0] != "-c" || plugin.Description == "" || len(plugin.Scopes) == 0 {
+			t.Errorf("%s is %+v", name, plugin)
+		}
+		check(name, strings.Fields(strings.ReplaceAll(line, `"`, "")))
+	}
+	if len(keys) != 6 {
+		t.Errorf("there are %d keys for k9s, want 6", len(keys))
+	}
+	var job batchv1.Job
+	read("gitops/presync.yaml", &job)
+	spec, asked := job.Spec.Template.Spec, 0
+	for _, c := range append(spec.InitContainers, spec.Containers...) {
+		if strings.Contains(c.Image, "faultline") {
+			check(c.Name, c.Args)
+			asked++
+		}
+	}
+	if asked != 2 || job.Annotations["argocd.argoproj.io/hook"] != "PreSync" {
+		t.Errorf("the Job before a sync asks %d times, and has %v", asked, job.Annotations)
+	}
+}
+
 // The deployment grants the rights that simulate rbac prints, and runs a command that exists.
 func TestDeploy(t *testing.T) {
 	read := func(name string) []byte {
@@ -142,19 +196,19 @@ func TestDeploy(t *testing.T) {
 		return data
 	}
 	var out bytes.Buffer
-	if code := execute(context.Background(), inmemory.StartProgram, ownName, []string{"rbac"}, nil, &out, io.Discard); code != 0 {
+	if code := execute(context.Background(), inmemory.StartProgram, command.OwnName, []string{"rbac"}, nil, &out, io.Discard); code != 0 {
 		t.Fatalf("exit code %d", code)
 	}
-	granted, _, _ := strings.Cut(string(read("rbac.yaml")), "---\n")
-	if diff := cmp.Diff(out.String(), granted); diff != "" {
-		t.Errorf("rbac.yaml (-simulate rbac +deploy):\n%s", diff)
+	if diff := cmp.Diff(out.String(), string(read("chart/files/clusterrole.yaml"))); diff != "" {
+		t.Errorf("clusterrole.yaml (-simulate rbac +deploy):\n%s", diff)
 	}
 	var kustomization struct{ Resources []string }
 	if err := yaml.Unmarshal(read("kustomization.yaml"), &kustomization); err != nil {
 		t.Fatal(err)
 	}
 	files, err := filepath.Glob("../../../deploy/*.yaml")
-	if err != nil || len(files) != len(kustomization.Resources)+1 {
+	ofChart, _ := filepath.Glob("../../../deploy/chart/files/*.yaml") // the pattern is valid
+	if err != nil || len(files)+len(ofChart) != len(kustomization.Resources)+1 {
 		t.Errorf("%d files of %v, %v", len(files), kustomization.Resources, err)
 	}
 	for _, name := range kustomization.Resources {
@@ -168,7 +222,7 @@ func TestDeploy(t *testing.T) {
 	if err := yaml.UnmarshalStrict(read("service.yaml"), &service); err != nil {
 		t.Fatal(err)
 	}
-	root := newRoot(command.Streams{In: strings.NewReader(""), Out: io.Discard, Err: io.Discard}, inmemory.StartProgram)
+	root, _ := newProgram(command.OwnName, command.Streams{In: strings.NewReader(""), Out: io.Discard, Err: io.Discard}, inmemory.StartProgram)
 	cmd, rest, err := root.Find(deployment.Spec.Template.Spec.Containers[0].Args)
 	if err = errors.Join(err, cmd.ParseFlags(rest)); err != nil || cmd.Name() != "watch" {
 		t.Errorf("%s: %v", cmd.Name(), err)

@@ -23,7 +23,8 @@ func (a *Analysis) Claims(mode node.FailureMode) []claim.Claim {
 			if f.Recovery == nil || f.Recovery.State == nil {
 				continue
 			}
-			what := fmt.Sprintf("%s=%s", level.TopologyKey, strings.Join(f.Domains, ","))
+			key, _, _ := strings.Cut(level.TopologyKey, "=") // --level zone=a is the loss of that zone alone
+			what := fmt.Sprintf("%s=%s", key, strings.Join(f.Domains, ","))
 			r := f.Recovery
 			c := claim.Claim{Says: fmt.Sprintf("the failure of %s takes %s, of which %d are stranded and %d not replaced", what, words.Count(r.Lost, "pod"), len(r.Stranded), len(r.NotReplaced))}
 			step := scenario.Step{Name: "fail " + what, Fail: &scenario.Fail{Nodes: scenario.Nodes{Names: f.Nodes}, Mode: string(mode)}}

@@ -64,6 +64,8 @@ type Answer struct {
 	Stuck []Stuck `json:"stuck,omitempty"`
 	// Tried is the number of deletions that were tried.
 	Tried int `json:"tried"`
+	// Policy is what a decider does, if it chooses the pods; missing otherwise.
+	Policy *Policy `json:"policy,omitempty"`
 
 	// Steps are the steps of the moves.
 	Steps []scenario.Step `json:"-"`
@@ -77,9 +79,12 @@ type Move struct {
 	// From is the pod's node. Next is the pod that replaces it, and To the node of Next.
 	From string `json:"from"`
 	To   string `json:"to"`
-	Next string `json:"next"`
+	Next string `json:"next,omitempty"`
 	// Left is the number that the goal counts after the move.
-	Left int `json:"left"`
+	Left int `json:"left,omitempty"`
+	// Round is the round of the decider that evicts the pod, from 1, and Why its reason; missing without a decider.
+	Round int    `json:"round,omitempty"`
+	Why   string `json:"why,omitempty"`
 }
 
 // Stuck is a workload for which no deletion helps.

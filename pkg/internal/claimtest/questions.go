@@ -41,7 +41,7 @@ type question struct {
 }
 
 var questions = []question{
-	{"capacity", askCapacity}, {"drain", askDrain}, {"consolidate", askConsolidate}, {"roll", askRoll}, {"blast", askBlast}, {"explain", askExplain}, {"scale", askScale}, {"peak", askPeak}, {"plan", askPlan}, {"size", askSize}, {"advise", askAdvise},
+	{"capacity", askCapacity}, {"drain", askDrain}, {"consolidate", askConsolidate}, {"roll", askRoll}, {"blast", askBlast}, {"explain", askExplain}, {"scale", askScale}, {"peak", askPeak}, {"plan", askPlan}, {"size", askSize}, {"advise", askAdvise}, {"run", askRun},
 }
 
 // Ask asks every question about the scenario, and calls f with the claims of each answer and the scenario for which they hold.
@@ -200,6 +200,20 @@ func askScale(ctx context.Context, s *scenario.Scenario, result *simulation.Resu
 	}
 	ran := run.New(scaled, make([][]expect.Judged, len(scaled.Steps)), "test")
 	return &with, scale.New(scaled, ran, "test").Claims(scaled), nil
+}
+
+// askRun asks for the world as it is, or in every second world for the world without its first workload.
+func askRun(ctx context.Context, s *scenario.Scenario, result *simulation.Result) (*scenario.Scenario, []claim.Claim, error) {
+	last := result.Steps[len(result.Steps)-1].State
+	if of := capacity.Workloads(last); len(of) > 0 && len(last.Pods)%2 == 0 {
+		asked := s.AppendQuestion(scenario.Step{Name: "delete", Delete: &scenario.Delete{Targets: []string{of[0].String()}, Namespace: of[0].Namespace}})
+		var err error
+		if result, err = simulation.Run(ctx, asked, simulation.Options{}); err != nil {
+			return nil, nil, err
+		}
+	}
+	with, claims := run.Claims(result)
+	return with, claims, nil
 }
 
 func askPeak(ctx context.Context, s *scenario.Scenario, _ *simulation.Result) (*scenario.Scenario, []claim.Claim, error) {

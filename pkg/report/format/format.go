@@ -59,8 +59,8 @@ func (of Of[R]) Formats() report.Formats[R] {
 	}
 	all = append(all, report.ModelFormats[R]()...)
 	if of.Doc != nil {
-		add("markdown", func(r *R, _ report.Options) ([]byte, error) {
-			return markdown.Render(of.Doc(r, report.Options{Page: true})), nil
+		add("markdown", func(r *R, opts report.Options) ([]byte, error) {
+			return markdown.Render(of.document(r, report.Options{Page: true, Rename: opts.Rename})), nil
 		})
 		all = append(all, report.Format[R]{Name: "html", Write: of.html})
 	}
@@ -115,7 +115,7 @@ func (of Of[R]) Formats() report.Formats[R] {
 }
 
 func (of Of[R]) text(r *R, opts report.Options) ([]byte, error) { //nolint:unparam // add takes formats that can fail
-	d := of.Doc(r, opts)
+	d := of.document(r, opts)
 	if of.Brief && opts.Quiet {
 		answer := 1
 		if d.Head.Proof != nil {
@@ -126,7 +126,16 @@ func (of Of[R]) text(r *R, opts report.Options) ([]byte, error) { //nolint:unpar
 	return text.Render(d, opts), nil
 }
 
-func (of Of[R]) html(w io.Writer, r *R, _ report.Options) error {
+// document returns the report as people read it, with the name of the program as they call it.
+func (of Of[R]) document(r *R, opts report.Options) *doc.Doc {
+	d := of.Doc(r, opts)
+	if opts.Rename != nil {
+		d.Rename(opts.Rename)
+	}
+	return d
+}
+
+func (of Of[R]) html(w io.Writer, r *R, opts report.Options) error {
 	if of.Page != nil {
 		return of.Page(r).WriteHTML(w)
 	}
@@ -142,7 +151,7 @@ func (of Of[R]) html(w io.Writer, r *R, _ report.Options) error {
 			return err
 		}
 	}
-	d := of.Doc(r, report.Options{Page: true})
+	d := of.document(r, report.Options{Page: true, Rename: opts.Rename})
 	d.Question = of.Question(r)
 	return page.WriteDoc(w, d, picture)
 }

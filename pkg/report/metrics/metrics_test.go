@@ -137,7 +137,7 @@ func TestRulesAndDashboard(t *testing.T) {
 	selector := regexp.MustCompile(`(faultline_[a-z_]+)(?:\{([^}]*)\})?`)
 	matcher := regexp.MustCompile(`([a-z_]+)(?:=|!=|=~|!~)`)
 	for file, least := range map[string]int{"prometheusrule.yaml": 8, "dashboard.json": 10} {
-		data, err := os.ReadFile("../../../deploy/" + file)
+		data, err := os.ReadFile("../../../deploy/chart/files/" + file)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -28,9 +28,17 @@ func document(r *Report, opts report.Options) *doc.Doc {
 	}
 	d.Space()
 	for _, m := range r.Moves {
+		if r.Policy != nil {
+			break // the decider makes the moves
+		}
 		d.Verbatim("kubectl delete " + cluster.KubectlArgument(m.Namespace, "pod/"+m.Name))
 	}
 	d.Space()
+	if r.Policy != nil {
+		r.policy(&d)
+		d.Header()
+		return &d
+	}
 	rows := [][]doc.Cell{doc.Bold.Row("MOVE", "POD", "WORKLOAD", "FROM", "TO", "NEXT POD", "LEFT")}
 	for i, m := range r.Moves {
 		rows = append(rows, []doc.Cell{doc.Number(i+1, doc.Plain), doc.Plain.Cell(cluster.Qualify(m.Namespace, m.Name)), doc.Plain.Cell(m.Workload), doc.Plain.Cell(m.From),
@@ -69,6 +77,8 @@ func (r *Report) goalText(n int) string {
 // verdict returns the first line.
 func (r *Report) verdict() doc.Cell {
 	switch n := len(r.Moves); {
+	case r.Policy != nil:
+		return r.policyVerdict()
 	case r.Before == 0:
 		return doc.Green.Cellf("0 moves: there is none to better, with %s.", r.goalText(0))
 	case n == 0 && r.Partial != "":

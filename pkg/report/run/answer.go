@@ -2,10 +2,12 @@ package run
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/report/doc"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
@@ -33,13 +35,16 @@ func Answer(result *simulation.Result) string {
 	was, is := result.Steps[first-1].State, steps[len(steps)-1].State
 	before, with := newClusterBefore(was, podsByUID(was)), doc.WithNodes(steps[len(steps)-1].Autoscaling)
 	switch {
-	case asks(func(step *scenario.LoadedStep) bool { return step.ScaleBy != nil }):
+	case asks(func(step *scenario.LoadedStep) bool { return step.ScaleBy != nil || step.Scale != nil }):
 		var held []world.Held
 		for i := range steps {
 			held = append(held, steps[i].Held...)
 		}
 		asked, fewer := compareReplicas(before.workloads, scalableByOwner(is))
 		return newChange(before, steps, asked).answerScale(fewer, describeHeld(held), with)
+	case asks(func(step *scenario.LoadedStep) bool { return step.Delete != nil }):
+		deleted := deletedObjects(result.Scenario)
+		return newChange(before, steps, deleted).answerDeletion(deleted, was, is)
 	case asks(func(step *scenario.LoadedStep) bool { return step.ReplaceNodes != nil }):
 		return newChange(before, steps, nil).answerRemoval(fmt.Sprintf(": with %d in place of %s", countMissingNodes(is, was), words.Count(countMissingNodes(was, is), "node")))
 	case asks(func(step *scenario.LoadedStep) bool { return step.RemoveNodes != nil }):
@@ -120,6 +125,37 @@ func (c *Change) answerRemoval(with string) string {
 		return "Yes" + with + " every pod that ran has a node" + c.describeOthers()
 	}
 	return "No" + with + strings.TrimPrefix(c.describeLost(), ":") + c.describeOthers()
+}
+
+// deletedObjects returns the objects that the steps of the question delete by name.
+func deletedObjects(s *scenario.Scenario) map[cluster.Ref]bool {
+	deleted := map[cluster.Ref]bool{}
+	for _, step := range s.Steps[len(s.Steps)-s.Asked:] {
+		for i := 0; step.Delete != nil && i < len(step.Delete.Targets); i++ {
+			target := scenario.Target{Target: step.Delete.Targets[i], Namespace: step.Delete.Namespace}
+			if ref, err := target.Ref(); err == nil {
+				deleted[ref] = true
+			}
+		}
+	}
+	return deleted
+}
+
+// answerDeletion answers whether every pod that ran still has a node after objects were deleted, besides the pods that go with them.
+func (c *Change) answerDeletion(deleted map[cluster.Ref]bool, was, is *cluster.State) string {
+	before, after, ownPods := was.PodsByWorkload(), is.PodsByWorkload(), 0
+	for ref := range deleted {
+		ownPods += max(0, len(before[ref].Placed)-len(after[ref].Placed))
+	}
+	names := words.Few(list.Map(slices.SortedFunc(maps.Keys(deleted), cluster.Ref.Compare), cluster.Ref.Qualified))
+	with, every := ": without "+names, " every pod that ran has a node"
+	if ownPods > 0 {
+		with, every = fmt.Sprintf(": %s %s with %s", words.Count(ownPods, "pod"), words.Pick(ownPods, "goes", "go"), names), ", and every other pod that ran has a node"
+	}
+	if c.Short() == 0 {
+		return "Yes" + with + every + c.describeOthers()
+	}
+	return "No" + with + strings.Replace(c.describeLost(), ":", words.Pick(min(ownPods, 1), ", and", ""), 1) + c.describeOthers()
 }
 
 // answerAddition answers whether the Pending pods get a node when there are this many more nodes.

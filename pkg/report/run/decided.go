@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/report/doc"
@@ -23,10 +22,9 @@ type Decided struct {
 	Rounds int `json:"rounds"`
 	// Acts are what it did, in order.
 	Acts []world.Act `json:"acts,omitempty"`
-	// Moves are the pods that it evicted, in order, each with the node of the pod that replaced it.
-	Moves []Move `json:"moves,omitempty"`
-	// Back is the number of moves that end on the node where they began.
-	Back int `json:"back"`
+	// Evicted is the number of pods that it evicted, and Back that of those whose next pod is on the node that they left.
+	Evicted int `json:"evicted"`
+	Back    int `json:"back"`
 	// AddedNodes and RemovedNodes are the nodes that it created and that it deleted.
 	AddedNodes   []string `json:"addedNodes,omitempty"`
 	RemovedNodes []string `json:"removedNodes,omitempty"`
@@ -34,19 +32,6 @@ type Decided struct {
 	Events []world.ActEvent `json:"events,omitempty"`
 	// Cycle is a course of acts that repeats without end; missing if the decider comes to rest.
 	Cycle *world.Cycle `json:"cycle,omitempty"`
-}
-
-// Move is an eviction and the pod that replaced the evicted one; see [world.Act].
-type Move struct {
-	Namespace string `json:"namespace"`
-	Pod       string `json:"pod"`
-	// Owner is the pod's workload.
-	Owner cluster.Ref `json:"owner"`
-	From  string      `json:"from"`
-	// To is the node of the new pod; empty if there is none, or if it has no node.
-	To string `json:"to,omitempty"`
-	// Why is the decider's reason.
-	Why string `json:"why,omitempty"`
 }
 
 // newDecided returns what each decider did in the step.
@@ -61,14 +46,12 @@ func newDecided(step *simulation.Step) []Decided {
 	}
 	for _, act := range step.Acts {
 		d := at(act.Decider)
-		if n := len(d.Acts); n == 0 || !d.Acts[n-1].At.Equal(&act.At) {
-			d.Rounds++
-		}
+		d.Rounds = max(d.Rounds, act.Round)
 		d.Acts = append(d.Acts, act)
 		switch {
 		case act.Refused != "":
 		case act.Verb == "evict":
-			d.Moves = append(d.Moves, Move{act.Object.Namespace, act.Object.Name, act.Owner, act.Node, act.To, act.Why})
+			d.Evicted++
 			if act.Node == act.To {
 				d.Back++
 			}
@@ -100,7 +83,7 @@ func (d *Decided) Describe() string {
 	if n := len(d.RemovedNodes); n > 0 {
 		parts = append(parts, "removes "+words.Count(n, "node"))
 	}
-	if n := len(d.Moves); n > 0 {
+	if n := d.Evicted; n > 0 {
 		back := fmt.Sprintf("%d of them land on the node that they left", d.Back)
 		switch d.Back {
 		case 0:
@@ -144,19 +127,20 @@ func (t *writer) decided(s *stepText) {
 			continue
 		}
 		t.Linef(doc.Bold, "%s.", cmp.Or(said, d.Decider+" reports"))
-		t.UpTo(len(d.Moves), "eviction", "evictions", func(i int) {
-			m := d.Moves[i]
+		evictions := list.Where(d.Acts, func(a world.Act) bool { return a.Verb == "evict" && a.Refused == "" })
+		t.UpTo(len(evictions), "eviction", "evictions", func(i int) {
+			a := evictions[i]
 			to := "its new pod has no node"
-			switch m.To {
+			switch a.To {
 			case "":
-			case m.From:
+			case a.Node:
 				to = "its new pod is on the same node"
 			default:
-				to = "its new pod is on " + m.To
+				to = "its new pod is on " + a.To
 			}
-			line := fmt.Sprintf("%s leaves %s, %s", cluster.Qualify(m.Namespace, m.Pod), m.From, to)
-			if m.Why != "" {
-				line += ": " + m.Why
+			line := fmt.Sprintf("%s leaves %s, %s", cluster.Qualify(a.Object.Namespace, a.Object.Name), a.Node, to)
+			if a.Why != "" {
+				line += ": " + a.Why
 			}
 			t.Linef(doc.Plain, "  %s", line)
 		})
@@ -174,4 +158,3 @@ func (t *writer) decided(s *stepText) {
 func pendingPod(s *stepText, ref cluster.Ref) bool {
 	return slices.ContainsFunc(s.Pods, func(p Pod) bool { return p.Namespace == ref.Namespace && p.Name == ref.Name && p.Node == "" })
 }
-

@@ -121,7 +121,7 @@ With --baseline, print the differences from a stored report instead, in the form
 			}
 			q.Ask = command.AskRun(func(c *command.Call, result *simulation.Result) (*blast.Report, error) {
 				found, stopped := f.Analyze(c, result, ptr.Deref(result.Scenario.Failures.Recover, true))
-				if found != nil && stopped == nil && proof.Requested() {
+				if found != nil && stopped == nil && proof.Requested(c) && (proof.Runs() || f.filter.Empty()) {
 					if !f.filter.Empty() {
 						return nil, c.Usage("--prove is about all workloads; leave out --workload, --selector, --min-replicas and -n")
 					}

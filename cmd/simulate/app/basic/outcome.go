@@ -52,7 +52,7 @@ func (o *outcomeFlags) anyFlagGiven(cmd *cobra.Command) bool {
 func (o *outcomeFlags) check(cmd *cobra.Command, in *input.Flags) (until float64, err error) {
 	flags := cmd.Flags()
 	trials := flags.Changed("trials") || flags.Changed("until")
-	for _, other := range []string{"baseline", "fail-on", "explain", "step"} {
+	for _, other := range []string{"baseline", "fail-on", "explain", "step", "prove", "proof"} {
 		if flags.Changed(other) {
 			return 0, exit.Usage(cmd, "--%s is about one run, and cannot be used with --outcomes or --trials", other)
 		}

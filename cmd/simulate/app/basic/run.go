@@ -1,6 +1,7 @@
 package basic
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -28,6 +29,7 @@ func newRun(s command.Streams) *cobra.Command {
 	var base command.Baseline
 	var every outcomeFlags
 	var onPage pageFailures
+	var proof command.Proof
 	var step string
 	var verbose bool
 	cmd := &cobra.Command{
@@ -68,7 +70,10 @@ With --outcomes exact, --trials or --until, print every outcome that chance amon
 					if base.File != "" && step != "" {
 						return c.Usage("--step prints one step, and a baseline is compared with all; leave out one of them")
 					}
-					return base.Check(c, run.Kind)
+					if proof.Runs() && base.File != "" {
+						return c.Usage("--prove is about one run, and a baseline is another; leave out one of them")
+					}
+					return errors.Join(base.Check(c, run.Kind), proof.Check(c))
 				},
 				Ask: func(c *command.Call) (*run.Report, error) {
 					_, found, err := reportOn(c, verbose, func(*run.Step) bool { return true })
@@ -84,6 +89,15 @@ With --outcomes exact, --trials or --until, print every outcome that chance amon
 				})
 				if found == nil {
 					return nil, stopped
+				}
+				if last := len(result.Steps) - 1; proof.Runs() && step != "" && last >= 0 && step != result.Steps[last].Name {
+					return nil, c.Usage("--prove is about the last step, %q; leave out --step", result.Steps[last].Name)
+				}
+				if stopped == nil && proof.Requested(c) {
+					with, claims := run.Claims(result)
+					if stopped = proof.Prove(c, with, c.Args, claims, &found.Head); stopped != nil {
+						return found, stopped
+					}
 				}
 				if step != "" {
 					kept, err := input.FindStep(c.Command, result, step)
@@ -116,6 +130,7 @@ With --outcomes exact, --trials or --until, print every outcome that chance amon
 	in.Namespace.Register(cmd, true)
 	base.Register(cmd, run.Kind)
 	every.register(cmd)
+	proof.Register(cmd)
 	onPage.register(cmd)
 	timeout.Register(cmd)
 	out.Register(cmd, run.Formats.Names(), "the summary, one line per step", "list every pod, however many there are")

@@ -2,6 +2,7 @@
 package command
 
 import (
+	"context"
 	"io"
 	"os"
 	"slices"
@@ -18,6 +19,7 @@ import (
 	"github.com/faultline/faultline/pkg/engine/sched"
 	"github.com/faultline/faultline/pkg/input/manifest"
 	"github.com/faultline/faultline/pkg/loader"
+	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/format/page"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
@@ -29,7 +31,24 @@ type Streams struct {
 	Out, Err    io.Writer
 	Plugins     sched.Registry // plugins that kube-scheduler does not have
 	ToolVersion string
+	// Given, if set, is input that is in memory.
+	Given *input.Given
+	// Receive, if set, gets the answer of a question. Then nothing goes to Out, and no file is written.
+	Receive func(*Answer)
 }
+
+// Answer is the answer of a question, for a caller that is a program.
+type Answer struct {
+	// Write writes the report in one of its formats.
+	Write func(w io.Writer, format string, opts report.Options) error
+	// Proof has the input and what the answer claims, as a file that simulate test runs. It is nil if the answer claims nothing or is incomplete,
+	// or if the input cannot be put into a file, for the reason NoProof.
+	Proof   []byte
+	NoProof error
+}
+
+// Runner runs a command of the program, which the arguments name.
+type Runner func(ctx context.Context, s Streams, args []string) error
 
 // LoaderOptions returns the loader's options with these plugins.
 func (s Streams) LoaderOptions() loader.Options {
@@ -44,10 +63,16 @@ type Call struct {
 	Args  []string
 	Bar   *output.Progress
 	Page  *page.Page // if set, the html format is this page
+
+	proof   []byte // the claims as a scenario file, if somebody receives them
+	noProof error
 }
 
 // NewCall returns a call with these arguments.
 func NewCall(cmd *cobra.Command, s Streams, in *input.Flags, args []string) *Call {
+	if s.Given != nil && in != nil {
+		in.Give(s.Given)
+	}
 	return &Call{Command: cmd, Streams: s, Input: in, Args: args, Bar: output.NewProgress(s.Err)}
 }
 

@@ -29,8 +29,11 @@ func (p *Proof) Register(cmd *cobra.Command) {
 	output.FileVar(cmd, &p.file, "proof", "", "write the input and the claims to this scenario `FILE`, which simulate test runs; implies --prove")
 }
 
-// Requested reports whether a proof is asked for.
-func (p *Proof) Requested() bool { return p.prove || p.file != "" }
+// Runs reports whether the claims are to be run.
+func (p *Proof) Runs() bool { return p.prove || p.file != "" }
+
+// Requested reports whether somebody asks for the claims, to run them or to receive them.
+func (p *Proof) Requested(c *Call) bool { return p.Runs() || c.Receive != nil }
 
 // Check rejects standard output.
 func (p *Proof) Check(c *Call) error {
@@ -43,10 +46,20 @@ func (p *Proof) Check(c *Call) error {
 // Prove runs the claims after the last step of the scenario that arguments and flags name, and adds the results to the head of the report. With
 // --proof, it writes the claims to the file and runs them as read back from there.
 func (p *Proof) Prove(c *Call, s *scenario.Scenario, scenarios []string, claims []claim.Claim, head *report.Head) error {
-	if !p.Requested() {
+	if !p.Requested(c) {
 		return nil
 	}
 	claims = claim.MakeUnique(claims)
+	if c.Receive != nil && len(claims) > 0 {
+		file, err := p.scenarioFile(c, s, scenarios, claims, receivedProof)
+		if err == nil {
+			c.proof, err = encodeScenario(proofComment, file)
+		}
+		c.noProof = err
+	}
+	if !p.Runs() {
+		return nil
+	}
 	count := c.Bar.Counts("claims")
 	progress := func(done, total int) { count("prove", done, total) }
 	var proved []expect.Proved
@@ -69,9 +82,15 @@ func (p *Proof) Prove(c *Call, s *scenario.Scenario, scenarios []string, claims 
 	return nil
 }
 
-// writeAndProve writes input and claims to the file, then loads the file and runs the claims in it.
-func (p *Proof) writeAndProve(c *Call, s *scenario.Scenario, scenarios []string, claims []claim.Claim, progress func(done, total int)) ([]expect.Proved, error) {
-	file, err := c.ScenarioFile("proof", s, scenarios, p.file)
+// proofComment is the first line of a file of claims. receivedProof is the name of one that is received: its paths are relative to the present folder.
+const (
+	proofComment  = "# simulate test runs each variant, and checks what its steps expect.\n"
+	receivedProof = "proof.yaml"
+)
+
+// scenarioFile returns input and claims as a scenario file for the path at.
+func (p *Proof) scenarioFile(c *Call, s *scenario.Scenario, scenarios []string, claims []claim.Claim, at string) (*scenario.File, error) {
+	file, err := c.ScenarioFile("proof", s, scenarios, at)
 	if err != nil {
 		return nil, err
 	}
@@ -84,7 +103,16 @@ func (p *Proof) writeAndProve(c *Call, s *scenario.Scenario, scenarios []string,
 		v.Patches = slices.Concat(patched.Patches, v.Patches)
 		file.Variants = append(file.Variants, v)
 	}
-	if err := WriteScenario(p.file, "# simulate test runs each variant, and checks what its steps expect.\n", file); err != nil {
+	return file, nil
+}
+
+// writeAndProve writes input and claims to the file, then loads the file and runs the claims in it.
+func (p *Proof) writeAndProve(c *Call, s *scenario.Scenario, scenarios []string, claims []claim.Claim, progress func(done, total int)) ([]expect.Proved, error) {
+	file, err := p.scenarioFile(c, s, scenarios, claims, p.file)
+	if err != nil {
+		return nil, err
+	}
+	if err := WriteScenario(p.file, proofComment, file); err != nil {
 		return nil, fmt.Errorf("--proof: %w", err)
 	}
 	opts := c.LoaderOptions()

@@ -67,7 +67,9 @@ func (q Question[R]) answer(c *Call) error {
 	if found == nil {
 		return stopped
 	}
-	return cmp.Or(q.Output.Write(c.Streams.Out, func(w io.Writer, format string, opts report.Options) error {
+	rename := Renamer(c.Root())
+	write := func(w io.Writer, format string, opts report.Options) error {
+		opts.Rename = rename
 		switch {
 		case c.Page != nil && format == "html":
 			return c.Page.WriteHTML(w)
@@ -75,7 +77,12 @@ func (q Question[R]) answer(c *Call) error {
 			return q.Write(w, found, format, opts)
 		}
 		return q.Formats.Write(w, found, format, opts)
-	}), stopped)
+	}
+	if c.Receive != nil {
+		c.Receive(&Answer{Write: write, Proof: c.proof, NoProof: c.noProof})
+		return stopped
+	}
+	return cmp.Or(q.Output.Write(c.Streams.Out, write), stopped)
 }
 
 // AskScenario returns an Ask that first loads the scenario that the command line names.

@@ -2,6 +2,7 @@ package command
 
 import (
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -22,9 +23,18 @@ func (t *Timeout) limit(cmd *cobra.Command) (time.Duration, error) {
 	if !cmd.Flags().Changed("timeout") {
 		return 0, nil
 	}
-	limit, err := time.ParseDuration(t.given)
+	limit, err := ParseTimeLimit(t.given)
+	if err != nil {
+		return 0, exit.Usage(cmd, "--timeout: %w", err)
+	}
+	return limit, nil
+}
+
+// ParseTimeLimit parses a length of time above 0.
+func ParseTimeLimit(text string) (time.Duration, error) {
+	limit, err := time.ParseDuration(text)
 	if err != nil || limit <= 0 {
-		return 0, exit.Usage(cmd, "--timeout: %q is not a time above 0; give a number with its unit, such as 10s or 2m", t.given)
+		return 0, fmt.Errorf("%q is not a time above 0; give a number with its unit, such as 10s or 2m", text)
 	}
 	return limit, nil
 }

@@ -78,8 +78,7 @@ func OfProgram(err error) error {
 	return err
 }
 
-// PrintError prints the error, one line per problem, each after the program's name, and returns the exit code. Text from arguments and files can
-// neither start a line of its own nor control the terminal.
+// PrintError prints the error, one line per problem, each after the program's name, and returns the exit code.
 func PrintError(program string, err error, args []string, errOut io.Writer) int {
 	if err == nil {
 		return Answered
@@ -96,17 +95,8 @@ func PrintError(program string, err error, args []string, errOut io.Writer) int 
 		errors.As(err, &cause)
 		return cause.status()
 	}
-	text := err.Error()
-	for _, arg := range args {
-		_, value, _ := strings.Cut(arg, "=")
-		for _, given := range []string{arg, value} {
-			if strings.ContainsAny(given, " \r\n") { // a value of several words that is not quoted
-				text = strings.ReplaceAll(text, given, words.Shorten(manifest.Clean(given), maxValue))
-			}
-		}
-	}
-	for line := range strings.Lines(strings.TrimSpace(text)) {
-		fmt.Fprintf(errOut, "%s: error: %s\n", program, words.Shorten(manifest.RewordProblem(strings.TrimRight(line, "\r\n")), MaxLine))
+	for _, line := range ErrorLines(err, args) {
+		fmt.Fprintf(errOut, "%s: error: %s\n", program, line)
 	}
 	var input *inputError
 	var step *simulation.StepError
@@ -120,4 +110,22 @@ func PrintError(program string, err error, args []string, errOut io.Writer) int 
 		return Invalid
 	}
 	return Failed
+}
+
+// ErrorLines returns the error's lines, one for each problem. Text from arguments and files can neither start a line of its own nor control the
+// terminal.
+func ErrorLines(err error, args []string) (lines []string) {
+	text := err.Error()
+	for _, arg := range args {
+		_, value, _ := strings.Cut(arg, "=")
+		for _, given := range []string{arg, value} {
+			if strings.ContainsAny(given, " \r\n") { // a value of several words that is not quoted
+				text = strings.ReplaceAll(text, given, words.Shorten(manifest.Clean(given), maxValue))
+			}
+		}
+	}
+	for line := range strings.Lines(strings.TrimSpace(text)) {
+		lines = append(lines, words.Shorten(manifest.RewordProblem(strings.TrimRight(line, "\r\n")), MaxLine))
+	}
+	return lines
 }

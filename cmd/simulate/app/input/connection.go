@@ -3,14 +3,10 @@ package input
 import (
 	"cmp"
 	"fmt"
-	"io"
-	"io/fs"
 	"maps"
 	"path"
-	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -160,7 +156,7 @@ func (c *Connection) Load(cmd *cobra.Command, bar *output.Progress, opts loader.
 		bar.Clear()
 		fmt.Fprintf(cmd.ErrOrStderr(), "%s: warning: %s may not be read, and the answer lacks them\n", cmd.Root().DisplayName(), words.And(dump.Forbidden))
 	}
-	opts.FS, opts.Server, opts.Unread, opts.Notes = dumpFS{opts.FS, dump}, dump.Version, dump.Unread, DumpNotes(cmd, dump)
+	opts.FS, opts.Server, opts.Unread, opts.Notes = newDumpFS(opts.FS, dump), dump.Version, dump.Unread, DumpNotes(cmd, dump)
 	var assumed, flags []string
 	if opts.SchedulerConfig == "" {
 		assumed, flags = append(assumed, "configuration"), append(flags, "--scheduler-config")
@@ -181,43 +177,6 @@ func DumpNotes(cmd *cobra.Command, dump *live.Dump) (notes []string) {
 	}
 	return notes
 }
-
-// dumpFS is a file system that also has the dump, as a compressed file.
-type dumpFS struct {
-	fs.FS
-	dump *live.Dump
-}
-
-func (w dumpFS) Open(name string) (fs.File, error) {
-	if name != filepath.Clean(w.dump.Name) {
-		return w.FS.Open(name)
-	}
-	return &dumpFile{name: name, Reader: w.dump.OpenCompressed()}, nil
-}
-
-func (w dumpFS) Stat(name string) (fs.FileInfo, error) {
-	if name != filepath.Clean(w.dump.Name) {
-		return fs.Stat(w.FS, name)
-	}
-	return &dumpFile{name: name}, nil
-}
-
-func (w dumpFS) ReadDir(name string) ([]fs.DirEntry, error) { return fs.ReadDir(w.FS, name) }
-func (w dumpFS) Glob(pattern string) ([]string, error)      { return fs.Glob(w.FS, pattern) }
-
-type dumpFile struct {
-	io.Reader
-	name string
-}
-
-func (f *dumpFile) Close() error               { return nil }
-func (f *dumpFile) Stat() (fs.FileInfo, error) { return f, nil }
-func (f *dumpFile) Name() string               { return path.Base(f.name) }
-func (f *dumpFile) Size() int64                { return 1 } // a small number: the size is unknown, and compressed files are small
-func (f *dumpFile) Mode() fs.FileMode          { return 0o444 }
-func (f *dumpFile) ModTime() time.Time         { return time.Time{} }
-func (f *dumpFile) IsDir() bool                { return false }
-func (f *dumpFile) Sys() any                   { return nil }
 
 // KubectlGet is the command that dumps a cluster: every kind that takes part in scheduling, and the revisions of templates, which the
 // loader makes up if they are missing.

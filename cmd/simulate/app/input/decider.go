@@ -1,6 +1,8 @@
 package input
 
 import (
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -8,6 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/faultline/faultline/cmd/simulate/app/exit"
+	"github.com/faultline/faultline/pkg/engine/decider"
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/loader"
 	"github.com/faultline/faultline/pkg/scenario"
 )
@@ -52,8 +56,38 @@ func (d *deciderFlags) options(cmd *cobra.Command) (*loader.Deciders, error) {
 			if len(words) == 0 {
 				return nil, exit.Usage(cmd, "--decider %s: the command is empty; give the program and its arguments, or the name alone", given)
 			}
-			options.Commands[name] = words
+			options.Commands[name] = list.Map(words, absolutePath)
 		}
 	}
 	return options, nil
+}
+
+// Descheduler returns the descheduler with the policy of a file. Its program is that of --decider descheduler=COMMAND, or the installed one.
+func (i *Flags) Descheduler(policy string, interval time.Duration) (scenario.Decider, error) {
+	d := scenario.Decider{Name: "descheduler", Args: []string{"--policy=" + absolutePath(policy), "--descheduling-interval=" + interval.String()}, Timeout: i.deciders.timeout}
+	for _, given := range i.deciders.given {
+		if name, command, has := strings.Cut(given, "="); has && name == d.Name {
+			d.Command = list.Map(strings.Fields(command), absolutePath)
+		}
+	}
+	if d.Command == nil {
+		program, err := decider.Find(d.Name)
+		if err != nil {
+			return d, err
+		}
+		d.Command = []string{program}
+	}
+	return d, nil
+}
+
+// absolutePath returns the absolute path of a file or folder that the word names from the working directory, since a decider runs in the folder
+// of its scenario. It returns any other word as it is.
+func absolutePath(word string) string {
+	if _, err := os.Stat(word); err != nil {
+		return word
+	}
+	if path, err := filepath.Abs(word); err == nil {
+		return path
+	}
+	return word
 }

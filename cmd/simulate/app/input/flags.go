@@ -39,6 +39,7 @@ type Flags struct {
 	// Depth is how much of each pod's scheduling cycle is kept. Nil keeps nothing.
 	Depth *placement.Depth
 
+	given      *Given     // nil unless a program calls the command
 	nodes      *nodeFlags // nil for a command that takes only scenarios
 	operators  Operators
 	deciders   deciderFlags
@@ -233,6 +234,7 @@ func (i *Flags) read(cmd *cobra.Command, stdin io.Reader, plugins sched.Registry
 	if opts.FS == nil {
 		opts.FS = output.ProgressFS{Bar: bar}
 	}
+	opts.FS = i.withGiven(opts.FS)
 	var err error
 	if opts.Flags, err = i.overlays(cmd); err != nil {
 		return nil, err

@@ -3,6 +3,7 @@ package input
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/utils/ptr"
 
+	"github.com/faultline/faultline/cmd/simulate/app/output"
 	"github.com/faultline/faultline/pkg/input/manifest"
 	"github.com/faultline/faultline/pkg/loader"
 	"github.com/faultline/faultline/pkg/scenario"
@@ -28,7 +30,7 @@ func (i *Flags) ScenarioFile(cmd *cobra.Command, s *scenario.Scenario, args []st
 	}
 	var file *scenario.File
 	if aScenario {
-		file, err = readScenario(args, at)
+		file, err = i.readScenario(args, at)
 	} else {
 		file, err = i.newManifestScenario(cmd, s, files, at)
 	}
@@ -62,11 +64,11 @@ func (i *Flags) scenarioFileProblems(cmd *cobra.Command, s *scenario.Scenario, a
 	switch {
 	case s.Federated():
 		wrong("a federation of clusters cannot be put into it yet; leave it out")
-	case i.Live(cmd, args):
+	case i.Live(cmd, args) && i.given == nil:
 		wrong("a live cluster cannot be put into a file; write it to one with simulate snapshot, and name that")
 	case slices.Contains(slices.Concat(i.Cluster, i.Files, args), manifest.Stdin):
 		wrong("standard input cannot be named in a file; write it to a file, and name that")
-	case len(i.Cluster)+len(i.Files)+len(args) == 0:
+	case len(i.Cluster)+len(i.Files)+len(args) == 0 && i.given == nil:
 		wrong("the built-in walkthrough is in no file; name a scenario or manifests")
 	}
 	if len(i.operators.kafscale.values) > 1 {
@@ -78,10 +80,18 @@ func (i *Flags) scenarioFileProblems(cmd *cobra.Command, s *scenario.Scenario, a
 // newManifestScenario returns a scenario file that names these files. They are its cluster if no other cluster is given and they have nodes.
 func (i *Flags) newManifestScenario(cmd *cobra.Command, s *scenario.Scenario, files []string, at string) (*scenario.File, error) {
 	file := &scenario.File{}
-	apply := scenario.Step{Name: "apply", Apply: &scenario.Source{Files: RelativeTo(at, files)}}
+	applied, err := i.source(files, at)
+	if err != nil {
+		return nil, err
+	}
+	apply := scenario.Step{Name: "apply", Apply: applied}
+	cluster := i.Cluster
+	if i.Live(cmd, nil) { // somebody receives the file, and takes the snapshot
+		cluster = slices.Concat([]string{SnapshotFile(i.given.Dump.Name)}, cluster)
+	}
 	switch {
-	case len(i.Cluster) > 0:
-		file.Cluster = []scenario.Source{{Files: RelativeTo(at, i.Cluster)}}
+	case len(cluster) > 0:
+		file.Cluster = []scenario.Source{{Files: RelativeTo(at, cluster)}}
 	case s.MadeUp:
 		made, err := i.nodes.options(cmd)
 		if err != nil {
@@ -99,7 +109,7 @@ func (i *Flags) newManifestScenario(cmd *cobra.Command, s *scenario.Scenario, fi
 
 // readScenario reads a scenario file as it is written, without its expectations, questions, variants and sweep. Its paths become relative
 // to the folder of the file at.
-func readScenario(args []string, at string) (*scenario.File, error) {
+func (i *Flags) readScenario(args []string, at string) (*scenario.File, error) {
 	if len(args) != 1 {
 		return nil, fmt.Errorf("give one scenario, got %d", len(args))
 	}
@@ -107,7 +117,7 @@ func readScenario(args []string, at string) (*scenario.File, error) {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		path = filepath.Join(path, loader.FileName)
 	}
-	data, err := manifest.ReadFile(nil, nil, path)
+	data, err := manifest.ReadFile(i.withGiven(output.ProgressFS{Bar: output.NewProgress(io.Discard)}), nil, path)
 	if err != nil {
 		return nil, err
 	}

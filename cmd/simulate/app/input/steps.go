@@ -1,6 +1,7 @@
 package input
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/faultline/faultline/cmd/simulate/app/exit"
 	"github.com/faultline/faultline/pkg/check"
+	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
 	"github.com/faultline/faultline/pkg/topology"
@@ -26,6 +28,8 @@ type Steps struct {
 	replaceNodes []string
 	count        int
 	scale        []string
+	replicas     []string
+	deleted      []string
 }
 
 // Register adds the flags. With several, each flag takes several values, and each value makes a variant.
@@ -47,6 +51,8 @@ func (a *Steps) register(flags *pflag.FlagSet, add, each string) {
 	flags.IntVar(&a.count, "count", 0, "put `N` nodes there with --replace-nodes (default as many as have the cpu and memory of the old)")
 	flags.StringArrayVar(&a.scale, "scale", nil, add+" that multiplies the replicas of all workloads, of those of -n, or of one, by this `FACTOR`"+each+":\n"+
 		"1.2 for 20 % more traffic, or WORKLOAD=FACTOR"+each+" (repeatable)")
+	flags.StringArrayVar(&a.replicas, "set-replicas", nil, add+" that scales this workload, as kubectl scale does, as `WORKLOAD=NUMBER`"+each+" (repeatable)")
+	flags.StringArrayVar(&a.deleted, "delete", nil, add+" that deletes this `OBJECT`, as kubectl delete does: kind/name or namespace/kind/name (repeatable)")
 }
 
 // askedStep is the step that a flag adds. flags maps the paths of its fields to the flags that give them.
@@ -72,7 +78,7 @@ func (a *Steps) Variants(cmd *cobra.Command, s *scenario.Scenario, namespace str
 		return nil, err
 	}
 	each.count = 0
-	for _, given := range []*[]string{&each.addNodes, &each.removeNodes, &each.replaceNodes, &each.scale} {
+	for _, given := range []*[]string{&each.addNodes, &each.removeNodes, &each.replaceNodes, &each.scale, &each.replicas} {
 		var all []string
 		for _, one := range *given {
 			all = append(all, splitAlternatives(one)...)
@@ -188,7 +194,39 @@ func (a *Steps) steps(cmd *cobra.Command, s *scenario.Scenario, namespace string
 			"scaleBy.factor": "scale", "scaleBy.workloads[0]": "scale", "scaleBy.namespace": "namespace",
 		}})
 	}
+	for _, given := range a.replicas {
+		workload, number, _ := strings.Cut(given, "=")
+		replicas, err := strconv.ParseInt(number, 10, 32)
+		if err != nil {
+			return nil, exit.Usage(cmd, "--set-replicas %q: give a workload and its replicas, such as deployment/web=5", given)
+		}
+		target, err := parseStepTarget(workload, namespace)
+		if err != nil {
+			return nil, exit.Usage(cmd, "--set-replicas %w", err)
+		}
+		steps = append(steps, askedStep{scenario.Step{Name: "scale " + given, Scale: &scenario.Scale{Target: target, Replicas: int32(replicas)}}, map[string]string{
+			"scale.target": "set-replicas", "scale.namespace": "set-replicas", "scale.replicas": "set-replicas",
+		}})
+	}
+	for _, given := range a.deleted {
+		target, err := parseStepTarget(given, namespace)
+		if err != nil {
+			return nil, exit.Usage(cmd, "--delete %w", err)
+		}
+		steps = append(steps, askedStep{scenario.Step{Name: "delete " + given, Delete: &scenario.Delete{Targets: []string{target.Target}, Namespace: target.Namespace}}, map[string]string{
+			"delete.targets[0]": "delete", "delete.namespace": "delete",
+		}})
+	}
 	return steps, nil
+}
+
+// parseStepTarget parses an object that is given as kind/name, in the namespace, or as namespace/kind/name.
+func parseStepTarget(given, namespace string) (scenario.Target, error) {
+	ref, err := scenario.ParseWorkload(given)
+	if cluster.Namespaced(ref.Kind) {
+		ref.Namespace = cmp.Or(ref.Namespace, namespace)
+	}
+	return scenario.Target{Target: ref.String(), Namespace: ref.Namespace}, err
 }
 
 // replacementsWithCount returns the values of --replace-nodes with the number of --count in them: LABEL=OLD:NEW=NUMBER, then sizes if any.

@@ -123,6 +123,16 @@ func (i *Flags) RepeatArguments(cmd *cobra.Command, scenarios []string) string {
 	return quoted(words)
 }
 
+// InputFlags returns the given flags that name or change what is simulated, with their values, for another command line.
+func InputFlags(cmd *cobra.Command) (words []string) {
+	cmd.Flags().Visit(func(flag *pflag.Flag) {
+		if _, is := flag.Annotations[inputFlag]; is {
+			words = append(words, given(flag)...)
+		}
+	})
+	return words
+}
+
 // RepeatTies returns the flags that repeat the ties, with a space before them, or "".
 func (i *Flags) RepeatTies(cmd *cobra.Command) string {
 	var words []string

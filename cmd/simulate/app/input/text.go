@@ -75,5 +75,5 @@ func (i *Flags) readLiveText(ctx context.Context, cmd *cobra.Command, files []st
 	if !slices.Contains(sched.Releases(), release) {
 		release = "" // a note says which release answers
 	}
-	return playground.Compose(dumpFS{output.ProgressFS{Bar: bar}, dump}, nil, slices.Concat([]string{dump.Name}, i.Cluster), files, made, release)
+	return playground.Compose(newDumpFS(output.ProgressFS{Bar: bar}, dump), nil, slices.Concat([]string{dump.Name}, i.Cluster), files, made, release)
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/faultline/faultline/cmd/simulate/app/command"
 	"github.com/faultline/faultline/cmd/simulate/app/input"
@@ -18,26 +19,33 @@ import (
 
 func newDrain(s command.Streams) *cobra.Command {
 	var in input.Flags
-	var step string
+	var step, selector string
 	var out output.Flags
 	var proof command.Proof
 	options := world.DrainOptions{DrainOptions: node.DrainOptions{IgnoreDaemonSets: true}}
 	cmd := &cobra.Command{
-		Use:   "drain [SCENARIO | MANIFEST...] NODE...",
+		Use:   "drain [SCENARIO | MANIFEST...] NODE... | -l SELECTOR",
 		Short: "Show what kubectl drain would do to nodes, and whether it finishes",
 		Long: `Run a scenario to its end, then drain nodes as kubectl drain --ignore-daemonsets does: cordon them all, and evict their pods
 node by node in the order given. If the drain does not finish, look for an order that does. What keeps it from its end is shown also
 where -n names another namespace.`,
 		Example: `  simulate drain scenario.yaml node/worker2
   simulate drain dump.json worker1 worker2 --delete-emptydir-data
+  simulate drain --context prod -l pool=general
   simulate drain --cluster nodes.yaml -f app.yaml node/worker2 --force -o json`,
 		ValidArgsFunction: input.CompleteTargets([]string{"Node"}),
 		RunE: command.Question[drain.Report]{
 			Input: &in, Output: &out, Formats: drain.Formats, Check: proof.Check,
 			Ask: func(c *command.Call) (*drain.Report, error) {
-				scenarios, nodes, err := drainArguments(c)
+				scenarios, nodes, err := drainArguments(c, selector != "")
 				if err != nil {
 					return nil, err
+				}
+				matches := labels.Nothing()
+				if selector != "" {
+					if matches, err = scenario.ParseSelector(selector); err != nil {
+						return nil, c.Usage("--selector: %w", err)
+					}
 				}
 				result, err := c.Run(scenarios)
 				if err != nil {
@@ -46,6 +54,14 @@ where -n names another namespace.`,
 				last, err := input.FindStep(c.Command, result, step)
 				if err != nil {
 					return nil, err
+				}
+				for _, of := range last.State.Nodes {
+					if matches.Matches(labels.Set(of.Labels)) && !slices.Contains(nodes, of.Name) {
+						nodes = append(nodes, of.Name)
+					}
+				}
+				if len(nodes) == 0 {
+					return nil, c.Usage("--selector: no node has labels that match %q; give a label of the nodes", selector)
 				}
 				if err := errors.Join(input.CheckNodes(c.Command, last.State, nodes), in.Namespace.Check(c.Command, "pod", input.NamespacesIn(result))); err != nil {
 					return nil, err
@@ -69,6 +85,7 @@ where -n names another namespace.`,
 	in.Register(cmd)
 	in.RegisterExplain(cmd)
 	in.Namespace.Register(cmd, true)
+	cmd.Flags().StringVarP(&selector, "selector", "l", "", "also drain the nodes whose labels match this `SELECTOR`, as kubectl drain does")
 	cmd.Flags().BoolVar(&options.Force, "force", false, "also evict pods without a controller, which nothing replaces")
 	cmd.Flags().BoolVar(&options.DeleteEmptyDirData, "delete-emptydir-data", false, "also evict pods with emptyDir volumes, whose data is lost")
 	cmd.Flags().StringVar(&step, "step", "", "the `STEP` after which nodes are drained (default the last)")
@@ -78,8 +95,8 @@ where -n names another namespace.`,
 }
 
 // drainArguments splits the arguments into the scenario and the nodes. Next to a cluster, the bare name of a node suffices, as for kubectl
-// drain.
-func drainArguments(c *command.Call) (scenarios, nodes []string, err error) {
+// drain. It is an error to name no node, unless a selector names some.
+func drainArguments(c *command.Call, selects bool) (scenarios, nodes []string, err error) {
 	targets, scenarios := input.SplitTargets(c.Args)
 	for _, target := range targets {
 		switch kind, name, _ := scenario.ParseTarget(target); {
@@ -101,7 +118,7 @@ func drainArguments(c *command.Call) (scenarios, nodes []string, err error) {
 			}
 		}
 	}
-	if len(nodes) == 0 {
+	if len(nodes) == 0 && !selects {
 		return nil, nil, c.NoObjectError(scenarios, "no node given", "give at least one as node/NAME", []string{"Node"})
 	}
 	return scenarios, nodes, nil

@@ -1,9 +1,11 @@
 package operation
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -26,12 +28,19 @@ func newRebalance(s command.Streams) *cobra.Command {
 	var opts askrebalance.Options
 	var op operation
 	var goal string
+	var policy struct {
+		file     string
+		interval time.Duration
+	}
 	cmd := &cobra.Command{
 		Use:   "rebalance [SCENARIO | MANIFEST...]",
 		Short: "Find pods that land better if you delete them",
 		Long: `Run a scenario to its end, then look for pods whose deletion makes the spread better, without a descheduler: delete one whose workload
 has too many in a domain, if its budget allows that, let controllers and the scheduler place the next one, and keep the move only if it
 lands better. The report lists the pods in order, and says of the other workloads why no deletion helps.
+
+With --policy the real descheduler chooses the pods, round by round, until it comes to rest or begins a round anew for ever; its program
+faultline-descheduler must be beside simulate or in the PATH (see docs/descheduler.md).
 
 The goal is what is counted, for each workload of two or more pods:
   skew     the pods that a domain of --over has beyond an even spread
@@ -40,6 +49,7 @@ The goal is what is counted, for each workload of two or more pods:
 		Example: `  simulate rebalance dump.json
   simulate rebalance dump.json --goal radius --over zone --moves 5
   simulate rebalance scenario.yaml --goal soft --steps moves.yaml
+  simulate rebalance dump.json --policy policy.yaml
   simulate rebalance dump.json -o name`,
 		RunE: command.Question[rebalance.Report]{
 			Input: &in, Output: &out, Formats: rebalance.Formats, Timeout: &timeout,
@@ -54,12 +64,31 @@ The goal is what is counted, for each workload of two or more pods:
 				if goal == string(askrebalance.Soft) && c.Flags().Changed("over") {
 					problems = append(problems, fmt.Errorf("--over has no effect with --goal soft, whose rules name their levels; leave it out"))
 				}
+				if policy.file != "" {
+					for _, name := range []string{"moves", "steps"} {
+						if c.Flags().Changed(name) {
+							problems = append(problems, fmt.Errorf("--%s has no effect with --policy, whose descheduler chooses the pods; leave one of them out", name))
+						}
+					}
+				} else if c.Flags().Changed("descheduling-interval") {
+					problems = append(problems, errors.New("--descheduling-interval has no effect without --policy; give that, too"))
+				}
+				if policy.interval <= 0 {
+					problems = append(problems, fmt.Errorf("--descheduling-interval: %s is no time above 0", policy.interval))
+				}
 				return exit.UsageProblems(c.Command, problems...)
 			},
 			Ask: func(c *command.Call) (*rebalance.Report, error) {
 				s, err := op.load(c)
 				if err != nil {
 					return nil, err
+				}
+				if policy.file != "" {
+					by, err := in.Descheduler(policy.file, policy.interval)
+					if err != nil {
+						return nil, err
+					}
+					s = askrebalance.WithPolicy(s, by)
 				}
 				result, err := simulation.Run(c.Context(), s, simulation.Options{Progress: c.Bar.Counts("pods")})
 				if err != nil {
@@ -75,6 +104,9 @@ The goal is what is counted, for each workload of two or more pods:
 					if domains, _ := topology.Domains(nodes, opts.Level); len(domains) == 0 {
 						return nil, c.Usage("--over %s: no node has this label; give one of %s", opts.Level, strings.Join(topology.Levels(nodes, s.LevelKeys...), ", "))
 					}
+				}
+				if policy.file != "" {
+					return rebalance.New(result, askrebalance.DescribePolicy(result, opts), c.ToolVersion), nil
 				}
 				counts := c.Bar.Counts("moves")
 				opts.Progress = func(done, total int) { counts("rebalance", done, total) }
@@ -99,6 +131,8 @@ The goal is what is counted, for each workload of two or more pods:
 	output.CompleteValues(cmd, "goal", askrebalance.Goals())
 	flags.StringVar(&opts.Level, "over", "zone", "topology `KEY` over which pods are spread, such as rack; region, zone and node are short names")
 	flags.IntVar(&opts.Moves, "moves", 10, "largest `NUMBER` of pods to delete")
+	flags.StringVar(&policy.file, "policy", "", "`FILE` of a DeschedulerPolicy (descheduler/v1alpha2), by which the real descheduler chooses the pods")
+	flags.DurationVar(&policy.interval, "descheduling-interval", 5*time.Minute, "with --policy: the time from one round to the next, as a `DURATION`")
 	op.register(cmd, "pods are deleted")
 	timeout.Register(cmd)
 	out.Register(cmd, rebalance.Formats.Names(), "the answer, on one line", "list every workload that stays as it is")

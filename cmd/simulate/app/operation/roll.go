@@ -128,7 +128,7 @@ func (f *rollFlags) check(c *command.Call) error {
 	if f.size != "" && !input.ParseSize(f.size, &f.New.CPU, &f.New.Memory, &f.New.Pods) {
 		wrong("--size: %q is no size; give one as cpu=8,memory=32Gi", f.size)
 	}
-	if f.proof.Requested() && len(f.compare) > 0 {
+	if f.proof.Runs() && len(f.compare) > 0 {
 		wrong("--prove and --proof are for one way, and --compare tries several; leave out one of them")
 	}
 	if _, err := f.rollOptions(); err != nil {

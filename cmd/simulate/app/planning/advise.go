@@ -43,7 +43,7 @@ func newAdvise(s command.Streams) *cobra.Command {
 			if selector != "" && !all {
 				problems = append(problems, c.Usage("--selector is for every workload; give --all, and name none"))
 			}
-			if all && proof.Requested() {
+			if all && proof.Runs() {
 				problems = append(problems, c.Usage("--prove and --proof are about the best rule of one workload; name it"))
 			}
 			if top < 1 {

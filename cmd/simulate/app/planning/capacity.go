@@ -113,7 +113,7 @@ counts them. HorizontalPodAutoscalers are ignored.`,
 						return nil, err
 					}
 				}
-				if stopped != nil || !proof.Requested() {
+				if stopped != nil || !proof.Requested(c) {
 					return found, stopped
 				}
 				claims, err := askcapacity.Claims(result, answers, opts)

@@ -110,7 +110,7 @@ With --catalogue, the nodes of each group can be of any types in a file, in any 
 					}
 				}
 				found := size.New(loaded, nodes, sizing, c.ToolVersion)
-				if stopped != nil || !proof.Requested() {
+				if stopped != nil || !proof.Requested(c) {
 					return found, stopped
 				}
 				of, claims, err := sizing.Claims()
