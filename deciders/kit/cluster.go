@@ -50,9 +50,14 @@ func (c *Cluster) Create(object *unstructured.Unstructured, why string) (*unstru
 	return c.call(answer{Create: object.Object, Explain: why})
 }
 
-// Patch applies a JSON merge patch, of the subresource unless it is empty.
+// Patch applies a JSON merge patch, of the subresource unless it is empty. It returns nil if the patch has removed the last finalizer of an
+// object that was deleted.
 func (c *Cluster) Patch(ref Ref, subresource string, merge map[string]any, why string) (*unstructured.Unstructured, error) {
-	return c.call(answer{Patch: &patch{ref, subresource, merge}, Explain: why})
+	stored, err := c.call(answer{Patch: &patch{ref, subresource, merge}, Explain: why})
+	if err == nil && stored == nil {
+		delete(c.objects, ref)
+	}
+	return stored, err
 }
 
 // Delete deletes the object. The object that it returns still exists, with a deletion timestamp; nil if it is gone.

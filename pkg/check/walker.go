@@ -68,7 +68,7 @@ func Check(ctx context.Context, p *scenario.Problems, s *scenario.Scenario) {
 	for i := range s.Members {
 		w.checkMemberNodes(field.NewPath("clusters").Index(i).Child("cluster"), &s.Members[i])
 	}
-	if len(w.state.Nodes) == 0 {
+	if len(w.state.Nodes) == 0 && len(s.Deciders) == 0 { // a decider may make the first node
 		w.reportNoNodes()
 		return
 	}

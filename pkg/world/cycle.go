@@ -79,9 +79,12 @@ func signState(state *cluster.State) signature {
 		name := node.Name
 		owned := len(node.OwnerReferences) > 0
 		var parts []string
-		for _, key := range slices.Sorted(maps.Keys(node.Labels)) {
-			if value := node.Labels[key]; value != node.Name && !made[value] && key != v1.LabelHostname {
-				parts = append(parts, key+"="+value)
+		// A node's annotations tell, too, whether it was replaced: Karpenter's say of which version of its NodePool it is.
+		for _, names := range []map[string]string{node.Labels, node.Annotations} {
+			for _, key := range slices.Sorted(maps.Keys(names)) {
+				if value := names[key]; value != node.Name && !made[value] && key != v1.LabelHostname {
+					parts = append(parts, fmt.Sprint(key, "=", withoutTimes(value)))
+				}
 			}
 		}
 		for _, taint := range node.Spec.Taints {

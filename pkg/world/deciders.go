@@ -28,6 +28,8 @@ type Decider struct {
 type actor struct {
 	Decider
 	program *decider.Program
+	// deciding: it is asked right now, and admits by itself what it creates.
+	deciding bool
 	actorMark
 }
 
@@ -152,6 +154,8 @@ func (c *Cluster) ask(ctx context.Context, a *actor, round int, state *cluster.S
 		return nil, nil, err
 	}
 	calls := &deciderCalls{Cluster: c, actor: a, round: round, state: state, to: to, owner: state.Owners()}
+	a.deciding = true
+	defer func() { a.deciding = false }()
 	answer, err := a.program.Decide(ctx, state.Now, c.ties.Seed, a.memory, calls.do)
 	if err != nil {
 		return nil, nil, err
@@ -174,6 +178,9 @@ func (c *Cluster) admitResources(objects []cluster.Object) ([]cluster.Object, er
 	}
 	admitted := slices.Clone(objects)
 	for _, a := range c.actors {
+		if a.deciding {
+			continue
+		}
 		var own []*cluster.CustomResource
 		var at []int
 		for i, obj := range admitted {

@@ -1,0 +1,31 @@
+package main
+
+import (
+	"os"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestSameBytes: the same requests have the same calls and answers. Go draws the order of its maps anew at each run.
+func TestSameBytes(t *testing.T) {
+	if !ordered {
+		t.Skip(`built without the ordered copy of Karpenter: go run ./ordered && go test -tags ordered -modfile .ordered/go.mod .`)
+	}
+	entries, err := os.ReadDir("testdata/recorded")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, entry := range entries {
+		t.Run(entry.Name(), func(t *testing.T) {
+			first := play(t, entry.Name(), 7)
+			for range 5 {
+				again := play(t, entry.Name(), 7)
+				if diff := cmp.Diff(slices.Concat(first.calls, first.events), slices.Concat(again.calls, again.events)); diff != "" {
+					t.Fatalf("two runs differ:\n%s", diff)
+				}
+			}
+		})
+	}
+}
