@@ -93,7 +93,7 @@ func TestExcess(t *testing.T) {
 
 func TestOneReplica(t *testing.T) {
 	d := NewBlast(zoned(3, 1, 3), zoned(1, 1, 3), "")
-	want := []OneReplica{{WorkloadRef: cluster.WorkloadRef{Namespace: "default", Workload: "deployment/web"}, Replicas: 3}}
+	want := []OneReplica{{WorkloadRef: cluster.WorkloadRef{Namespace: "default", Workload: "deployment/web"}, Left: 1, Replicas: 3}}
 	if diff := cmp.Diff(want, d.Failures[0].OneReplica); diff != "" || !d.Worse {
 		t.Errorf("worse %t (-want +got):\n%s", d.Worse, diff)
 	}
