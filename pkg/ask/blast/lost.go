@@ -204,7 +204,9 @@ func newContents(state *cluster.State, quorum map[cluster.Ref]int, only map[clus
 }
 
 // NotRunning returns the names of the workloads that have no running pod, but pods that wait for a node, as in [Analysis].
-func NotRunning(state *cluster.State) []string { return newContents(state, nil, nil).notRunning(state, nil) }
+func NotRunning(state *cluster.State) []string {
+	return newContents(state, nil, nil).notRunning(state, nil)
+}
 
 // notRunning returns the names of the workloads that have no running pod, but pods that wait for a node.
 func (c *contents) notRunning(state *cluster.State, only map[cluster.Ref]bool) (names []string) {
