@@ -263,10 +263,19 @@ func (l *inspection) unmetFix(s *subject, unmet *cause.Unmet) (string, error) {
 	if len(helpful) > 0 {
 		return fmt.Sprintf("ask for %s, or %s", words.Or(helpful), label), nil
 	}
-	if fits, err := l.fitsEmptyNode(s, func(spec *v1.PodSpec) { replaceRequirement(spec, key, value, "") }); err != nil || !fits {
-		return label, err
+	pod, err := s.lonePod()
+	if err != nil {
+		return "", err
 	}
-	return label + ", or remove the requirement", nil
+	replaceRequirement(&pod.Spec, key, value, "")
+	without, err := l.refusalsByEmptyNodes(s, pod)
+	if err != nil || len(without) == 0 {
+		return label + ", or remove the requirement", err
+	}
+	if i := slices.IndexFunc(without, func(c cause.Cause) bool { return len(c.Taints) > 0 }); i >= 0 {
+		label += ", and tolerate " + words.Or(list.Map(without[i].Taints, func(t cause.Taint) string { return t.Taint }))
+	}
+	return label, nil
 }
 
 // replaceRequirement replaces the value of a label in the node selector and in the required node affinity, in place. It removes the requirement
