@@ -86,7 +86,7 @@ rendered: then what there is now is judged as if it were new. Without --base the
 			case g.base == "" && cmd.Flags().Changed("fail-on"):
 				return exit.Usage(cmd, "--fail-on has no effect without --base; give both")
 			}
-			return g.run(command.NewCall(cmd, s, in, args))
+			return g.writeComment(command.NewCall(cmd, s, in, args))
 		},
 	}
 	flags := cmd.Flags()
@@ -118,7 +118,8 @@ type subject struct {
 	moved      string          // the path of the scenario in the base, if it is another one
 }
 
-func (g *gateRun) run(c *command.Call) error {
+// writeComment judges the change and writes the comment on it, and the files of --reports.
+func (g *gateRun) writeComment(c *command.Call) error {
 	defer c.Bar.Done()
 	var err error
 	if g.opts.Flags, err = c.Input.Overlays(c.Command); err != nil {
@@ -174,7 +175,7 @@ func (g *gateRun) run(c *command.Call) error {
 
 // testScenarios tests the scenarios below the folders. It accepts that there is none if others says that there is something else to compare.
 func (g *gateRun) testScenarios(c *command.Call, others bool) ([]*testedScenario, error) {
-	all, err := exit.CallInterruptibly(c.Context(), func() ([]*testedScenario, error) { return g.load(c.Args, regexp.MustCompile("")) })
+	all, err := exit.CallInterruptibly(c.Context(), func() ([]*testedScenario, error) { return g.loadScenarios(c.Args, regexp.MustCompile("")) })
 	switch {
 	case exit.Interrupted(err):
 		return nil, err
@@ -183,7 +184,7 @@ func (g *gateRun) testScenarios(c *command.Call, others bool) ([]*testedScenario
 	case err != nil:
 		return nil, exit.InvalidInput(err)
 	}
-	if err := g.test(c.Command, c.Streams, all); err != nil {
+	if err := g.runScenarios(c.Command, c.Streams, all); err != nil {
 		return nil, err
 	}
 	for _, one := range all {
@@ -191,7 +192,7 @@ func (g *gateRun) testScenarios(c *command.Call, others bool) ([]*testedScenario
 		g.comment.Expectations += n
 	}
 	if worstError(all) != nil {
-		g.comment.Tests = strings.Split(strings.TrimSuffix(g.text(all), "\n"), "\n")
+		g.comment.Tests = strings.Split(strings.TrimSuffix(g.formatResults(all), "\n"), "\n")
 	}
 	return all, nil
 }
