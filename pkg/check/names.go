@@ -73,7 +73,7 @@ func (n *knownNames) mayBeMade(wanted cluster.Ref) bool {
 		made := false
 		switch wanted.Kind {
 		case "Pod":
-			made = n.unknown[owner] || slices.Contains([]string{"Deployment", "ReplicaSet", "StatefulSet", "ReplicationController", "DaemonSet", "Job", "CronJob"}, owner.Kind)
+			made = n.unknown[owner] || owner.Kind != "Pod" && slices.Contains(cluster.WorkloadKinds, owner.Kind)
 		case "ReplicaSet":
 			made = owner.Kind == "Deployment"
 		case "Job":

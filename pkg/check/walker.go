@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -12,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/sched"
@@ -122,9 +124,17 @@ func (w *walker) reportNoNodes() {
 }
 
 // NoWorkloadError is the problem of a scenario that has nothing to place, such as the render of a chart of ConfigMaps.
-type NoWorkloadError struct{ File string }
+type NoWorkloadError struct {
+	File string
+	// Custom are the custom resources that an operator may make pods of, as "Kafka shop/events of kafka.strimzi.io/v1beta2".
+	Custom []string
+}
 
 func (e *NoWorkloadError) Error() string {
+	if len(e.Custom) > 0 {
+		return fmt.Sprintf("%s: there is no workload that is known, only %s; say where the pod template is by a rule in customResources of a scenario (docs/operators.md), or give the pods or the controllers that the operator makes",
+			e.File, words.And(e.Custom))
+	}
 	return e.File + ": there is no workload, so there is nothing to place; give a Pod, a Deployment or another controller of pods"
 }
 
@@ -133,7 +143,7 @@ func (w *walker) reportNoWorkload() {
 	var custom, commands []string
 	for _, ignored := range w.scenario.Ignored {
 		group, _, _ := strings.Cut(ignored.APIVersion, "/")
-		if ignored.JSON != nil && strings.Contains(group, ".") && !admission.IsGroup(group) && ignored.Kind != "CustomResourceDefinition" {
+		if ignored.JSON != nil && strings.Contains(group, ".") && !isKubernetesGroup(group) {
 			name := strings.TrimSpace(ignored.Kind + " " + cluster.Qualify(cmp.Or(ignored.Namespace, metav1.NamespaceDefault), ignored.Name))
 			custom = append(custom, name+" of "+ignored.APIVersion)
 			if command := manifest.RenderCommand(ignored); command != "" {
@@ -141,20 +151,20 @@ func (w *walker) reportNoWorkload() {
 			}
 		}
 	}
-	if len(custom) == 0 {
-		w.AddErrors(&NoWorkloadError{File: w.File})
-		return
-	}
 	const most = 3
 	if more := len(custom) - most; more > 0 {
 		custom = append(custom[:most], words.Count(more, "other resource"))
 	}
 	if len(commands) > 0 {
-		w.Add(nil, "there is no workload, only %s: manifests that a program has yet to render; render them first: %s | simulate run -f -", words.And(custom), commands[0])
+		w.Add(nil, "there is no workload, only %s; render %s first: %s | simulate run -f -", words.And(custom), words.Pick(len(custom), "it", "them"), commands[0])
 		return
 	}
-	w.Add(nil, "there is no workload that is known, only %s; say where the pod template is by a rule in customResources of a scenario (docs/operators.md), or give the pods or the controllers that the operator makes",
-		words.And(custom))
+	w.AddErrors(&NoWorkloadError{File: w.File, Custom: custom})
+}
+
+// isKubernetesGroup reports whether the API group is Kubernetes' own, so that none of its kinds is a custom resource.
+func isKubernetesGroup(group string) bool {
+	return scheme.Scheme.IsGroupRegistered(group) || admission.IsGroup(group) || group == "apiextensions.k8s.io" || group == "apiregistration.k8s.io"
 }
 
 // applyWorkloads applies the workloads before the first step.

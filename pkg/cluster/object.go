@@ -66,6 +66,9 @@ func PodLabels(obj Object) map[string]string {
 	return nil
 }
 
+// WorkloadKinds are the kinds of Kubernetes whose objects are pods or make pods.
+var WorkloadKinds = []string{"Pod", "Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "ReplicationController", "Job", "CronJob"}
+
 // Template returns the workload's pod template and the template's path in the object, or nil if the object is not a workload.
 func Template(obj Object) (*v1.PodTemplateSpec, string) {
 	switch o := obj.(type) {

@@ -122,7 +122,7 @@ func CycleInQuestion(of *scenario.NotOn, step *simulation.Step) (cycle *placemen
 	if pending := matchingPending(step.Pending, of.Selector); len(pending) > 0 {
 		return pending[0].Cycle, ""
 	}
-	matches := parseSelector(of.Selector)
+	matches := ParseSelector(of.Selector)
 	for i := range slices.Backward(step.Placed) {
 		if p := &step.Placed[i]; matches.Matches(labels.Set(p.Pod.Labels)) {
 			return p.Cycle, p.Node

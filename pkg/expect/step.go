@@ -313,19 +313,19 @@ func phraseSelected(selector, what string) string {
 
 // runningPods returns the pods that have a node, are active and match the selector.
 func runningPods(state *cluster.State, selector string) []*v1.Pod {
-	matches := parseSelector(selector)
+	matches := ParseSelector(selector)
 	return list.Where(state.Pods, func(pod *v1.Pod) bool {
 		return pod.Spec.NodeName != "" && cluster.IsActive(pod) && matches.Matches(labels.Set(pod.Labels))
 	})
 }
 
 func matchingPending(pending []placement.Pending, selector string) []placement.Pending {
-	matches := parseSelector(selector)
+	matches := ParseSelector(selector)
 	return list.Where(pending, func(p placement.Pending) bool { return matches.Matches(labels.Set(p.Pod.Labels)) })
 }
 
-// parseSelector reads a selector of a scenario. Loading has checked that it parses.
-func parseSelector(selector string) labels.Selector {
+// ParseSelector reads a selector of a scenario. Loading has checked that it parses.
+func ParseSelector(selector string) labels.Selector {
 	matches, err := labels.Parse(selector)
 	if err != nil {
 		return labels.Nothing()

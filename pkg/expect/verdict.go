@@ -44,7 +44,7 @@ type Comparison struct {
 	Radii []RadiusChange
 	// Excess has the workloads that are further from an even spread, step by step, in each step level by level, the worst first.
 	Excess []ExcessChange
-	// OneReplica has a sentence for each workload that has one replica left of several.
+	// OneReplica has a sentence for each workload that has at most one replica left of several.
 	OneReplica []string
 	// RulesRemoved has a sentence for each rule, budget, priority or request that a workload no longer has, or has in a weaker form.
 	RulesRemoved []string

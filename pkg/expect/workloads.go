@@ -40,7 +40,7 @@ func (j *stepJudge) judgePods(step *simulation.Step, before func(since string) *
 		j.appendJudged(e, "nodesGone")
 	}
 	for _, selector := range slices.Sorted(maps.Keys(j.NodeCounts)) {
-		n, want, matches := 0, j.NodeCounts[selector], parseSelector(selector)
+		n, want, matches := 0, j.NodeCounts[selector], ParseSelector(selector)
 		for _, node := range step.State.Nodes {
 			if matches.Matches(labels.Set(node.Labels)) {
 				n++

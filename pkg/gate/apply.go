@@ -6,8 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/faultline/faultline/pkg/ask/cause"
 	"github.com/faultline/faultline/pkg/check"
@@ -34,7 +38,6 @@ func (j *judge) stateApply(ctx context.Context) error {
 	if base.Federated() || head.Federated() || reflect.DeepEqual(before, after) {
 		return nil
 	}
-	j.RolledOut = rolledOut(before, after)
 	s := *head
 	s.Workloads, s.Expect, s.Variants = before, nil, nil
 	s.Steps = []scenario.LoadedStep{{Step: scenario.Step{Name: applyStep, Apply: &scenario.Source{}}, Objects: after}}
@@ -58,17 +61,26 @@ func (j *judge) stateApply(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	j.RolledOut = rolledOut(result, before, after)
 	return j.stateRollouts(ctx, result, before, after)
 }
 
 // rolledOut returns the names of the workloads whose pods a rollout replaces, since their templates differ: in a rule, an image, or only in an
-// annotation with the checksum of a ConfigMap.
-func rolledOut(before, after []cluster.Object) []string {
+// annotation with the checksum of a ConfigMap. It leaves out workloads that get no other pods, such as a StatefulSet with the strategy OnDelete.
+func rolledOut(result *simulation.Result, before, after []cluster.Object) []string {
+	last := lastState(result)
+	known := list.KeySet(result.Steps[0].State.Pods, func(pod *v1.Pod) types.UID { return pod.UID })
+	replaced, owner := map[cluster.Ref]bool{}, last.Owners()
+	for _, pod := range last.Pods {
+		if !known[pod.UID] {
+			replaced[owner(pod)] = true
+		}
+	}
 	var names []string
 	for _, obj := range after {
 		ref := cluster.RefTo(obj)
 		old := cluster.Find(before, ref)
-		if old == nil || !slices.Contains([]string{"Deployment", "StatefulSet", "DaemonSet"}, ref.Kind) {
+		if old == nil || !replaced[ref] {
 			continue
 		}
 		was, _ := cluster.Template(old)
@@ -99,8 +111,17 @@ func (j *judge) stateRefused(err error) {
 			j.state("apply", true, "%s", line)
 			continue
 		}
-		j.state(nameObject(kind, name), true, "%s; delete it first, or give it another name", problem)
+		j.state(nameObject(kind, name), true, "%s; delete it first, or give it another name", shortenRefusal(problem))
 	}
+}
+
+// exceptions matches the list of the fields that may change, in the API server's refusal to change others: "spec is immutable after creation except
+// resources.requests for bound claims: - "storage": "5Gi" + "storage": "1Gi"".
+var exceptions = regexp.MustCompile(` (?:except|other than) .*?(: - |$)`)
+
+// shortenRefusal returns the refusal of a change without the list of what may change.
+func shortenRefusal(problem string) string {
+	return strings.TrimRight(exceptions.ReplaceAllString(problem, "$1"), ".,")
 }
 
 // nameObject returns the name of an object in a headline: that of a workload without its kind, and of another one as service/web.
@@ -110,53 +131,45 @@ func nameObject(kind, name string) string {
 		namespace, name = "", namespace
 	}
 	ref := cluster.Ref{Kind: kind, Namespace: namespace, Name: name}
-	if isWorkload(kind) {
+	if slices.Contains(cluster.WorkloadKinds, kind) {
 		return nameWorkload(ref.Workload())
 	}
 	return ref.Qualified()
 }
 
-// isWorkload reports whether objects of the kind make pods.
-func isWorkload(kind string) bool {
-	switch kind {
-	case "Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "ReplicationController", "Job", "CronJob", "Pod":
-		return true
-	}
-	return false
-}
-
-// stateRollouts states the workloads of which more pods are Pending when the change has been brought into the running cluster than in a new
-// cluster with the base or with the head alone. It fails the gate on those that are Pending for good, and warns of those that wait until somebody
+// stateRollouts states the workloads of which more pods do not run when the change has been brought into the running cluster than in a new
+// cluster with the base or with the head alone. It fails the gate on those that do not run for good, and warns of those that wait until somebody
 // deletes what the change removes.
 func (j *judge) stateRollouts(ctx context.Context, result *simulation.Result, before, after []cluster.Object) error {
-	alone := countPending(j.head.Result, &j.head.Result.Steps[0])
-	for of, n := range countPending(j.base.Result, &j.base.Result.Steps[0]) {
+	alone := countShort(j.head.Result, &j.head.Result.Steps[0])
+	for of, n := range countShort(j.base.Result, &j.base.Result.Steps[0]) {
 		alone[of] = max(alone[of], n)
 	}
 	last := &result.Steps[len(result.Steps)-1]
-	final := countPending(result, last)
+	final := countShort(result, last)
 	for i := range result.Steps {
 		step := &result.Steps[i]
 		if step != last && step.Name != applyStep {
 			continue
 		}
-		owner := step.State.Owners()
-		for _, group := range list.GroupBy(pendingSince(result, step), func(p placement.Pending) cluster.Ref { return owner(p.Pod) }) {
-			of := owner(group[0].Pod)
-			if len(group) <= alone[of] || step != last && final[of] > 0 {
+		for _, short := range shortages(result, step) {
+			if short.pods <= alone[short.of] || step != last && final[short.of] > 0 {
 				continue
 			}
-			why, err := j.explainBriefly(ctx, step.State, &group[0])
+			all, absent := countPods(step.State, short.of)
+			if !short.isPending() {
+				all = max(all, absent+short.pods)
+			}
+			waiting := fmt.Sprintf("%d of %s %s", short.pods, words.Count(all, "pod"), short.what())
+			if step != last {
+				j.state(nameWorkload(short.of.Workload()), false, "%s until %s, which the change removes, is deleted", waiting, words.Few(list.Map(onlyWorkloads(before, after), cluster.Ref.Qualified)))
+				continue
+			}
+			why, err := j.explainShortage(ctx, step.State, &short)
 			if err != nil {
 				return err
 			}
-			all, _ := countPods(step.State, of)
-			waiting := fmt.Sprintf("%d of %s Pending", len(group), words.Count(all, "pod"))
-			if step != last {
-				j.state(nameWorkload(of.Workload()), false, "%s until %s, which the change removes, is deleted", waiting, words.Few(removedWorkloads(before, after)))
-				continue
-			}
-			j.state(nameWorkload(of.Workload()), j.failsOn(expect.FailOnPending), "%s, %s", cmp.Or(stuckRollout(step, of), waiting+" when the change is applied to what runs"), why)
+			j.state(nameWorkload(short.of.Workload()), j.failsOn(expect.FailOnPending), "%s, %s", cmp.Or(stuckRollout(step, short.of), waiting+" when the change is applied to what runs"), why)
 		}
 	}
 	return nil
@@ -172,15 +185,11 @@ func stuckRollout(step *simulation.Step, of cluster.Ref) string {
 	return ""
 }
 
-// removedWorkloads returns the names of the objects that make pods and that only before has.
-func removedWorkloads(before, after []cluster.Object) []string {
-	var names []string
-	for _, obj := range before {
-		if ref := cluster.RefTo(obj); isWorkload(ref.Kind) && cluster.Find(after, ref) == nil {
-			names = append(names, ref.Qualified())
-		}
-	}
-	return names
+// onlyWorkloads returns the objects that are pods or make pods and that are not among the others.
+func onlyWorkloads(objects, others []cluster.Object) []cluster.Ref {
+	return list.Where(list.Map(objects, cluster.RefTo), func(ref cluster.Ref) bool {
+		return slices.Contains(cluster.WorkloadKinds, ref.Kind) && cluster.Find(others, ref) == nil
+	})
 }
 
 // stateMaximum states the workloads whose HorizontalPodAutoscaler may now ask for more pods than the cluster has room for.
@@ -207,16 +216,16 @@ func (j *judge) stateMaximum(ctx context.Context) error {
 			return err
 		}
 		last := &result.Steps[len(result.Steps)-1]
-		owner := last.State.Owners()
-		pending := list.Where(pendingSince(result, last), func(p placement.Pending) bool { return owner(p.Pod) == of })
-		if len(pending) == 0 {
-			continue
+		for _, short := range shortages(result, last) {
+			if short.of != of {
+				continue
+			}
+			why, err := j.explainShortage(ctx, last.State, &short)
+			if err != nil {
+				return err
+			}
+			j.state(nameWorkload(of.Workload()), false, "at its autoscaler's maximum of %d, %d before, %s %s, %s", most, was, words.Is(short.pods, "pod"), short.what(), why)
 		}
-		why, err := j.explainBriefly(ctx, last.State, &pending[0])
-		if err != nil {
-			return err
-		}
-		j.state(nameWorkload(of.Workload()), false, "at its autoscaler's maximum of %d, %d before, %s Pending, %s", most, was, words.Is(len(pending), "pod"), why)
 	}
 	return nil
 }

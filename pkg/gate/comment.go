@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/diff"
@@ -28,8 +29,8 @@ type Section struct {
 // Comment is what a reviewer reads about a change.
 type Comment struct {
 	Sections []Section
-	// Against says what the change is compared with, such as "main"; "" if with nothing.
-	Against string
+	// Compared means that there is a base to compare with.
+	Compared bool
 	// Notes are about the whole comparison, and Tests are the lines of the tests if one fails.
 	Notes, Tests []string
 	// Expectations is how many expectations were checked.
@@ -60,7 +61,7 @@ func (c *Comment) Markdown() string {
 	if len(c.Tests) > 0 {
 		fmt.Fprintf(&out, "\n%s\n", markdown.CodeBlock(c.Tests))
 	}
-	if c.Against == "" {
+	if !c.Compared {
 		return out.String()
 	}
 	var same, cut []string
@@ -107,23 +108,27 @@ const noWorse = "nothing is worse"
 
 // passes says in what way the change passes, if nothing is stated.
 func (c *Comment) passes() string {
-	text := "nothing is worse than in " + c.Against
+	text := "nothing is worse than in the base"
 	switch {
-	case c.Against == "":
+	case !c.Compared:
 		return "every expectation is met"
+	case len(c.Sections) > 0 && !slices.ContainsFunc(c.Sections, func(s Section) bool { return s.Unchanged || s.Judgement != nil }):
+		return "there is nothing to judge"
 	case c.Expectations > 0:
 		text = "every expectation is met, and " + text
 	}
 	var declared, rolledOut []string
 	for i := range c.Sections {
 		j := c.Sections[i].Judgement
-		if j != nil {
-			rolledOut = append(rolledOut, j.RolledOut...)
+		if j == nil {
+			continue
 		}
-		if j != nil && j.Compared != nil {
-			for k := range j.Compared.Declared {
-				declared = append(declared, describeDeclared(&j.Compared.Declared[k]))
-			}
+		rolledOut = append(rolledOut, j.RolledOut...)
+		for _, name := range j.Added {
+			declared = append(declared, name+" is new")
+		}
+		if j.Compared != nil {
+			declared = append(declared, describeAllDeclared(j.Compared.Declared)...)
 		}
 	}
 	declared = list.Distinct(declared)
@@ -139,9 +144,29 @@ func (c *Comment) passes() string {
 	return text
 }
 
+// describeAllDeclared describes the differences. A workload that becomes one of another kind keeps the kind in its name.
+func describeAllDeclared(all []diff.DeclaredDiff) []string {
+	of := map[string]map[cluster.WorkloadRef]bool{}
+	for _, d := range all {
+		name := nameWorkload(d.WorkloadRef)
+		if of[name] == nil {
+			of[name] = map[cluster.WorkloadRef]bool{}
+		}
+		of[name][d.WorkloadRef] = true
+	}
+	var described []string
+	for i := range all {
+		name := nameWorkload(all[i].WorkloadRef)
+		if len(of[name]) > 1 {
+			name = all[i].Qualified()
+		}
+		described = append(described, describeDeclared(&all[i], name))
+	}
+	return described
+}
+
 // describeDeclared returns "web is new", "web: 2 replicas → 3 replicas" or "web drops budget web with minAvailable 1".
-func describeDeclared(d *diff.DeclaredDiff) string {
-	name := nameWorkload(d.WorkloadRef)
+func describeDeclared(d *diff.DeclaredDiff, name string) string {
 	switch {
 	case d.What == "workload" && d.Old == "":
 		return name + " is new"
@@ -178,7 +203,12 @@ func (s *Section) differs() bool {
 	if s.Judgement == nil {
 		return false
 	}
-	return s.Compared != nil && len(s.Compared.Declared)+len(s.Compared.Steps)+len(s.Compared.Failures)+len(s.Compared.Added)+len(s.Compared.Removed) > 0 || s.Lint != nil && len(s.Lint.Findings) > 0
+	return len(s.Notes) > 0 || s.comparedDiffer() || s.Lint != nil && len(s.Lint.Findings) > 0
+}
+
+// comparedDiffer reports whether the comparison has found any difference.
+func (j *Judgement) comparedDiffer() bool {
+	return j.Compared != nil && len(j.Compared.Declared)+len(j.Compared.Steps)+len(j.Compared.Failures)+len(j.Compared.Added)+len(j.Compared.Removed) > 0
 }
 
 // markdown returns the section: a headline of its own, what differs, the messages of Pending pods, and new findings.
@@ -195,10 +225,13 @@ func (s *Section) markdown() string {
 		return out.String()
 	}
 	fmt.Fprintf(&out, "\n%s\n", Headline(s.Statements, noWorse))
+	for _, note := range s.Notes {
+		fmt.Fprintf(&out, "\n%s\n", markdown.Line(words.UpperFirst(note)))
+	}
 	if len(s.Pending) > 0 {
 		fmt.Fprintf(&out, "\n%s\n", markdown.CodeBlock(s.Pending))
 	}
-	if s.Compared != nil {
+	if s.comparedDiffer() {
 		fmt.Fprintf(&out, "\n%s", markdown.Render(s.Compared.Changes()))
 	}
 	if s.Lint != nil && len(s.Lint.Findings) > 0 {

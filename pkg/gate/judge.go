@@ -10,6 +10,7 @@ import (
 
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/types"
+	daemonutil "k8s.io/kubernetes/pkg/controller/daemon/util"
 
 	"github.com/faultline/faultline/pkg/ask/cause"
 	asklint "github.com/faultline/faultline/pkg/ask/lint"
@@ -58,6 +59,10 @@ type Judgement struct {
 	Compared *diff.Report
 	// Lint has the findings that count: of a change, those that the base does not have and that the change brings about.
 	Lint *lint.Report
+	// Notes are what the run notes about the head, such as objects that are left out, and not about the base.
+	Notes []string
+	// Added are the names of the workloads if nothing is compared, since the base has none of them.
+	Added []string
 	// RolledOut are the names of the workloads whose pods a rollout replaces, since the change changes their template.
 	RolledOut []string
 	// Pending has kube-scheduler's message for each workload with newly Pending pods.
@@ -81,8 +86,9 @@ func JudgeChange(ctx context.Context, base, head *Side, opts Options) (*Judgemen
 	}
 	defer finder.Close()
 	j := &judge{Options: opts, head: head, base: base, finder: finder}
-	j.Lint = head.Lint
+	j.Lint, j.Notes = head.Lint, head.Result.Notes
 	if base != nil {
+		j.Notes = list.Without(j.Notes, func(note string) bool { return slices.Contains(base.Result.Notes, note) })
 		if err := j.stateApply(ctx); err != nil {
 			return nil, err
 		}
@@ -94,6 +100,7 @@ func JudgeChange(ctx context.Context, base, head *Side, opts Options) (*Judgemen
 	j.Statements = append(j.Statements, pending...)
 	j.stateExpectations()
 	if base == nil {
+		j.Added = nameWorkloads(head.Result.Scenario)
 		j.stateFindings()
 		return &j.Judgement, nil
 	}
@@ -101,9 +108,21 @@ func JudgeChange(ctx context.Context, base, head *Side, opts Options) (*Judgemen
 	j.Lint.SetKnown(base.Lint)
 	j.dropChance()
 	j.stateFindings()
+	j.stateDaemonSets()
 	j.stateFailures()
 	j.stateDeclared()
 	return &j.Judgement, j.stateMaximum(ctx)
+}
+
+// JudgeEmptied judges a subject that has no workload any more.
+func JudgeEmptied(name string, base *scenario.Scenario) *Judgement {
+	text := fmt.Sprintf("no workload is left; the change removes %s", words.Few(nameWorkloads(base)))
+	return &Judgement{Statements: []Statement{{About: name, Text: text}}}
+}
+
+// nameWorkloads returns the names of the workloads that the first step of a scenario applies.
+func nameWorkloads(s *scenario.Scenario) []string {
+	return list.Map(onlyWorkloads(firstObjects(s), nil), func(ref cluster.Ref) string { return nameWorkload(ref.Workload()) })
 }
 
 // JudgeAlone judges a subject without a change: only its expectations count.
@@ -296,6 +315,40 @@ func (j *judge) nameCovered(budget cluster.Ref) string {
 	return budget.Qualified()
 }
 
+// stateDaemonSets states the DaemonSets that no longer have a pod on nodes of both sides. It fails the gate on those that have none at all.
+func (j *judge) stateDaemonSets() {
+	before, after := lastState(j.base.Result), lastState(j.head.Result)
+	served, serves := servedNodes(before), servedNodes(after)
+	for _, ds := range after.DaemonSets {
+		ref := cluster.RefTo(ds)
+		lost := list.Where(served[ref], func(node string) bool { return after.Node(node) != nil && !slices.Contains(serves[ref], node) })
+		switch {
+		case len(lost) == 0:
+		case len(serves[ref]) == 0:
+			text := "the DaemonSet runs nowhere"
+			if i := slices.IndexFunc(j.Lint.Findings, func(f asklint.Finding) bool { return f.Object.Ref() == ref && f.Check == "no-node-takes-pods" }); i >= 0 {
+				text = j.Lint.Findings[i].Brief
+			}
+			j.state(nameWorkload(ref.Workload()), j.failsOn(expect.FailOnRadius), "%s; %s had a pod of it before", text, words.Count(len(served[ref]), "node"))
+		default:
+			j.state(nameWorkload(ref.Workload()), false, "%s of %d no longer %s a pod of it: %s", words.Count(len(lost), "node"), len(served[ref]), words.Pick(len(lost), "has", "have"), words.Few(lost))
+		}
+	}
+}
+
+// servedNodes returns the nodes that each DaemonSet has a pod for, also a Pending one.
+func servedNodes(state *cluster.State) map[cluster.Ref][]string {
+	nodes, owner := map[cluster.Ref][]string{}, state.Owners()
+	for _, pod := range state.Pods {
+		if of := owner(pod); of.Kind == "DaemonSet" {
+			if node, err := daemonutil.GetTargetNodeName(pod); err == nil { // the controller gives each of its pods a node
+				nodes[of] = append(nodes[of], node)
+			}
+		}
+	}
+	return nodes
+}
+
 // stateFailures states what failures take more than in the base.
 func (j *judge) stateFailures() {
 	for _, step := range j.Compared.Failures {
@@ -305,7 +358,7 @@ func (j *judge) stateFailures() {
 			}
 		}
 		for _, w := range step.OneReplica {
-			j.state(nameWorkload(w.WorkloadRef), j.failsOn(expect.FailOnRadius), "1 replica is left of %d", w.Replicas)
+			j.state(nameWorkload(w.WorkloadRef), j.failsOn(expect.FailOnRadius), "%s", w.Brief())
 		}
 		for _, l := range step.Levels {
 			for _, s := range l.NewlyStranded {

@@ -32,7 +32,7 @@ func TestHeadline(t *testing.T) {
 
 // A comment of many sections stays short: sections that do not fit have a line, and those without a difference are counted.
 func TestCommentIsShort(t *testing.T) {
-	c := Comment{Against: "the base"}
+	c := Comment{Compared: true}
 	for range 60 {
 		c.Sections = append(c.Sections, Section{Name: "same", Unchanged: true},
 			Section{Name: "worse", Judgement: &Judgement{Statements: []Statement{{About: "web", Text: "worse", Fails: true}}, Pending: strings.Split(strings.Repeat("line,", 20), ",")}})

@@ -35,7 +35,7 @@ var placesToLook = map[string]string{
 // hintOf says where to look for the answer to a question: at what the plugins looked at that refused nodes or decided in the step, for the
 // pods in question. The Pending ones come first.
 func hintOf(q *scenario.Question, step *simulation.Step) string {
-	matches := selectorOf(q)
+	matches := questionSelector(q)
 	pending := list.Where(step.Pending, func(p placement.Pending) bool { return matches.Matches(labels.Set(p.Pod.Labels)) })
 	placed := list.Where(step.Placed, func(p placement.Placement) bool { return matches.Matches(labels.Set(p.Pod.Labels)) })
 	if len(pending)+len(placed) == 0 {
@@ -85,8 +85,8 @@ func describePlaces(plugins []string) string {
 	return "Look at " + strings.Join(places, ", and at ") + "."
 }
 
-// selectorOf returns the selector of the pods that a question is about; loading has checked that it parses.
-func selectorOf(q *scenario.Question) labels.Selector {
+// questionSelector returns the selector of the pods that a question is about.
+func questionSelector(q *scenario.Question) labels.Selector {
 	text := q.Selector
 	switch {
 	case q.Number != nil:
@@ -96,9 +96,5 @@ func selectorOf(q *scenario.Question) labels.Selector {
 	case q.NotOn != nil:
 		text = q.NotOn.Selector
 	}
-	selector, err := labels.Parse(text)
-	if err != nil {
-		return labels.Everything()
-	}
-	return selector
+	return expect.ParseSelector(text)
 }

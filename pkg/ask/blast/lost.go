@@ -203,6 +203,11 @@ func newContents(state *cluster.State, quorum map[cluster.Ref]int, only map[clus
 	return c
 }
 
+// NotRunning returns the names of the workloads that have no running pod, but pods that wait for a node, as in [Analysis].
+func NotRunning(state *cluster.State) []string {
+	return newContents(state, nil, nil).notRunning(state, nil)
+}
+
 // notRunning returns the names of the workloads that have no running pod, but pods that wait for a node.
 func (c *contents) notRunning(state *cluster.State, only map[cluster.Ref]bool) (names []string) {
 	seen := list.KeySet(c.workloads, func(w knownWorkload) cluster.Ref { return w.owner })

@@ -3,6 +3,7 @@ package capacity
 import (
 	"context"
 
+	"github.com/faultline/faultline/pkg/ask/blast"
 	"github.com/faultline/faultline/pkg/simulation"
 )
 
@@ -15,6 +16,10 @@ type Safety struct {
 	// they need no room.
 	Safe       bool `json:"safe"`
 	Unreplaced int  `json:"unreplaced,omitempty"`
+	// Running is the number of pods that have a node. NotRunning are the workloads of which no pod runs although pods wait for a node; no failure takes
+	// anything of them.
+	Running    int      `json:"running"`
+	NotRunning []string `json:"notRunning,omitempty"`
 	// Unsafe are the failures that leave more pods Pending.
 	Unsafe []Unsafe `json:"unsafe,omitempty"`
 }
@@ -65,5 +70,9 @@ func checkLevel(ctx context.Context, worlds *simulation.Worlds, after *simulatio
 		}
 	}
 	s.Safe = len(s.Unsafe) == 0
+	for _, count := range after.State.PodCounts() {
+		s.Running += count.Running
+	}
+	s.NotRunning = blast.NotRunning(after.State)
 	return s, nil
 }

@@ -20,11 +20,11 @@ type HostPort struct {
 // hostPorts returns a cause for each host port that is taken on a node which NodePorts refuses.
 func hostPorts(v *view, r refused) []Cause {
 	var causes []Cause
-	for _, wanted := range hostPortsOf(v.pod) {
+	for _, wanted := range HostPortsOf(v.pod) {
 		fact := HostPort{Port: wanted.HostPort, Protocol: wanted.Protocol}
 		for _, node := range r.nodes {
 			for _, other := range v.podsOn[node.Name] {
-				if list.Count(hostPortsOf(other), func(held v1.ContainerPort) bool { return portsConflict(wanted, held) }) > 0 {
+				if list.Count(HostPortsOf(other), func(held v1.ContainerPort) bool { return portsConflict(wanted, held) }) > 0 {
 					fact.HeldBy = append(fact.HeldBy, LocatedPod{Pod: other.Namespace + "/" + other.Name, Node: node.Name})
 					break
 				}
@@ -42,9 +42,9 @@ func (p *HostPort) sentence() string {
 	return fmt.Sprintf("host port %d/%s is held by %s", p.Port, p.Protocol, words.Few(list.Map(p.HeldBy, func(held LocatedPod) string { return held.Pod + " on " + held.Node })))
 }
 
-// hostPortsOf returns the ports that the containers and sidecars of the pod take of the host, as in GetHostPorts of
+// HostPortsOf returns the ports that the containers and sidecars of the pod take of the host, as in GetHostPorts of
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/scheduler/util/utils.go.
-func hostPortsOf(pod *v1.Pod) []v1.ContainerPort {
+func HostPortsOf(pod *v1.Pod) []v1.ContainerPort {
 	var ports []v1.ContainerPort
 	appendOf := func(c *v1.Container) {
 		for _, port := range c.Ports {

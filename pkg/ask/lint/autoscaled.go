@@ -9,7 +9,9 @@ import (
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/input/operator"
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/simulation"
+	"github.com/faultline/faultline/pkg/words"
 )
 
 // replicasSetTwice finds workloads whose replicas both a HorizontalPodAutoscaler and a manifest set: an apply resets the autoscaler's number.
@@ -44,14 +46,31 @@ func replicasSetTwice(l *inspection, s *subject) []Finding {
 	return []Finding{f}
 }
 
+// autoscalersOverlap finds workloads that several HorizontalPodAutoscalers scale. The controller of autoscalers then acts for none of them, with the
+// condition AmbiguousSelector:
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/podautoscaler/horizontal.go, validateAndParseSelector.
+func autoscalersOverlap(_ *inspection, s *subject) []Finding {
+	names := list.Map(s.scalers(), func(hpa *autoscalingv2.HorizontalPodAutoscaler) string { return hpa.Name })
+	if len(names) < 2 {
+		return nil
+	}
+	return []Finding{{Field: s.path,
+		Message: fmt.Sprintf("the autoscalers %s scale the same pods: the controller then scales for none of them (AmbiguousSelector), so that the replicas stay as they are", words.And(names)),
+		Brief:   fmt.Sprintf("it is not scaled any more, since the autoscalers %s exclude each other", words.And(names)),
+		Fix:     "keep one of the autoscalers, with the metrics of all, and delete the others"}}
+}
+
 // scaler returns the autoscaler that sets the subject's replicas; nil if there is none.
 func (s *subject) scaler() *autoscalingv2.HorizontalPodAutoscaler {
-	for _, hpa := range s.step.State.HorizontalPodAutoscalers {
-		if cluster.ScaleTarget(hpa) == s.owner {
-			return hpa
-		}
+	if all := s.scalers(); len(all) > 0 {
+		return all[0]
 	}
 	return nil
+}
+
+// scalers returns the autoscalers of the subject.
+func (s *subject) scalers() []*autoscalingv2.HorizontalPodAutoscaler {
+	return list.Where(s.step.State.HorizontalPodAutoscalers, func(hpa *autoscalingv2.HorizontalPodAutoscaler) bool { return cluster.ScaleTarget(hpa) == s.owner })
 }
 
 // manifestReplicas returns the replicas in the manifest that was last applied to the subject by the step, and in the manifest before that;

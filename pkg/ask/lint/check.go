@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/simulation"
 )
 
@@ -37,8 +38,6 @@ var (
 	budgetKinds    = []string{"PodDisruptionBudget"}
 	namespaceKinds = []string{"Namespace"}
 	scalerKinds    = []string{"HorizontalPodAutoscaler"}
-	workloadKinds  = []string{"Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "ReplicationController", "Job", "CronJob"}
-	podKinds       = append([]string{"Pod"}, workloadKinds...)
 	bindingKinds   = []string{"ValidatingAdmissionPolicyBinding", "MutatingAdmissionPolicyBinding"}
 )
 
@@ -60,12 +59,14 @@ func Checks() []Check {
 		{ID: "request-above-nodes", Severity: Error, Title: "A pod requests more than any node has", find: requestAboveNodes},
 		{ID: "topology-label-missing", Severity: Error, Title: "Nodes lack the topology key of a rule", find: static(topologyLabelMissing)},
 		{ID: "more-replicas-than-domains", Severity: Error, Title: "Required anti-affinity with more replicas than domains", find: static(moreReplicasThanDomains)},
+		{ID: "more-replicas-than-host-ports", Severity: Error, Title: "More replicas than nodes with the host port", find: static(moreReplicasThanHostPorts)},
 		{ID: "rollout-needs-more-domains", Severity: Note, Title: "A rollout surges by more pods than there are domains left", find: static(rolloutNeedsMoreDomains)},
 		{ID: "unusable-domains", Severity: Error, Title: "A hard spread constraint counts domains that take no such pod", find: static(unusableDomains)},
 		{ID: "min-domains-above-domains", Severity: Warning, Title: "minDomains exceeds the number of domains", find: static(minDomainsAboveDomains)},
 		{ID: "hard-rule-on-one-replica", Severity: Note, Title: "A hard rule applies to a single replica", find: static(hardRuleOnOneReplica)},
 		{ID: "autoscaler-target-missing", Severity: Warning, Title: "An autoscaler names a workload that does not exist", neededKinds: scalableKinds, find: static(autoscalerTargetMissing)},
-		{ID: "service-selects-nothing", Severity: Warning, Title: "A Service selects no pod", neededKinds: podKinds, find: static(serviceSelectsNothing)},
+		{ID: "autoscalers-overlap", Severity: Error, Title: "Several autoscalers scale one workload", neededKinds: scalerKinds, find: static(autoscalersOverlap)},
+		{ID: "service-selects-nothing", Severity: Warning, Title: "A Service selects no pod", neededKinds: cluster.WorkloadKinds, find: static(serviceSelectsNothing)},
 		{ID: "replicas-set-twice", Severity: Warning, Title: "A manifest and an autoscaler both set the replicas", neededKinds: scalerKinds, find: static(replicasSetTwice)},
 		{ID: "zonal-volumes", Severity: Warning, Title: "Volumes choose the zone before the rule does", find: static(zonalVolumes)},
 		{ID: "global-override", Severity: Warning, Title: "A setting for all services removes a required rule", find: static(globalOverride)},
@@ -73,12 +74,12 @@ func Checks() []Check {
 		{ID: "claim-without-class", Severity: Warning, Title: "A claim finds neither a StorageClass nor a volume", Simulated: true, neededKinds: []string{"StorageClass", "PersistentVolume", "PersistentVolumeClaim"}, find: static(claimWithoutClass)},
 		{ID: "device-claim-missing", Severity: Error, Title: "A claim on devices, its template or its class does not exist", neededKinds: []string{"ResourceClaim", "ResourceClaimTemplate", "DeviceClass"}, find: static(deviceClaimMissing)},
 		{ID: "no-such-device", Severity: Error, Title: "No node has a device that a claim asks for", neededKinds: []string{"ResourceClaim", "ResourceSlice"}, find: static(noSuchDevice)},
-		{ID: "device-claim-unused", Severity: Note, Title: "No pod uses a claim on devices", neededKinds: workloadKinds, find: static(deviceClaimUnused)},
+		{ID: "device-claim-unused", Severity: Note, Title: "No pod uses a claim on devices", neededKinds: cluster.WorkloadKinds, find: static(deviceClaimUnused)},
 		{ID: "pods-refused", Severity: Error, Title: "The API server refuses the pods of a template", Simulated: true, find: static(podsRefused)},
-		{ID: "admission-policy-unmatched", Severity: Note, Title: "No object matches an admission policy", neededKinds: slices.Concat(workloadKinds, bindingKinds), find: static(admissionPolicyUnmatched)},
+		{ID: "admission-policy-unmatched", Severity: Note, Title: "No object matches an admission policy", neededKinds: slices.Concat(cluster.WorkloadKinds, bindingKinds), find: static(admissionPolicyUnmatched)},
 		{ID: "admission-policy-unmet", Severity: Error, Title: "An admission policy gives pods a rule that no node meets", find: static(admissionPolicyUnmet)},
 		{ID: "budgets-overlap", Severity: Error, Title: "Several budgets select the same pod", neededKinds: budgetKinds, find: static(budgetsOverlap)},
-		{ID: "budget-selects-nothing", Severity: Warning, Title: "A budget selects no pod", neededKinds: podKinds, find: static(budgetSelectsNothing)},
+		{ID: "budget-selects-nothing", Severity: Warning, Title: "A budget selects no pod", neededKinds: cluster.WorkloadKinds, find: static(budgetSelectsNothing)},
 		{ID: "budget-forbids-eviction", Severity: Error, Title: "A budget allows no eviction, ever", Simulated: true, neededKinds: budgetKinds, find: static(budgetForbidsEviction)},
 		{ID: "budget-broken-by-zone", Severity: Warning, Title: "The loss of one zone breaks a budget", Simulated: true, neededKinds: budgetKinds, find: budgetBrokenByZone},
 		{ID: "budget-broken-by-node", Severity: Warning, Title: "The loss of one node breaks a budget", Simulated: true, neededKinds: budgetKinds, find: budgetBrokenByNode},

@@ -13,6 +13,7 @@ import (
 	deploymentutil "k8s.io/kubernetes/pkg/controller/deployment/util"
 	"k8s.io/utils/ptr"
 
+	"github.com/faultline/faultline/pkg/ask/cause"
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/cluster/rule"
 	"github.com/faultline/faultline/pkg/topology"
@@ -89,6 +90,23 @@ func replicasAboveDomains(l *inspection, s *subject) []Finding {
 		}
 	}
 	return found
+}
+
+// moreReplicasThanHostPorts finds workloads whose pods take a port of their node, and of which there are more than nodes that such a pod may use. An
+// autoscaler of the scenario can add nodes.
+func moreReplicasThanHostPorts(l *inspection, s *subject) []Finding {
+	ports := cause.HostPortsOf(s.pod)
+	nodes := len(l.nodesFor(s))
+	if len(ports) == 0 || cluster.ReplicasOf(s.object) == nil || s.replicas <= nodes || nodes == 0 || l.bindingOf(s) != nil || l.result.Scenario.Autoscaler != nil {
+		return nil
+	}
+	leave := "leave hostPort out"
+	if s.pod.Spec.HostNetwork {
+		leave = "leave hostNetwork out"
+	}
+	return []Finding{{Field: s.field("containers"),
+		Message: fmt.Sprintf("each node has host port %d once, and %s such pods: %s Pending", ports[0].HostPort, words.Pick(nodes, "1 node takes", fmt.Sprintf("%d nodes take", nodes)), phraseStay(s.replicas-nodes, s.replicas)),
+		Fix:     fmt.Sprintf("run at most %d replicas%s, or %s, since a Service finds the pods without it", nodes, s.oldFirstRemark(nodes, nodes), leave)}}
 }
 
 // oldFirstRemark returns what a required rule also needs if so many replicas leave no domain for the pod with which a rollout begins; "" if the

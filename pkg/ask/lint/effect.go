@@ -317,8 +317,8 @@ func termDecidesNothing(l *inspection, s *subject) ([]Finding, error) {
 		}
 		if without != nil && len(without.Pending) == len(s.step.Pending) && slices.Equal(podPlaces(s.step.State), podPlaces(without.State)) {
 			found = append(found, Finding{Field: t.field(),
-				Message: fmt.Sprintf("without the %s every pod has the node that it has: here other rules and scores decide alike", t.Rule),
-				Fix:     "keep it, since it can decide where other scores do not; if it is relied on, " + s.hardenFix(l, &t)})
+				Message: fmt.Sprintf("without the %s every pod has the node that it has: here other rules and scores decide alike, and it can decide where they do not", t.Rule),
+				Fix:     "if it is relied on, " + s.hardenFix(l, &t)})
 		}
 	}
 	return found, nil

@@ -7,6 +7,7 @@ import (
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 
 	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/words"
 )
 
@@ -20,7 +21,11 @@ func podGroupIncomplete(_ *inspection, s *subject) []Finding {
 	group := findPodGroup(s, name)
 	if group == nil {
 		found.Message = fmt.Sprintf("there is no PodGroup %s in namespace %s: the pods wait for it and are never placed", name, s.owner.Namespace)
-		found.Fix = "add the PodGroup, or name one that there is"
+		found.Fix = "add the PodGroup"
+		others := list.Where(s.step.State.PodGroups, func(g *schedulingv1beta1.PodGroup) bool { return g.Namespace == s.owner.Namespace })
+		if len(others) > 0 {
+			found.Fix += ", or name " + words.Or(list.Map(others, func(g *schedulingv1beta1.PodGroup) string { return g.Name }))
+		}
 		return []Finding{found}
 	}
 	members := 0

@@ -210,7 +210,13 @@ func rolloutDeadlock(l *inspection, s *subject) ([]Finding, error) {
 		return nil, err
 	}
 	f.Brief = fmt.Sprintf("a rollout never ends%s, at %d of %d updated", of, rollout.Updated, rollout.Desired)
-	if why := cause.Brief(causes); why != "" {
+	why := cause.Brief(causes)
+	for _, r := range step.State.Refused {
+		if r.Ref == s.owner && r.OfWorkload() {
+			why = r.Reason()
+		}
+	}
+	if why != "" {
 		f.Brief += ": " + why
 	}
 	if len(causes) > 0 {

@@ -10,6 +10,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	jobutil "k8s.io/kubernetes/pkg/controller/job/util"
+	"k8s.io/utils/ptr"
 
 	"github.com/faultline/faultline/pkg/ask/cause"
 	"github.com/faultline/faultline/pkg/cluster"
@@ -90,7 +91,7 @@ func noNodeTakesPods(l *inspection, s *subject) ([]Finding, error) {
 	if err != nil || len(causes) == 0 || slices.ContainsFunc(causes, func(c cause.Cause) bool { return c.Resource != nil }) || len(admissionPolicyUnmet(l, s)) > 0 {
 		return nil, err
 	}
-	f := s.unplaceableFinding()
+	f := s.unplaceableFinding(causes)
 	if all := cause.FindUnmet(causes); len(all) > 0 {
 		unmet := &all[0]
 		f.Field = s.requirementField(unmet)
@@ -172,7 +173,7 @@ func requestAboveNodes(l *inspection, s *subject) ([]Finding, error) {
 	if err != nil || len(short) == 0 || len(cause.FindUnmet(causes)) > 0 {
 		return nil, err
 	}
-	f := s.unplaceableFinding()
+	f := s.unplaceableFinding(causes)
 	f.Field = s.field("containers")
 	asks := list.Map(short, func(c cause.Cause) string {
 		most := "no more than " + c.Resource.Allocatable
@@ -198,8 +199,8 @@ func requestAboveNodes(l *inspection, s *subject) ([]Finding, error) {
 	return []Finding{f}, nil
 }
 
-// unplaceableFinding returns a finding on pods that no node takes. Its message says what follows.
-func (s *subject) unplaceableFinding() Finding {
+// unplaceableFinding returns a finding on pods that no node takes for these causes. Its message says what follows.
+func (s *subject) unplaceableFinding(causes []cause.Cause) Finding {
 	f := Finding{Field: s.path}
 	switch n := len(s.pods()); {
 	case s.owner.Kind == "StatefulSet" && n > 0 && n < s.replicas: // it makes one pod after the other
@@ -211,9 +212,24 @@ func (s *subject) unplaceableFinding() Finding {
 	case s.owner.Kind == "DaemonSet":
 		f.Severity, f.Message = Note, "the DaemonSet runs nowhere"
 	default:
-		f.Severity, f.Message = Warning, "its pods will stay Pending"
+		f.Message = "its pods will stay Pending"
+		if !s.makesPods() {
+			f.Severity = Warning
+		}
 	}
+	f.Brief = f.Message + ", " + cause.Brief(causes)
 	return f
+}
+
+// makesPods reports whether the subject is to make pods, now or at its next time.
+func (s *subject) makesPods() bool {
+	switch o := s.object.(type) {
+	case *batchv1.Job:
+		return !ptr.Deref(o.Spec.Suspend, false)
+	case *batchv1.CronJob:
+		return !ptr.Deref(o.Spec.Suspend, false)
+	}
+	return true
 }
 
 // requirementField returns the path in the object of a requirement on nodes.
@@ -247,10 +263,19 @@ func (l *inspection) unmetFix(s *subject, unmet *cause.Unmet) (string, error) {
 	if len(helpful) > 0 {
 		return fmt.Sprintf("ask for %s, or %s", words.Or(helpful), label), nil
 	}
-	if fits, err := l.fitsEmptyNode(s, func(spec *v1.PodSpec) { replaceRequirement(spec, key, value, "") }); err != nil || !fits {
-		return label, err
+	pod, err := s.lonePod()
+	if err != nil {
+		return "", err
 	}
-	return label + ", or remove the requirement", nil
+	replaceRequirement(&pod.Spec, key, value, "")
+	without, err := l.refusalsByEmptyNodes(s, pod)
+	if err != nil || len(without) == 0 {
+		return label + ", or remove the requirement", err
+	}
+	if i := slices.IndexFunc(without, func(c cause.Cause) bool { return len(c.Taints) > 0 }); i >= 0 {
+		label += ", and tolerate " + words.Or(list.Map(without[i].Taints, func(t cause.Taint) string { return t.Taint }))
+	}
+	return label, nil
 }
 
 // replaceRequirement replaces the value of a label in the node selector and in the required node affinity, in place. It removes the requirement

@@ -152,9 +152,7 @@ func Find(ctx context.Context, base *simulation.Result, opts Options) (*Answer, 
 	defer p.worlds.Close()
 	p.crewsBefore, p.losesWork = p.state.PodsByWorkload(), p.state.LosesWork()
 	answer := &Answer{Survive: opts.Survive, Mode: opts.Mode, Nodes: len(p.state.Nodes)}
-	if err := answer.countPods(p.state); err != nil {
-		return nil, err
-	}
+	answer.countPods(p.state)
 	losses, err := p.loseEach(ctx, base, func(string) bool { return true })
 	if err != nil {
 		return p.interruptedAnswer(ctx, answer, losses, err)
@@ -182,15 +180,11 @@ func Find(ctx context.Context, base *simulation.Result, opts Options) (*Answer, 
 }
 
 // countPods counts the pods with and without a node, and finds the workloads that do not run.
-func (a *Answer) countPods(state *cluster.State) error {
+func (a *Answer) countPods(state *cluster.State) {
 	for _, count := range state.PodCounts() {
 		a.Running, a.Pending = a.Running+count.Running, a.Pending+count.Pending
 	}
-	analysis, err := blast.Lost(state, blast.Options{Levels: a.Survive[:1], Simultaneous: 1})
-	if err == nil {
-		a.NotRunning = analysis.NotRunning
-	}
-	return err
+	a.NotRunning = blast.NotRunning(state)
 }
 
 // countLosses counts the losses that were tried, and the most pods that nothing replaces after one.

@@ -19,6 +19,13 @@ func SafetyLines(s *capacity.Safety) []doc.Cell {
 	if s.Unreplaced > 0 {
 		but = fmt.Sprintf(" Up to %s not replaced.", words.Is(s.Unreplaced, "pod"))
 	}
+	if len(s.NotRunning) > 0 {
+		nothing := doc.NothingToLose(s.NotRunning) + "."
+		if s.Running == 0 {
+			return []doc.Cell{doc.Red.Cell("Safe now: " + nothing)}
+		}
+		but += " " + words.UpperFirst(nothing)
+	}
 	if s.Safe {
 		lost := fmt.Sprintf("Whichever of the %s is lost", words.Count(s.Domains, name))
 		if _, value, one := topology.SplitValue(s.Level); one {

@@ -25,7 +25,7 @@ func NewBlast(old, new *blast.Report, version string) *Report {
 	for _, at := range d.pairSteps(list.Map(old.Steps, name), list.Map(new.Steps, name)) {
 		of := func(s *blast.Step) []report.Declared { return s.Declared }
 		before, after := declaredAfter(old.Steps[:at.old+1], of), declaredAfter(new.Steps[:at.new+1], of)
-		step := newBlastDiff(&old.Steps[at.old], &new.Steps[at.new], newWorkloads(before, after), old.Simultaneous, new.Simultaneous)
+		step := newBlastDiff(&old.Steps[at.old], &new.Steps[at.new], before, after, old.Simultaneous, new.Simultaneous)
 		otherwise := d.addDeclared(step.Name, before, after)
 		if same := step.Pending == nil && len(step.Added)+len(step.Removed)+len(step.OneReplica)+len(step.Levels) == 0; same && !otherwise {
 			d.Unchanged = append(d.Unchanged, step.Name)
@@ -61,10 +61,11 @@ func evensText(r *blast.Report) string {
 	return "as reported"
 }
 
-// newBlastDiff compares a step. added are the workloads that only the new step has. oldTogether and newTogether are the numbers of domains that
-// fail together in each report.
-func newBlastDiff(old, new *blast.Step, added map[cluster.WorkloadRef]bool, oldTogether, newTogether int) BlastDiff {
-	d := BlastDiff{Name: new.Name, Pending: newChange(old.Pending, new.Pending), OneReplica: newlyOneReplica(old, new)}
+// newBlastDiff compares a step. declaredBefore and declared are the declarations of each report after the step. oldTogether and newTogether are the
+// numbers of domains that fail together in each report.
+func newBlastDiff(old, new *blast.Step, declaredBefore, declared []report.Declared, oldTogether, newTogether int) BlastDiff {
+	d := BlastDiff{Name: new.Name, Pending: newChange(old.Pending, new.Pending), OneReplica: newlyOneReplica(old, new, declaredBefore, declared)}
+	added := newWorkloads(declaredBefore, declared)
 	for _, l := range pairBy(old.Levels, new.Levels, func(l askblast.Level) string { return l.TopologyKey }) {
 		switch {
 		case l.old == nil:
@@ -74,7 +75,7 @@ func newBlastDiff(old, new *blast.Step, added map[cluster.WorkloadRef]bool, oldT
 		default:
 			level := newBlastLevelDiff(l.old, l.new, added)
 			level.Excess = newExcess(worstSpreads(l.old, oldTogether), worstSpreads(l.new, newTogether), oldTogether, newTogether)
-			level.NewlyStranded = newlyStranded(l.old, l.new, level.Excess, added)
+			level.NewlyStranded = newlyStranded(l.old, l.new, level.Excess, added, grownUnderSameRules(declaredBefore, declared))
 			if d.Pending.growth() > 0 {
 				level.dropImprovements()
 			}

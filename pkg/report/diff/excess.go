@@ -2,11 +2,18 @@ package diff
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"sort"
 
+	"k8s.io/utils/ptr"
+
 	askblast "github.com/faultline/faultline/pkg/ask/blast"
 	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/cluster/rule"
+	"github.com/faultline/faultline/pkg/engine/placement"
+	"github.com/faultline/faultline/pkg/list"
+	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/blast"
 )
 
@@ -85,8 +92,9 @@ func (d *ExcessDiff) worse() bool {
 	return beyond > before/d.Old.Replicas
 }
 
-// newlyOneReplica returns the workloads that have one replica now and had several before.
-func newlyOneReplica(old, new *blast.Step) []OneReplica {
+// newlyOneReplica returns the workloads that have one replica now, or want none, and had several before. No failure takes a workload without pods,
+// so only what it declares says that it has none.
+func newlyOneReplica(old, new *blast.Step, declaredBefore, declared []report.Declared) []OneReplica {
 	replicas := func(s *blast.Step) map[cluster.WorkloadRef]int {
 		of := map[cluster.WorkloadRef]int{}
 		for _, l := range s.Levels {
@@ -102,17 +110,34 @@ func newlyOneReplica(old, new *blast.Step) []OneReplica {
 	before := replicas(old)
 	for of, n := range replicas(new) {
 		if n == 1 && before[of] > 1 {
-			all = append(all, OneReplica{WorkloadRef: of, Replicas: before[of]})
+			all = append(all, OneReplica{WorkloadRef: of, Left: 1, Replicas: before[of]})
+		}
+	}
+	for _, w := range pairBy(declaredBefore, declared, func(w report.Declared) cluster.Ref { return w.Ref }) {
+		if w.old == nil || w.new == nil || w.new.Replicas == nil || w.old.Replicas == nil {
+			continue
+		}
+		if *w.new.Replicas == 0 && *w.old.Replicas > 1 {
+			all = append(all, OneReplica{WorkloadRef: w.new.Workload(), Replicas: *w.old.Replicas})
 		}
 	}
 	slices.SortFunc(all, func(a, b OneReplica) int { return a.WorkloadRef.Compare(b.WorkloadRef) })
 	return all
 }
 
+// Brief returns "1 replica is left of 3", or "no replica is left of 3".
+func (w *OneReplica) Brief() string {
+	if w.Left == 0 {
+		return fmt.Sprintf("no replica is left of %d", w.Replicas)
+	}
+	return fmt.Sprintf("1 replica is left of %d", w.Replicas)
+}
+
 // newlyStranded returns the workloads, without added ones, of which a failure leaves more pods that do not come back than any failure did before. It leaves
 // out a workload of which no pod came back before, unless it is further from an even spread: then only its loss is larger, as it would be
-// with an even spread.
-func newlyStranded(old, new *askblast.Level, excess []ExcessDiff, added map[cluster.WorkloadRef]bool) []StrandedDiff {
+// with an even spread. Of a grown workload, it does not count the pods that the same rules as before hold back: where every domain has its share, they
+// leave no place for another pod, and more pods still run than before.
+func newlyStranded(old, new *askblast.Level, excess []ExcessDiff, added, grown map[cluster.WorkloadRef]bool) []StrandedDiff {
 	before, whole := map[cluster.WorkloadRef]int{}, true
 	nothingBack := map[cluster.WorkloadRef]bool{}
 	lookedAt := map[string]bool{}
@@ -139,6 +164,9 @@ func newlyStranded(old, new *askblast.Level, excess []ExcessDiff, added map[clus
 		}
 		for of, n := range r.NotBackByWorkload() {
 			further := slices.ContainsFunc(excess, func(d ExcessDiff) bool { return d.WorkloadRef == of })
+			if grown[of] && !further {
+				n -= countHeld(r, of)
+			}
 			if n > before[of] && !added[of] && (further || !nothingBack[of]) && (worst[of] == nil || n > worst[of].New) {
 				worst[of] = &StrandedDiff{WorkloadRef: of, Old: before[of], New: n, Domains: f.Domains}
 			}
@@ -152,6 +180,31 @@ func newlyStranded(old, new *askblast.Level, excess []ExcessDiff, added map[clus
 		return cmp.Or(cmp.Compare(b.New-b.Old, a.New-a.Old), a.WorkloadRef.Compare(b.WorkloadRef))
 	})
 	return all
+}
+
+// grownUnderSameRules returns the workloads with more replicas than before under the same hard rules about pods.
+func grownUnderSameRules(before, after []report.Declared) map[cluster.WorkloadRef]bool {
+	hard := func(d *report.Declared) []rule.Rule {
+		return list.Map(list.Where(d.Rules, func(r rule.Rule) bool { return r.Hard && (r.Kind == rule.Spread || r.Kind == rule.AntiAffinity) }), withoutPath)
+	}
+	grown := map[cluster.WorkloadRef]bool{}
+	for _, w := range pairBy(before, after, func(w report.Declared) cluster.Ref { return w.Ref }) {
+		if w.old != nil && w.new != nil && ptr.Deref(w.new.Replicas, 0) > ptr.Deref(w.old.Replicas, 0) {
+			grown[w.new.Workload()] = slices.Equal(hard(w.old), hard(w.new))
+		}
+	}
+	return grown
+}
+
+// countHeld counts the replacements of the workload's pods for which there is room on every node, but which rules about pods keep off.
+func countHeld(r *askblast.Recovery, of cluster.WorkloadRef) int {
+	return list.Count(r.Stranded, func(pod placement.StrandedPod) bool {
+		return pod.Owner().Workload() == of && pod.Node == "" &&
+			slices.ContainsFunc(pod.Reasons, func(r placement.Reason) bool {
+				return r.Plugin == "PodTopologySpread" || r.Plugin == "InterPodAffinity"
+			}) &&
+			!slices.ContainsFunc(pod.Reasons, func(r placement.Reason) bool { return r.Plugin == "NodeResourcesFit" })
+	})
 }
 
 // countLost returns how many pods of the workload the failure takes.

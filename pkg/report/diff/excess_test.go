@@ -11,7 +11,9 @@ import (
 
 	askblast "github.com/faultline/faultline/pkg/ask/blast"
 	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/cluster/rule"
 	"github.com/faultline/faultline/pkg/engine/placement"
+	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/blast"
 )
 
@@ -93,13 +95,72 @@ func TestExcess(t *testing.T) {
 
 func TestOneReplica(t *testing.T) {
 	d := NewBlast(zoned(3, 1, 3), zoned(1, 1, 3), "")
-	want := []OneReplica{{WorkloadRef: cluster.WorkloadRef{Namespace: "default", Workload: "deployment/web"}, Replicas: 3}}
+	want := []OneReplica{{WorkloadRef: cluster.WorkloadRef{Namespace: "default", Workload: "deployment/web"}, Left: 1, Replicas: 3}}
 	if diff := cmp.Diff(want, d.Failures[0].OneReplica); diff != "" || !d.Worse {
 		t.Errorf("worse %t (-want +got):\n%s", d.Worse, diff)
 	}
 	for name, old := range map[string]*blast.Report{"one before": zoned(1, 1, 3), "none before": zoned(0, 0, 3)} {
 		if d := NewBlast(old, zoned(1, 1, 3), ""); d.Worse {
 			t.Errorf("%s: %s", name, d.Verdict)
+		}
+	}
+}
+
+// No failure takes a workload that wants no replica, so its declaration says that none is left. One that had none or one before is not worse.
+func TestNoReplica(t *testing.T) {
+	web := cluster.Ref{Kind: "Deployment", Namespace: "default", Name: "web"}
+	declares := func(r *blast.Report, replicas int) *blast.Report {
+		r.Steps[0].Declared = []report.Declared{{Ref: web, Replicas: &replicas}}
+		return r
+	}
+	d := NewBlast(declares(zoned(3, 1, 3), 3), declares(zoned(0, 0, 3), 0), "")
+	if diff := cmp.Diff([]OneReplica{{WorkloadRef: web.Workload(), Replicas: 3}}, d.Failures[0].OneReplica); diff != "" || !d.Worse {
+		t.Errorf("worse %t (-want +got):\n%s", d.Worse, diff)
+	}
+	if d := NewBlast(declares(zoned(1, 1, 3), 1), declares(zoned(0, 0, 3), 0), ""); d.Worse {
+		t.Errorf("from one replica to none: %s", d.Verdict)
+	}
+}
+
+// A pod of a grown workload that only the rules of before hold back is not newly stranded. One that lacks room is, and so is one whose rule is new.
+func TestHeldByRules(t *testing.T) {
+	web := cluster.Ref{Kind: "Deployment", Namespace: "default", Name: "web"}
+	spread := rule.Rule{Kind: rule.Spread, Hard: true, TopologyKey: "topology.kubernetes.io/zone", MaxSkew: 1}
+	side := func(replicas int, rules []rule.Rule, reasons ...string) *blast.Report {
+		r := zoned(replicas, 1, 3)
+		failures := r.Steps[0].Levels[0].Failures
+		for i := range failures {
+			failures[i].Recovery = &askblast.Recovery{}
+		}
+		if len(reasons) > 0 {
+			stranded := placement.StrandedPod{PodRef: cluster.PodRef{Namespace: "default", Workload: "deployment/web"}}
+			for _, plugin := range reasons {
+				stranded.Reasons = append(stranded.Reasons, placement.Reason{Plugin: plugin, Nodes: 1})
+			}
+			failures[0].Recovery.Stranded = []placement.StrandedPod{stranded}
+		}
+		r.Recover = true
+		r.Steps[0].Declared = []report.Declared{{Ref: web, Replicas: &replicas, Rules: rules}}
+		return r
+	}
+	before, rules := side(2, []rule.Rule{spread}), []rule.Rule{spread}
+	for name, c := range map[string]struct {
+		old, new *blast.Report
+		want     int
+	}{
+		"held":      {before, side(3, rules, "PodTopologySpread"), 0},
+		"no room":   {before, side(3, rules, "PodTopologySpread", "NodeResourcesFit"), 1},
+		"new rule":  {side(2, nil), side(3, rules, "PodTopologySpread"), 1},
+		"not grown": {side(3, rules), side(3, rules, "PodTopologySpread"), 1},
+	} {
+		n := 0
+		for _, step := range NewBlast(c.old, c.new, "").Failures {
+			for _, l := range step.Levels {
+				n += len(l.NewlyStranded)
+			}
+		}
+		if n != c.want {
+			t.Errorf("%s: %d newly stranded, want %d", name, n, c.want)
 		}
 	}
 }

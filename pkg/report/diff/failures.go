@@ -26,7 +26,7 @@ func (t *writer) failures(s *BlastDiff) {
 		t.Linef(doc.Plain, "Levels removed: %s", strings.Join(s.Removed, ", "))
 	}
 	title := func(n int, which string) string { return words.Count(n, "workload") + " " + which + ":" }
-	t.titledList(doc.Red, title(len(s.OneReplica), "with one replica left"), len(s.OneReplica), func(i int) string { return t.oneReplicaText(s.OneReplica[i]) })
+	t.titledList(doc.Red, title(len(s.OneReplica), "with at most one replica left"), len(s.OneReplica), func(i int) string { return t.oneReplicaText(s.OneReplica[i]) })
 	for i := range s.Levels {
 		l := &s.Levels[i]
 		level := doc.LevelName(l.TopologyKey)
@@ -49,9 +49,9 @@ func (t *writer) failures(s *BlastDiff) {
 	}
 }
 
-// oneReplicaText returns "deployment/web: 3 → 1 replica".
+// oneReplicaText returns "deployment/web: 3 → 1 replica", or "deployment/web: 3 → 0 replicas".
 func (t *writer) oneReplicaText(w OneReplica) string {
-	return fmt.Sprintf("%s: %d → 1 replica", t.qualify(w.Namespace, w.Workload), w.Replicas)
+	return fmt.Sprintf("%s: %d → %s", t.qualify(w.Namespace, w.Workload), w.Replicas, words.Count(w.Left, "replica"))
 }
 
 // excessText returns "deployment/web: 2 of 6 → 4 of 6 in a (2 if spread evenly)".

@@ -40,7 +40,7 @@ type Report struct {
 	// FailOn are the unwanted kinds of differences, in the order in which the user gave them.
 	FailOn []string `json:"failOn,omitempty"`
 	// Worse means that something got worse: pods are newly Pending or not ready, a rollout is newly stuck, an expectation is newly unmet, a
-	// workload is further from an even spread or has one replica left, pods are newly stranded or not replaced, a workload of several
+	// workload is further from an even spread or has at most one replica left, pods are newly stranded or not replaced, a workload of several
 	// replicas newly loses its quorum, its budget or all its pods, or a workload drops or weakens a rule.
 	Worse bool `json:"worse"`
 	// Conditions are the circumstances in which the two reports differ, such as the release. They may explain all differences, and do not
@@ -225,15 +225,17 @@ type BlastDiff struct {
 	// Added and Removed are the topology keys whose failures only the new or only the old report has.
 	Added   []string `json:"added,omitempty"`
 	Removed []string `json:"removed,omitempty"`
-	// OneReplica are the workloads that have one replica in the new report and several in the old one, in order of their names.
+	// OneReplica are the workloads that have at most one replica in the new report and several in the old one, in order of their names.
 	OneReplica []OneReplica `json:"oneReplica,omitempty"`
 	// Levels are the levels that differ, widest first.
 	Levels []BlastLevelDiff `json:"levels,omitempty"`
 }
 
-// OneReplica is a workload that had several replicas and has one now, so that a failure of its node takes it whole.
+// OneReplica is a workload that had several replicas and has one now, so that a failure of its node takes it whole, or none.
 type OneReplica struct {
 	cluster.WorkloadRef
+	// Left is the number of replicas that it has now, 1 or 0.
+	Left int `json:"left"`
 	// Replicas is the number of replicas that it had.
 	Replicas int `json:"replicas"`
 }
@@ -332,7 +334,7 @@ type NameDiff struct {
 }
 
 // FailOns returns the kinds of differences on which a comparison of two reports of kind of can fail: a pod that moved, pods that are newly
-// Pending after any step, a workload that is further from an even spread at any level or has one replica left, pods that are newly stranded
+// Pending after any step, a workload that is further from an even spread at any level or has at most one replica left, pods that are newly stranded
 // after any failure, an expectation that is newly unmet, a rule that is dropped or weaker, anything that is worse.
 func FailOns(of string) []string {
 	if of == blast.Kind {

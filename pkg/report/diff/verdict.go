@@ -71,7 +71,7 @@ func (s *StepDiff) pending() expect.Change {
 func (s *BlastDiff) addTo(c *expect.Comparison) {
 	c.Pending = s.Pending.addTo(c.Pending, s.Name)
 	for _, w := range s.OneReplica {
-		c.OneReplica = append(c.OneReplica, fmt.Sprintf("%s has 1 replica left of %d", w.Qualified(), w.Replicas))
+		c.OneReplica = append(c.OneReplica, fmt.Sprintf("%s has %s left of %d", w.Qualified(), words.Count(w.Left, "replica"), w.Replicas))
 	}
 	for i := range s.Levels {
 		l := &s.Levels[i]

@@ -56,7 +56,7 @@ func (t *writer) worseFailures(s *BlastDiff) [][]doc.Cell {
 		row("pods Pending before any failure", s.Pending.text(), doc.None)
 	}
 	for _, w := range s.OneReplica {
-		row("one replica left", doc.None, t.oneReplicaText(w))
+		row("at most one replica left", doc.None, t.oneReplicaText(w))
 	}
 	for _, l := range s.Levels {
 		level := doc.LevelName(l.TopologyKey)

@@ -94,6 +94,8 @@ func (r *Report) verdict() doc.Cell {
 	}
 	worst := r.Worst()
 	switch {
+	case of == 0 && r.StillPending > 0:
+		return doc.Red.Cellf("No pod has a node, at peak or before: %s Pending, and there is nothing that a loss could take.", words.Is(r.StillPending, "pod"))
 	case r.Short == 0 && worst == nil:
 		line := fmt.Sprintf("Yes: %s all %s have a node%s", r.at(), words.Count(of, "pod"), others)
 		if of == 1 {

@@ -20,9 +20,6 @@ import (
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
-// explainKinds are the kinds whose pods are explained.
-var explainKinds = []string{"Pod", "Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "ReplicationController", "Job", "CronJob"}
-
 // explainPods is how many pods of a workload are explained by default.
 const explainPods = 5
 
@@ -46,7 +43,7 @@ explained. In a federation Karmada's decision comes first and, where it refuses 
   simulate explain pod/web-3 scenario.yaml --narrative
   simulate explain flinkdeployment/pipeline-c scenarios/karmada/flink-ha --step third
   simulate explain statefulset/db -n shop --cluster dump.json -f db.yaml -o json`,
-		ValidArgsFunction: input.Completion{Kinds: explainKinds, Resources: askexplain.Resources}.Complete,
+		ValidArgsFunction: input.Completion{Kinds: cluster.WorkloadKinds, Resources: askexplain.Resources}.Complete,
 		RunE: command.Question[explain.Report]{
 			Input: &in, Output: &out, Formats: explain.Formats, Timeout: &timeout,
 			Check: func(c *command.Call) error {
@@ -194,7 +191,7 @@ func explainArguments(c *command.Call, of *askexplain.Question) (scenarios []str
 		if of.Name, files = input.SplitName(scenarios); of.Name != "" {
 			return files, nil
 		}
-		return nil, c.NoObjectError(scenarios, "nothing to explain", "name a pod or a workload as kind/name, for example pod/web-0", explainKinds)
+		return nil, c.NoObjectError(scenarios, "nothing to explain", "name a pod or a workload as kind/name, for example pod/web-0", cluster.WorkloadKinds)
 	}
 	ref, err := c.Input.Namespace.ParseTarget(c.Command, target)
 	of.Kind, of.Namespace, of.Name = ref.Kind, ref.Namespace, ref.Name

@@ -27,7 +27,7 @@ The exit code is 0 whatever differs. With --fail-on it is 3 if there are differe
   moved          a pod runs on another node (run)
   pending        a workload has more Pending pods after any step (run, blast)
   expectations   an expectation is newly unmet (run)
-  radius         a workload of several replicas loses more beyond an even spread, or has one replica left (blast)
+  radius         a workload of several replicas loses more beyond an even spread, or has at most one left (blast)
   stranded       a failure leaves more pods of a workload stranded than any did before (blast)
   rules-removed  a workload drops or weakens a placement rule, a budget or its priority, or drops a request (run, blast)
   any            any of these, or anything else that is worse (run, blast)

@@ -26,6 +26,7 @@ import (
 	"github.com/faultline/faultline/pkg/engine/sched"
 	"github.com/faultline/faultline/pkg/expect"
 	"github.com/faultline/faultline/pkg/gate"
+	"github.com/faultline/faultline/pkg/input/manifest"
 	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/loader"
 	"github.com/faultline/faultline/pkg/parallel"
@@ -54,7 +55,7 @@ type gateRun struct {
 }
 
 func newGate(s command.Streams) *cobra.Command {
-	g := &gateRun{tests: tests{opts: s.LoaderOptions()}, plugins: s}
+	g, in := &gateRun{tests: tests{opts: s.LoaderOptions()}, plugins: s}, &input.Flags{Federated: true}
 	cmd := &cobra.Command{
 		Use:   "gate [DIR|FILE...]",
 		Short: "Test scenarios and manifests, compare them with a commit, and write a comment on the change",
@@ -85,7 +86,7 @@ rendered: then what there is now is judged as if it were new. Without --base the
 			case g.base == "" && cmd.Flags().Changed("fail-on"):
 				return exit.Usage(cmd, "--fail-on has no effect without --base; give both")
 			}
-			return g.run(command.NewCall(cmd, s, &input.Flags{Federated: true}, args))
+			return g.writeComment(command.NewCall(cmd, s, in, args))
 		},
 	}
 	flags := cmd.Flags()
@@ -99,6 +100,7 @@ rendered: then what there is now is judged as if it were new. Without --base the
 	output.CompleteValues(cmd, "lint", severityNames())
 	output.FolderVar(cmd, &g.folder, "reports", "also write report.md, junit.xml, findings.sarif, annotations.txt (GitHub's workflow commands) and\ngl-code-quality-report.json (GitLab's) to this `FOLDER`",
 		"report.md", "junit.xml", "findings.sarif", "annotations.txt", "gl-code-quality-report.json")
+	in.RegisterHooks(cmd)
 	input.RegisterStrict(cmd, &g.opts.Strict)
 	input.RegisterScheduler(cmd, &g.opts)
 	return cmd
@@ -116,16 +118,20 @@ type subject struct {
 	moved      string          // the path of the scenario in the base, if it is another one
 }
 
-func (g *gateRun) run(c *command.Call) error {
+// writeComment judges the change and writes the comment on it, and the files of --reports.
+func (g *gateRun) writeComment(c *command.Call) error {
 	defer c.Bar.Done()
+	var err error
+	if g.opts.Flags, err = c.Input.Overlays(c.Command); err != nil {
+		return err
+	}
 	var base *checkout
 	if g.base != "" {
-		var err error
 		if base, err = newCheckout(c, g.base); err != nil {
 			return err
 		}
 		defer base.remove()
-		g.comment.Against = "the base"
+		g.comment.Compared = true
 		g.comment.Notes = base.notes
 	}
 	subjects, err := g.renderSubjects(c, base)
@@ -169,7 +175,7 @@ func (g *gateRun) run(c *command.Call) error {
 
 // testScenarios tests the scenarios below the folders. It accepts that there is none if others says that there is something else to compare.
 func (g *gateRun) testScenarios(c *command.Call, others bool) ([]*testedScenario, error) {
-	all, err := exit.CallInterruptibly(c.Context(), func() ([]*testedScenario, error) { return g.load(c.Args, regexp.MustCompile("")) })
+	all, err := exit.CallInterruptibly(c.Context(), func() ([]*testedScenario, error) { return g.loadScenarios(c.Args, regexp.MustCompile("")) })
 	switch {
 	case exit.Interrupted(err):
 		return nil, err
@@ -178,7 +184,7 @@ func (g *gateRun) testScenarios(c *command.Call, others bool) ([]*testedScenario
 	case err != nil:
 		return nil, exit.InvalidInput(err)
 	}
-	if err := g.test(c.Command, c.Streams, all); err != nil {
+	if err := g.runScenarios(c.Command, c.Streams, all); err != nil {
 		return nil, err
 	}
 	for _, one := range all {
@@ -186,7 +192,7 @@ func (g *gateRun) testScenarios(c *command.Call, others bool) ([]*testedScenario
 		g.comment.Expectations += n
 	}
 	if worstError(all) != nil {
-		g.comment.Tests = strings.Split(strings.TrimSuffix(g.text(all), "\n"), "\n")
+		g.comment.Tests = strings.Split(strings.TrimSuffix(g.formatResults(all), "\n"), "\n")
 	}
 	return all, nil
 }
@@ -241,7 +247,7 @@ func sortSubjects(subjects map[string]*subject) []*subject {
 }
 
 // renderSubjects runs the commands on both sides, the sides at the same time. It runs all of them before anything is read, since they may
-// write files. A command that prints nothing on this side is no subject.
+// write files. A command that prints no object is no subject, unless the base has one.
 func (g *gateRun) renderSubjects(c *command.Call, base *checkout) ([]*subject, error) {
 	heads, bases := make([]rendered, len(g.renders)), make([]rendered, len(g.renders))
 	sides := []func(){func() {
@@ -287,12 +293,14 @@ func (g *gateRun) renderSubjects(c *command.Call, base *checkout) ([]*subject, e
 		switch {
 		case head.err != nil:
 			one.head = func() (*scenario.Scenario, error) { return nil, head.err }
-		case head.isEmpty():
+		case head.isEmpty() && (before.err != nil || before.isEmpty()):
 			continue
+		case head.isEmpty():
+			one.head = func() (*scenario.Scenario, error) { return nil, &check.NoWorkloadError{File: manifest.Stdin} }
 		default:
 			one.head = func() (*scenario.Scenario, error) { return g.loadRendered(c, head.text, nil) }
 		}
-		if before.err != nil || !before.isEmpty() {
+		if !before.isEmpty() {
 			one.base = func() (*scenario.Scenario, error) {
 				if before.err != nil {
 					return nil, before.err
@@ -308,7 +316,8 @@ func (g *gateRun) renderSubjects(c *command.Call, base *checkout) ([]*subject, e
 // loadRendered places what a command has printed on the nodes of --cluster, as base has them; a nil base is the working tree. A file that only the
 // working tree has is read there.
 func (g *gateRun) loadRendered(c *command.Call, manifests []byte, base *checkout) (*scenario.Scenario, error) {
-	in := input.Flags{Federated: true, Cluster: g.cluster, Files: []string{"-"}, Options: g.opts}
+	in := *c.Input
+	in.Cluster, in.Files, in.Options = g.cluster, []string{"-"}, g.opts
 	if base != nil && base.hasAll(g.cluster) {
 		in.Options.FS = base
 	}
@@ -330,11 +339,14 @@ func (g *gateRun) judgeSubject(c *command.Call, one *subject) (*gate.Section, er
 	switch {
 	case exit.Interrupted(err):
 		return nil, err
-	case hasNoWorkload(err):
+	case findNoWorkload(err) != nil:
 		section.Note = "It has no workload, so there is nothing to judge."
+		if custom := findNoWorkload(err).Custom; len(custom) > 0 {
+			section.Note = "It has no workload that is known, only " + words.And(custom) + ", so there is nothing to judge."
+		}
 		if one.base != nil {
-			if _, err := one.base(); err == nil {
-				section.Judgement = &gate.Judgement{Statements: []gate.Statement{{About: one.name, Text: "has no workload any more"}}}
+			if base, err := one.base(); err == nil {
+				section.Judgement = gate.JudgeEmptied(one.name, base)
 			}
 		}
 		return section, nil
@@ -368,7 +380,7 @@ func (g *gateRun) judgeSubject(c *command.Call, one *subject) (*gate.Section, er
 		if exit.Interrupted(err) {
 			return nil, err
 		}
-		if hasNoWorkload(err) {
+		if findNoWorkload(err) != nil {
 			section.Note, err = "New: the base has no workload here, so it is compared with nothing.", nil
 		}
 		if err != nil {
@@ -403,9 +415,13 @@ func (g *gateRun) addFindings(one *subject, section *gate.Section) {
 	g.found.Add(found)
 }
 
-// hasNoWorkload reports whether the only problem of a subject is that it has no workload.
-func hasNoWorkload(err error) bool {
-	return errors.As(err, new(*check.NoWorkloadError)) && !strings.Contains(strings.TrimSpace(err.Error()), "\n")
+// findNoWorkload returns the error that a subject has no workload, if this is its only problem; otherwise nil.
+func findNoWorkload(err error) *check.NoWorkloadError {
+	var none *check.NoWorkloadError
+	if !errors.As(err, &none) || strings.Contains(strings.TrimSpace(err.Error()), "\n") {
+		return nil
+	}
+	return none
 }
 
 // maxReason is how many characters of a reason the verdict has. The section about the subject has the whole reason.

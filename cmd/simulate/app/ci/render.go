@@ -1,9 +1,9 @@
 package ci
 
 import (
-	"bytes"
 	"errors"
 	"os/exec"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -18,7 +18,11 @@ type rendered struct {
 
 func newRendered(text []byte, err error) rendered { return rendered{text, err} }
 
-func (r *rendered) isEmpty() bool { return len(bytes.TrimSpace(r.text)) == 0 }
+// isEmpty reports whether the command has printed no object, such as only the comments that helm prints for templates that make none.
+func (r *rendered) isEmpty() bool { return r.err == nil && !hasText.Match(r.text) }
+
+// hasText matches a line that is no comment and does not only separate documents.
+var hasText = regexp.MustCompile(`(?m)^(?:[^-#\s]|-[^-]|(?:---)?[ \t]+[^#\s])`)
 
 // renderHead runs a shell command in the working directory and returns its output. In a git hook the command does not see the variables by
 // which git names its repository and index: helm and kustomize call git in folders of their own.

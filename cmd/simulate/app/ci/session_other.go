@@ -7,8 +7,8 @@ import (
 	"os/exec"
 )
 
-// setApart does nothing: there are no groups of processes.
-func setApart(*exec.Cmd) {}
+// useOwnSession does nothing: there are no sessions.
+func useOwnSession(*exec.Cmd) {}
 
-// killAll kills the program alone.
-func killAll(program *os.Process) { _ = program.Kill() } // the program may have ended
+// killSession kills the program alone.
+func killSession(program *os.Process) { _ = program.Kill() } // the program may have ended

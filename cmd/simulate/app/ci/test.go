@@ -67,7 +67,7 @@ it. Exit codes: 0 every expectation is met, 3 one is not, 2 a scenario is invali
 			if err := output.CheckFiles(cmd); err != nil {
 				return err
 			}
-			all, err := exit.CallInterruptibly(cmd.Context(), func() ([]*testedScenario, error) { return t.load(args, pattern) })
+			all, err := exit.CallInterruptibly(cmd.Context(), func() ([]*testedScenario, error) { return t.loadScenarios(args, pattern) })
 			if err != nil {
 				return exit.InvalidInput(err)
 			}
@@ -78,7 +78,7 @@ it. Exit codes: 0 every expectation is met, 3 one is not, 2 a scenario is invali
 					}
 				}
 			}
-			if err := t.test(cmd, s, all); err != nil {
+			if err := t.runScenarios(cmd, s, all); err != nil {
 				return err
 			}
 			stopped := context.Cause(cmd.Context())
@@ -94,7 +94,7 @@ it. Exit codes: 0 every expectation is met, 3 one is not, 2 a scenario is invali
 					return err
 				}
 			}
-			if _, err := io.WriteString(s.Out, t.text(all)); err != nil {
+			if _, err := io.WriteString(s.Out, t.formatResults(all)); err != nil {
 				return err
 			}
 			if stopped != nil {
@@ -187,9 +187,9 @@ func checkRegular(path string) error {
 	return manifest.CheckRegular(path, info)
 }
 
-// load reads the scenarios of the arguments that match the pattern. It keeps an invalid scenario with its error. Its name is unknown, so
+// loadScenarios reads the scenarios of the arguments that match the pattern. It keeps an invalid scenario with its error. Its name is unknown, so
 // that only its path can match.
-func (t *tests) load(args []string, pattern *regexp.Regexp) ([]*testedScenario, error) {
+func (t *tests) loadScenarios(args []string, pattern *regexp.Regexp) ([]*testedScenario, error) {
 	files, err := scenarioFiles(args)
 	if err != nil {
 		return nil, err
@@ -246,8 +246,8 @@ func variantsOf(of *testedScenario) []*testedScenario {
 	return all
 }
 
-// test runs the scenarios that were loaded without an error.
-func (t *tests) test(cmd *cobra.Command, s command.Streams, all []*testedScenario) error {
+// runScenarios runs the scenarios that were loaded without an error.
+func (t *tests) runScenarios(cmd *cobra.Command, s command.Streams, all []*testedScenario) error {
 	var ready []*testedScenario
 	var cases []gate.Case
 	for _, one := range all {
@@ -301,16 +301,16 @@ func writeJUnit(file string, all []*testedScenario) error {
 	return nil
 }
 
-// text returns one line per scenario, followed by its unmet expectations, and a last line with the verdict.
-func (t *tests) text(all []*testedScenario) string {
+// formatResults returns one line per scenario, followed by its unmet expectations, and a last line with the verdict.
+func (t *tests) formatResults(all []*testedScenario) string {
 	var out lines
 	width := 0
 	for _, one := range all {
 		width = max(width, len(manifest.Clean(one.path)))
 	}
 	if t.partial != "" {
-		out.line("Partial: %s", t.partial)
-		out.line("")
+		out.writeLine("Partial: %s", t.partial)
+		out.writeLine("")
 	}
 	var failed []string
 	for _, one := range all {
@@ -336,27 +336,27 @@ func (t *tests) text(all []*testedScenario) string {
 		if t.update && one.Err == nil && one.GoldenFile != "" {
 			summary += "; wrote " + filepath.Base(one.GoldenFile)
 		}
-		out.line("%-4s  %-*s   %s", verdict, width, path, summary)
+		out.writeLine("%-4s  %-*s   %s", verdict, width, path, summary)
 		if one.Err != nil {
 			for line := range strings.Lines(one.Err.Error()) {
-				out.line("      %s", strings.TrimSpace(line))
+				out.writeLine("      %s", strings.TrimSpace(line))
 			}
 			continue
 		}
 		for i := range one.report.Steps {
-			t.step(&out, &one.report.Steps[i])
+			t.writeStep(&out, &one.report.Steps[i])
 		}
 	}
 	if len(failed) > 0 {
-		out.line("FAIL: %d of %s: %s", len(failed), words.Count(len(all), "scenario"), strings.Join(failed, ", "))
+		out.writeLine("FAIL: %d of %s: %s", len(failed), words.Count(len(all), "scenario"), strings.Join(failed, ", "))
 	} else {
-		out.line("ok: %s", words.Count(len(all), "scenario"))
+		out.writeLine("ok: %s", words.Count(len(all), "scenario"))
 	}
 	return out.String()
 }
 
-// step writes the unmet expectations of a step; with -v, all of them.
-func (t *tests) step(out *lines, step *run.Step) {
+// writeStep writes the unmet expectations of a step; with -v, all of them.
+func (t *tests) writeStep(out *lines, step *run.Step) {
 	shown := step.Expectations
 	if !t.verbose {
 		shown = slices.DeleteFunc(slices.Clone(shown), func(e expect.Judged) bool { return e.Met })
@@ -364,20 +364,20 @@ func (t *tests) step(out *lines, step *run.Step) {
 	if len(shown) == 0 && !t.verbose {
 		return
 	}
-	out.line("      %s", step.Name)
+	out.writeLine("      %s", step.Name)
 	for _, e := range shown {
 		where := ""
 		if e.Source != nil {
 			where = fmt.Sprintf(" (%s:%d)", e.Source.File, e.Source.Line)
 		}
 		if e.Met {
-			out.line("        ok    %s%s", e.Want, where)
+			out.writeLine("        ok    %s%s", e.Want, where)
 			continue
 		}
-		out.line("        FAIL  want %s%s", e.Want, where)
-		out.line("              got  %s", e.Got)
+		out.writeLine("        FAIL  want %s%s", e.Want, where)
+		out.writeLine("              got  %s", e.Got)
 		if e.Why != "" {
-			out.line("              why  %s", e.Why)
+			out.writeLine("              why  %s", e.Why)
 		}
 	}
 }
@@ -385,7 +385,7 @@ func (t *tests) step(out *lines, step *run.Step) {
 // lines builds text of whole lines. No name or message in it can start a line of its own.
 type lines struct{ strings.Builder }
 
-func (p *lines) line(format string, args ...any) {
+func (p *lines) writeLine(format string, args ...any) {
 	p.WriteString(manifest.Clean(fmt.Sprintf(format, args...)) + "\n")
 }
 

@@ -47,7 +47,7 @@ func (i *Flags) RegisterScale(cmd *cobra.Command) {
 	i.registerDeciders(cmd)
 }
 
-// groupAutoscaler calls register, whose flags about the autoscaler overlays returns.
+// groupAutoscaler calls register, whose flags about the autoscaler Overlays returns.
 func (i *Flags) groupAutoscaler(cmd *cobra.Command, register func()) {
 	withoutField(cmd, func() { registerGroup(cmd, autoscalerGroup, register) })
 }

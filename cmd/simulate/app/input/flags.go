@@ -78,8 +78,7 @@ func (i *Flags) RegisterConfiguration(cmd *cobra.Command) {
 func (i *Flags) registerConfiguration(cmd *cobra.Command) {
 	registerGroup(cmd, schedulerGroup, func() { i.registerScheduler(cmd) })
 	RegisterStrict(cmd, &i.Options.Strict)
-	cmd.Flags().BoolVar(overlayVar(i, "hooks", "hooks", func(f *scenario.File) *bool { return &f.Hooks }), "hooks", false,
-		"also run the objects that Helm or Argo CD runs as hooks, such as the pod of a test or a migration's Job")
+	i.RegisterHooks(cmd)
 	cmd.Flags().StringVar(&i.Options.Prices, "prices", "", "`FILE` that says what nodes cost an hour, by instance type or other labels: a list, a catalogue, or OpenCost's\ncustom pricing as JSON or CSV (default the nodes' annotation faultline.dev/price-per-hour, or what the scenario says)")
 	i.puts("prices", func(file *scenario.File, at string) error {
 		file.Prices = RelativeTo(at, []string{i.Options.Prices})[0]
@@ -87,6 +86,12 @@ func (i *Flags) registerConfiguration(cmd *cobra.Command) {
 	})
 	i.operators.Register(cmd)
 	i.operators.addRows(i)
+}
+
+// RegisterHooks adds --hooks.
+func (i *Flags) RegisterHooks(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(overlayVar(i, "hooks", "hooks", func(f *scenario.File) *bool { return &f.Hooks }), "hooks", false,
+		"also run the objects that Helm or Argo CD runs as hooks, such as the pod of a test or a migration's Job")
 }
 
 func (i *Flags) registerScheduler(cmd *cobra.Command) {
@@ -236,7 +241,7 @@ func (i *Flags) read(cmd *cobra.Command, stdin io.Reader, plugins sched.Registry
 	}
 	opts.FS = i.withGiven(opts.FS)
 	var err error
-	if opts.Flags, err = i.overlays(cmd); err != nil {
+	if opts.Flags, err = i.Overlays(cmd); err != nil {
 		return nil, err
 	}
 	if opts.Operators, err = i.operators.Options(); err != nil {

@@ -63,8 +63,8 @@ func (i *Flags) puts(flag string, put func(file *scenario.File, at string) error
 	i.rows = append(i.rows, row{loader.Flag{Name: flag}, put})
 }
 
-// overlays returns the given flags that replace fields of the scenario file.
-func (i *Flags) overlays(cmd *cobra.Command) ([]loader.Flag, error) {
+// Overlays returns the given flags that replace fields of the scenario file.
+func (i *Flags) Overlays(cmd *cobra.Command) ([]loader.Flag, error) {
 	var given []loader.Flag
 	for _, row := range i.rows {
 		if row.Set != nil && cmd.Flags().Changed(row.Name) {
@@ -80,7 +80,7 @@ func (i *Flags) overlays(cmd *cobra.Command) ([]loader.Flag, error) {
 
 // putFlags puts the given flags into a scenario file for the path at.
 func (i *Flags) putFlags(cmd *cobra.Command, file *scenario.File, at string) error {
-	given, err := i.overlays(cmd)
+	given, err := i.Overlays(cmd)
 	for _, flag := range given {
 		flag.Set(file)
 	}

@@ -137,7 +137,10 @@ func summarizeLook(l *look.Look) string {
 	}
 	worst := l.Worst()
 	text := fmt.Sprintf("%s and %s, %d Pending", words.Count(l.Nodes, "node"), words.Count(l.Running, "pod"), pending)
-	if worst.NotBack == 0 {
+	switch {
+	case l.Running == 0:
+		return text + "; no pod has a node: there is nothing that a failure could take"
+	case worst.NotBack == 0:
 		return text + "; every pod comes back from any failure that was looked at"
 	}
 	return text + fmt.Sprintf("; %s would not come back if %s=%s failed", words.Count(worst.NotBack, "pod"), worst.Key, worst.Domain)
