@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -12,6 +11,8 @@ import (
 	"testing"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/faultline/faultline/deciders/kit/replay"
 )
 
 // outcome is how a recorded case ends.
@@ -85,17 +86,13 @@ func TestRecorded(t *testing.T) {
 	}
 }
 
-// TestSimulate runs the recorded cases by simulate, with its controllers and the real scheduler, if make build deciders has built it.
+// TestSimulate runs the recorded cases by simulate, with its controllers and the real scheduler.
 func TestSimulate(t *testing.T) {
-	simulate, err := filepath.Abs("../../bin/simulate")
-	if err != nil {
-		t.Fatal(err)
+	var flags []string
+	if ordered {
+		flags = []string{"-tags", "ordered", "-modfile", ".ordered/go.mod"}
 	}
-	for _, program := range []string{simulate, filepath.Join(filepath.Dir(simulate), "faultline-karpenter")} {
-		if _, err := os.Stat(program); err != nil {
-			t.Skip(err)
-		}
-	}
+	simulate, decider := replay.Build(t, flags...)
 	for name, observed := range cases(t) {
 		t.Run(name, func(t *testing.T) {
 			for seed := range 3 {
@@ -107,11 +104,7 @@ func TestSimulate(t *testing.T) {
 				if err := os.WriteFile(scenario, content, 0o600); err != nil {
 					t.Fatal(err)
 				}
-				run := exec.Command(simulate, "run", scenario, "-o", "json")
-				said, err := run.Output()
-				if err != nil {
-					t.Fatalf("%v: %s", err, err.(*exec.ExitError).Stderr)
-				}
+				said := replay.Run(t, simulate, "run", scenario, "--decider", "karpenter="+decider, "-o", "json")
 				if got := outcomeOf(t, said).describe(name); !slices.Contains(observed, got) {
 					t.Errorf("seed %d ends with\n%s\nthe real programs ended with\n%s", seed+1, got, strings.Join(observed, "\n"))
 				}

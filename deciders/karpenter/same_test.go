@@ -1,3 +1,5 @@
+//go:build ordered
+
 package main
 
 import (
@@ -10,9 +12,6 @@ import (
 
 // TestSameBytes: the same requests have the same calls and answers. Go draws the order of its maps anew at each run.
 func TestSameBytes(t *testing.T) {
-	if !ordered {
-		t.Skip(`built without the ordered copy of Karpenter: go run ./ordered && go test -tags ordered -modfile .ordered/go.mod .`)
-	}
 	entries, err := os.ReadDir("testdata/recorded")
 	if err != nil {
 		t.Fatal(err)

@@ -39,12 +39,12 @@ type Decided struct {
 	} `json:"cycle"`
 }
 
-// Build builds simulate and the decider in the working directory, and returns their paths.
-func Build(t testing.TB) (simulate, decider string) {
+// Build builds simulate and, with the flags, the decider in the working directory. It returns their paths.
+func Build(t testing.TB, flags ...string) (simulate, decider string) {
 	t.Helper()
 	dir := t.TempDir()
 	simulate, decider = filepath.Join(dir, "simulate"), filepath.Join(dir, "decider")
-	for _, args := range [][]string{{"build", "-C", "../..", "-o", simulate, "./cmd/simulate"}, {"build", "-o", decider, "."}} {
+	for _, args := range [][]string{{"build", "-C", "../..", "-o", simulate, "./cmd/simulate"}, append(append([]string{"build", "-o", decider}, flags...), ".")} {
 		if out, err := exec.Command("go", args...).CombinedOutput(); err != nil {
 			t.Fatalf("go %v: %v\n%s", args, err, out)
 		}
