@@ -2,6 +2,7 @@ package world
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"reflect"
 	"strings"
@@ -89,12 +90,25 @@ func (c *deciderCalls) create(obj cluster.Object) (cluster.Object, *decider.Refu
 	if c.state.Find(cluster.RefTo(obj)) != nil {
 		return nil, &decider.Refusal{Code: http.StatusConflict, Reason: string(metav1.StatusReasonAlreadyExists), Message: cluster.RefTo(obj).Describe() + " already exists"}, nil
 	}
+	if kind := admission.KindNamed(cluster.KindOf(obj)); kind != nil && !isCustom(obj) {
+		created, problems := admission.Create(obj, kind.GroupVersion(), c.actor.Name)
+		if len(problems) > 0 {
+			message := fmt.Sprintf("%s: %s", cluster.RefTo(obj).Describe(), strings.Join(problems, "; "))
+			return nil, &decider.Refusal{Code: http.StatusUnprocessableEntity, Reason: string(metav1.StatusReasonInvalid), Message: message}, nil
+		}
+		obj = created
+	}
 	if of, isNode := obj.(*v1.Node); isNode {
 		next, err := c.startNodes(c.state, nil, c.to, []cluster.Object{of})
 		return c.take(next, obj, err)
 	}
 	next, err := c.admit(c.state, nil, c.to, obj)
 	return c.take(next, obj, err)
+}
+
+func isCustom(obj cluster.Object) bool {
+	_, is := obj.(*cluster.CustomResource)
+	return is
 }
 
 // take takes the state that the API server made, unless it refused the object.

@@ -78,9 +78,9 @@ type Move struct {
 	// From is the pod's node. Next is the pod that replaces it, and To the node of Next.
 	From string `json:"from"`
 	To   string `json:"to"`
-	Next string `json:"next,omitempty"`
+	Next string `json:"next"`
 	// Left is the number that the goal counts after the move.
-	Left int `json:"left,omitempty"`
+	Left int `json:"left"`
 	// Round is the round of the decider that evicts the pod, from 1, and Why its reason; missing without a decider.
 	Round int    `json:"round,omitempty"`
 	Why   string `json:"why,omitempty"`

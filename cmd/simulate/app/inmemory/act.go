@@ -234,7 +234,7 @@ The cluster is one that simulate cluster runs: that of kubeconfig's current cont
 			return err
 		},
 	}
-	cmd.Flags().StringVarP(&namespace, "namespace", "n", "", "`NAMESPACE` of the pod or the workload (default default)")
+	cmd.Flags().StringVarP(&namespace, "namespace", "n", "", "the `NAMESPACE` of what is named without one (default default)")
 	connection.Register(cmd)
 	return cmd
 }

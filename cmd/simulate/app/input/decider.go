@@ -24,20 +24,26 @@ type deciderFlags struct {
 
 // registerDeciders adds --decider, for commands in which deciders act.
 func (i *Flags) registerDeciders(cmd *cobra.Command) {
-	registerGroup(cmd, decidersGroup, func() {
-		cmd.Flags().StringArrayVar(&i.deciders.given, "decider", nil, "also let a program decide, such as Karpenter: `NAME`, or NAME=COMMAND for a program of your own\n"+
-			"(repeatable; default those of the scenario; see docs/deciders.md)")
-		i.AddOverlay("decider", "deciders", func(f *scenario.File) {
-			all := slices.Clone(f.Deciders)
-			for _, given := range i.deciders.given {
-				name, _, _ := strings.Cut(given, "=")
-				if !slices.ContainsFunc(all, func(d scenario.Decider) bool { return d.Name == name }) {
-					all = append(all, scenario.Decider{Name: name})
-				}
-			}
-			f.Deciders = all
+	asInput(cmd, func() { registerGroup(cmd, decidersGroup, func() { i.registerDecider(cmd) }) })
+	withoutField(cmd, func() {
+		registerGroup(cmd, decidersGroup, func() {
+			cmd.Flags().DurationVar(&i.deciders.timeout, "decider-timeout", time.Minute, "how long each answer of such a program may take, as a `DURATION`")
 		})
-		cmd.Flags().DurationVar(&i.deciders.timeout, "decider-timeout", time.Minute, "how long each answer of such a program may take, as a `DURATION`")
+	})
+}
+
+func (i *Flags) registerDecider(cmd *cobra.Command) {
+	cmd.Flags().StringArrayVar(&i.deciders.given, "decider", nil, "also let a program decide, such as Karpenter: `NAME`, or NAME=COMMAND for a program of your own\n"+
+		"(repeatable; default those of the scenario; see docs/deciders.md)")
+	i.AddOverlay("decider", "deciders", func(f *scenario.File) {
+		all := slices.Clone(f.Deciders)
+		for _, given := range i.deciders.given {
+			name, _, _ := strings.Cut(given, "=")
+			if !slices.ContainsFunc(all, func(d scenario.Decider) bool { return d.Name == name }) {
+				all = append(all, scenario.Decider{Name: name})
+			}
+		}
+		f.Deciders = all
 	})
 }
 
@@ -46,7 +52,7 @@ func (d *deciderFlags) options(cmd *cobra.Command) (*loader.Deciders, error) {
 	if cmd.Flags().Lookup("decider") == nil {
 		return nil, nil
 	}
-	if d.timeout <= 0 {
+	if d.timeout <= 0 && cmd.Flags().Changed("decider-timeout") {
 		return nil, exit.Usage(cmd, "--decider-timeout %s: give a time above 0", d.timeout)
 	}
 	options := &loader.Deciders{Commands: map[string][]string{}, Timeout: d.timeout}

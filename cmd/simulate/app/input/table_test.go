@@ -32,6 +32,7 @@ var notInput = []string{"all-namespaces", "explain", "token"}
 // hostileValues are legal values of a flag with characters that a shell reads, by the type of the flag.
 var hostileValues = map[string][]string{
 	"bool": {"true", "false"}, "int": {"-7"}, "uint64": {"7"}, "string": {"it's $HOME", "-x", "a=b"}, "stringArray": {"a b", "*,'$(x)"}, "stringSlice": {`One,"a b"`},
+	"duration": {"7s"},
 }
 
 // The input flags that a command line gives are on the command line that a report prints, and have the same values once a shell has read it.
@@ -79,9 +80,9 @@ func TestScenarioFileHasEveryInputFlag(t *testing.T) {
 		"cluster", "filename", "nodes", "zones", "regions", "cpu", "memory", "resource", // the sources of the file's cluster
 		"live", "kubeconfig", "context", "user", "token", "client-certificate", "client-key", "server", "certificate-authority", "insecure-skip-tls-verify", "tls-server-name",
 		"proxy-url", "disable-compression", "request-timeout", // of a live cluster, which is refused as a whole
-		"add-nodes", "like", "remove-nodes", "replace-nodes", "count", "scale", "restart", "trigger", // the steps of the loaded scenario
-		"patch",                        // the variants that --proof writes
-		"strict", "plain", "namespace", // the answer does not depend on them
+		"add-nodes", "like", "remove-nodes", "replace-nodes", "count", "scale", "restart", "trigger", "delete", "set-replicas", // the steps of the loaded scenario
+		"patch",                                           // the variants that --proof writes
+		"strict", "plain", "namespace", "decider-timeout", // the answer does not depend on them
 	}
 	legal := map[string]string{"feature-gates": "A=true", "node-group": "general=1:3", "autoscale": "true", "scale-down": "true", "stackable-adr": "true"}
 	refused := map[string]bool{}
