@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -43,7 +44,7 @@ func TestEndOfCommand(t *testing.T) {
 	} {
 		got := "runs"
 		if after, code, ends := endOfCommand(&v1.Container{Image: test.image, Command: test.command}); ends {
-			got = after.String() + " " + string('0'+rune(code))
+			got = after.String() + " " + fmt.Sprint(code)
 		}
 		if got != test.want {
 			t.Errorf("%s %q: %s, want %s", test.image, test.command, got, test.want)
@@ -76,7 +77,7 @@ func TestContainersEnd(t *testing.T) {
 		pod = BindPod(pod, "n", Epoch.Time)
 		got := "runs"
 		if at, code, ends := containers.EndsAt(pod); ends {
-			got = at.Sub(Epoch.Time).String() + " " + string('0'+rune(code))
+			got = at.Sub(Epoch.Time).String() + " " + fmt.Sprint(code)
 		}
 		if got != test.want {
 			t.Errorf("%s: %s, want %s", name, got, test.want)

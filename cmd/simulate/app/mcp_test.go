@@ -476,7 +476,7 @@ func TestAgentHTTP(t *testing.T) {
 		"another page":             func(r *http.Request) { r.Header.Set("Origin", "http://evil.example") },
 		"a page without an origin": func(r *http.Request) { r.Header.Set("Sec-Fetch-Site", "cross-site") },
 	} {
-		request, err := http.NewRequest("POST", address, strings.NewReader(`{"jsonrpc": "2.0", "id": 1, "method": "tools/list"}`))
+		request, err := http.NewRequest(http.MethodPost, address, strings.NewReader(`{"jsonrpc": "2.0", "id": 1, "method": "tools/list"}`))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -91,12 +91,13 @@ func (f *finder) freeTogether(ctx context.Context, limit int) (*found, error) {
 		if err != nil || o.makesRoom() {
 			return &o.found, err
 		}
-		if o.stuck != nil {
+		switch {
+		case o.stuck != nil:
 			immobile[o.stuck.key()] = true
 			f.keepStuck(o)
-		} else if len(set) > 0 {
+		case len(set) > 0:
 			immobile[set[0].key()] = true
-		} else {
+		default:
 			return nil, nil
 		}
 	}
