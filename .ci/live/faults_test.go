@@ -126,7 +126,7 @@ var faults = []fault{
 		"❌ shop-web: 1 replica is left of 3; horizontalpodautoscaler/shop-web: there is no deployment/web to scale, so that the autoscaler does nothing"},
 	{"two autoscalers of one workload", "web", []edit{{"web/templates/hpa.yaml", "", "apiVersion: autoscaling/v2\nkind: HorizontalPodAutoscaler\nmetadata: {name: more}\nspec:\n  scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: {{ .Release.Name }}-web}\n  minReplicas: 3\n  maxReplicas: 6\n  metrics: [{type: Resource, resource: {name: memory, target: {type: Utilization, averageUtilization: 70}}}]\n"}},
 		[]string{"autoscalers-overlap deployment/shop-web"},
-		"❌ shop-web: it is not scaled any more, since the autoscalers shop-web and more exclude each other"},
+		"❌ shop-web: it is not scaled any more, since the autoscalers more and shop-web exclude each other"},
 	{"autoscaler with a target of another kind", "web", []edit{{"web/templates/web.yaml", "scaleTargetRef: {apiVersion: apps/v1, kind: Deployment", "scaleTargetRef: {apiVersion: apps/v1, kind: StatefulSet"}},
 		[]string{"one-replica deployment/shop-web", "autoscaler-target-missing horizontalpodautoscaler/shop-web"},
 		"❌ shop-web: 1 replica is left of 3; horizontalpodautoscaler/shop-web: there is no statefulset/shop-web to scale, so that the autoscaler does nothing"},
