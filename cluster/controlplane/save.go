@@ -56,7 +56,7 @@ func (p *Plane) Save(to io.Writer) error {
 		return err
 	}
 	packed := gzip.NewWriter(to)
-	if err := json.NewEncoder(packed).Encode(saved); err != nil {
+	if err := json.NewEncoder(packed).Encode(saved); err != nil { //nolint:staticcheck // the state has no Mutations any more
 		return err
 	}
 	return packed.Close()

@@ -11,7 +11,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/faultline/faultline/deciders/kit"
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -27,6 +26,8 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	v1 "sigs.k8s.io/karpenter/pkg/apis/v1"
+
+	"github.com/faultline/faultline/deciders/kit"
 )
 
 // api is the client that Karpenter's controllers have: it reads the objects that the decider knows, and writes by calls to simulate. What is

@@ -6,12 +6,13 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/faultline/faultline/deciders/kit"
-	"github.com/faultline/faultline/deciders/kit/crd"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	kwokapis "sigs.k8s.io/karpenter/kwok/apis"
 	"sigs.k8s.io/karpenter/pkg/apis"
 	"sigs.k8s.io/karpenter/pkg/cloudprovider"
+
+	"github.com/faultline/faultline/deciders/kit"
+	"github.com/faultline/faultline/deciders/kit/crd"
 )
 
 // version is the version of Karpenter, as in go.mod.

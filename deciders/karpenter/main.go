@@ -7,12 +7,13 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/faultline/faultline/deciders/kit"
 	"github.com/go-logr/logr"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	kwok "sigs.k8s.io/karpenter/kwok/cloudprovider"
 	kwokoptions "sigs.k8s.io/karpenter/kwok/options"
 	"sigs.k8s.io/karpenter/pkg/operator/options"
+
+	"github.com/faultline/faultline/deciders/kit"
 )
 
 func main() {

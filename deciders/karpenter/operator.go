@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/faultline/faultline/deciders/kit"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -45,6 +44,8 @@ import (
 	"sigs.k8s.io/karpenter/pkg/state/nodepoolhealth"
 	"sigs.k8s.io/karpenter/pkg/state/virtualpods"
 	podutil "sigs.k8s.io/karpenter/pkg/utils/pod"
+
+	"github.com/faultline/faultline/deciders/kit"
 
 	"sigs.k8s.io/karpenter/pkg/cloudprovider/overlay"
 )

@@ -6,10 +6,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/faultline/faultline/deciders/kit"
 	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/karpenter/pkg/events"
+
+	"github.com/faultline/faultline/deciders/kit"
 )
 
 // recorder keeps Karpenter's events, each once within its time, as Karpenter's own recorder does. It does not have the rate limit of

@@ -14,11 +14,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/faultline/faultline/deciders/kit"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	kwok "sigs.k8s.io/karpenter/kwok/cloudprovider"
 	"sigs.k8s.io/yaml"
+
+	"github.com/faultline/faultline/deciders/kit"
 )
 
 // object is an object as JSON has it.
@@ -197,7 +198,7 @@ func (w *world) put(o object) {
 		w.made++
 		metadata["creationTimestamp"] = w.now.Format(time.RFC3339)
 		uid := fnv.New64a()
-		fmt.Fprint(uid, w.seed, keyOf(o))
+		_, _ = fmt.Fprint(uid, w.seed, keyOf(o))
 		metadata["uid"] = fmt.Sprintf("%016x-%04d", uid.Sum64(), w.made)
 	}
 	w.objects[keyOf(o)] = o

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/faultline/faultline/deciders/kit"
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
@@ -21,6 +20,8 @@ import (
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
+
+	"github.com/faultline/faultline/deciders/kit"
 )
 
 // Definitions are the definitions of a set of kinds.
