@@ -6,6 +6,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -136,5 +137,21 @@ func TestApplyOverWhatMustStay(t *testing.T) {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// Whoever takes spec.unschedulable off a node uncordons it: the taint goes, as the node lifecycle controller removes it.
+func TestUncordonByUpdate(t *testing.T) {
+	cordoned := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Spec: v1.NodeSpec{Unschedulable: true}}
+	before, _, err := Admit(&cluster.State{Now: cluster.Epoch}, cordoned)
+	if err != nil || len(before.Nodes[0].Spec.Taints) != 1 {
+		t.Fatalf("%v: a cordoned node has the taints %v", err, before.Nodes[0].Spec.Taints)
+	}
+	open := before.Nodes[0].DeepCopy()
+	open.Spec.Unschedulable = false
+	open.Generation = 0
+	after, _, err := Admit(before, open)
+	if err != nil || len(after.Nodes[0].Spec.Taints) != 0 {
+		t.Errorf("%v: the node has the taints %v", err, after.Nodes[0].Spec.Taints)
 	}
 }
