@@ -23,6 +23,15 @@ type Deciders struct {
 	Timeout time.Duration
 }
 
+// Command returns the program of the decider: the given one, or else the installed one.
+func (d *Deciders) Command(name string) ([]string, error) {
+	if command := d.Commands[name]; command != nil {
+		return command, nil
+	}
+	program, err := decider.Find(name)
+	return []string{program}, err
+}
+
 // findDeciders finds the programs of the scenario's deciders.
 func (l *loader) findDeciders(s *scenario.Scenario, given []scenario.Decider) {
 	for i, d := range given {
@@ -34,15 +43,12 @@ func (l *loader) findDeciders(s *scenario.Scenario, given []scenario.Decider) {
 			l.problems.Add(path, "%q would start a program, which only the command line does", d.Name)
 			continue
 		}
-		d.Dir, d.Timeout = l.dir, l.opts.Deciders.Timeout
-		if d.Command = l.opts.Deciders.Commands[d.Name]; d.Command == nil {
-			program, err := decider.Find(d.Name)
-			if err != nil {
-				l.problems.Add(path.Child("name"), "%s", err)
-				continue
-			}
-			d.Command = []string{program}
+		var err error
+		if d.Command, err = l.opts.Deciders.Command(d.Name); err != nil {
+			l.problems.Add(path.Child("name"), "%s", err)
+			continue
 		}
+		d.Dir, d.Timeout = l.dir, l.opts.Deciders.Timeout
 		s.Deciders = append(s.Deciders, d)
 	}
 }

@@ -116,13 +116,13 @@ func (c *Cluster) askDeciders(ctx context.Context, state *cluster.State, to *Rec
 			continue
 		}
 		before := len(to.Acts)
-		now := signState(state)
 		next, answer, err := c.ask(ctx, a, to.moments[i].rounds+1, state, to)
 		if err != nil {
 			return nil, time.Time{}, err
 		}
 		if len(to.Acts) > before {
 			to.moments[i].rounds++
+			now := signState(state)
 			if last, seen := to.moments[i].seen[now]; seen {
 				to.Cycles = append(to.Cycles, Cycle{Decider: a.Name, EverySeconds: state.Now.Sub(last.at).Seconds(), Acts: actsOf(to.Acts[last.acts:before], a.Name)})
 				to.moments[i].rests = true

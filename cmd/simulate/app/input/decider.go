@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/faultline/faultline/cmd/simulate/app/exit"
-	"github.com/faultline/faultline/pkg/engine/decider"
 	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/loader"
 	"github.com/faultline/faultline/pkg/scenario"
@@ -69,21 +68,13 @@ func (d *deciderFlags) options(cmd *cobra.Command) (*loader.Deciders, error) {
 }
 
 // Descheduler returns the descheduler with the policy of a file. Its program is that of --decider descheduler=COMMAND, or the installed one.
-func (i *Flags) Descheduler(policy string, interval time.Duration) (scenario.Decider, error) {
+func (i *Flags) Descheduler(cmd *cobra.Command, policy string, interval time.Duration) (scenario.Decider, error) {
 	d := scenario.Decider{Name: "descheduler", Args: []string{"--policy=" + absolutePath(policy), "--descheduling-interval=" + interval.String()}, Timeout: i.deciders.timeout}
-	for _, given := range i.deciders.given {
-		if name, command, has := strings.Cut(given, "="); has && name == d.Name {
-			d.Command = list.Map(strings.Fields(command), absolutePath)
-		}
+	options, err := i.deciders.options(cmd)
+	if err == nil {
+		d.Command, err = options.Command(d.Name)
 	}
-	if d.Command == nil {
-		program, err := decider.Find(d.Name)
-		if err != nil {
-			return d, err
-		}
-		d.Command = []string{program}
-	}
-	return d, nil
+	return d, err
 }
 
 // absolutePath returns the absolute path of a file or folder that the word names from the working directory, since a decider runs in the folder

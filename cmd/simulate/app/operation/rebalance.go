@@ -84,7 +84,7 @@ The goal is what is counted, for each workload of two or more pods:
 					return nil, err
 				}
 				if policy.file != "" {
-					by, err := in.Descheduler(policy.file, policy.interval)
+					by, err := in.Descheduler(c.Command, policy.file, policy.interval)
 					if err != nil {
 						return nil, err
 					}
