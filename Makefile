@@ -53,7 +53,7 @@ test: tools ## format, vet, tests, the demo, and the gate on the project's own s
 	$(MAKE) --no-print-directory demo > /dev/null
 	bin/simulate test scenarios
 
-tools: ## install Chromium, jq and pre-commit, which the tests run, where they are missing
+tools: ## install Chromium, jq, pre-commit, rpm and ruby, which the tests run, where they are missing
 	@.ci/tools
 
 scripts: ## types, format and tests of the pages' scripts (needs npm)

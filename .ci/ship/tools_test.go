@@ -14,16 +14,16 @@ func TestTools(t *testing.T) {
 		want  string
 		fails bool
 	}{
-		{"all there", map[string]string{"chromium": "", "jq": "", "pre-commit": ""}, "", false},
+		{"all there", map[string]string{"chromium": "", "jq": "", "pre-commit": "", "rpm": "", "ruby": ""}, "", false},
 		{"root", map[string]string{"id": "echo 0", "apt-get": `echo "apt-get $@"`, "jq": ""},
-			"apt-get update\napt-get install -y --no-install-recommends chromium pre-commit\n", false},
+			"apt-get update\napt-get install -y --no-install-recommends chromium pre-commit rpm ruby\n", false},
 		{"sudo without a password", map[string]string{"id": "echo 1000", "apt-get": "", "sudo": `echo "sudo $@"`},
-			"sudo -n apt-get update\nsudo -n apt-get install -y --no-install-recommends chromium jq pre-commit\n", false},
+			"sudo -n apt-get update\nsudo -n apt-get install -y --no-install-recommends chromium jq pre-commit rpm ruby\n", false},
 		{"sudo with a password", map[string]string{"id": "echo 1000", "apt-get": "", "sudo": "exit 1"},
-			"the tests need chromium jq pre-commit: sudo sh -c 'apt-get update && apt-get install -y --no-install-recommends chromium jq pre-commit', then make test\n", true},
-		{"no sudo", map[string]string{"id": "echo 1000", "apt-get": "", "chromium": "", "pre-commit": ""},
+			"the tests need chromium jq pre-commit rpm ruby: sudo sh -c 'apt-get update && apt-get install -y --no-install-recommends chromium jq pre-commit rpm ruby', then make test\n", true},
+		{"no sudo", map[string]string{"id": "echo 1000", "apt-get": "", "chromium": "", "pre-commit": "", "rpm": "", "ruby": ""},
 			"the tests need jq: sudo sh -c 'apt-get update && apt-get install -y --no-install-recommends jq', then make test\n", true},
-		{"another package manager", map[string]string{"chromium": "", "pre-commit": ""},
+		{"another package manager", map[string]string{"chromium": "", "pre-commit": "", "rpm": "", "ruby": ""},
 			"the tests need jq in the PATH: install with your system's package manager, then make test\n", true},
 	} {
 		t.Run(test.name, func(t *testing.T) {

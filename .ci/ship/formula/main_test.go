@@ -49,7 +49,7 @@ func TestFormula(t *testing.T) {
 	}
 	ruby, err := exec.LookPath("ruby")
 	if err != nil {
-		t.Skip("ruby is not installed")
+		t.Fatal(err)
 	}
 	if out, err := exec.Command(ruby, "-wc", file).CombinedOutput(); err != nil || strings.Contains(string(out), "warning") {
 		t.Errorf("%v: %s", err, out)
