@@ -319,18 +319,27 @@ func (a *api) Create(ctx context.Context, object client.Object, _ ...client.Crea
 	return a.write(ctx, object, raw, func() (*unstructured.Unstructured, error) { return a.cluster.Create(raw, why(ctx)) })
 }
 
-// Delete implements client.Writer.
-func (a *api) Delete(ctx context.Context, object client.Object, _ ...client.DeleteOption) error {
+// find returns the object of the same kind and name, with what names it. The error says that the cluster does not have it.
+func (a *api) find(object client.Object) (kit.Ref, *known, error) {
 	gvk, err := a.GroupVersionKindFor(object)
 	if err != nil {
-		return err
+		return kit.Ref{}, nil, err
 	}
 	ref := refTo(gvk, object)
 	a.mu.Lock()
+	defer a.mu.Unlock()
 	k := a.known[ref]
-	a.mu.Unlock()
 	if k == nil {
-		return apierrors.NewNotFound(resourceOf(gvk), object.GetName())
+		return ref, nil, apierrors.NewNotFound(resourceOf(gvk), object.GetName())
+	}
+	return ref, k, nil
+}
+
+// Delete implements client.Writer.
+func (a *api) Delete(ctx context.Context, object client.Object, _ ...client.DeleteOption) error {
+	ref, k, err := a.find(object)
+	if err != nil {
+		return err
 	}
 	if k.object.GetDeletionTimestamp() != nil {
 		return nil
@@ -344,16 +353,9 @@ func (a *api) Patch(ctx context.Context, object client.Object, patch client.Patc
 }
 
 func (a *api) patch(ctx context.Context, object client.Object, patch client.Patch, subresource string) error {
-	gvk, err := a.GroupVersionKindFor(object)
+	ref, k, err := a.find(object)
 	if err != nil {
 		return err
-	}
-	ref := refTo(gvk, object)
-	a.mu.Lock()
-	k := a.known[ref]
-	a.mu.Unlock()
-	if k == nil {
-		return apierrors.NewNotFound(resourceOf(gvk), object.GetName())
 	}
 	data, err := patch.Data(object)
 	if err != nil {
