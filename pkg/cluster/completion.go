@@ -29,8 +29,8 @@ func CompletesAfter(annotations map[string]string, spec *v1.PodSpec) (time.Durat
 	return after, true, nil
 }
 
-// CompletesAt returns when the running pod succeeds, or false if no annotation says so.
-func CompletesAt(pod *v1.Pod) (time.Time, bool) {
+// completesAt returns when the running pod succeeds, or false if no annotation says so.
+func completesAt(pod *v1.Pod) (time.Time, bool) {
 	if pod.Status.StartTime == nil || IsTerminal(pod) || AttachEvent(pod) != "" {
 		return time.Time{}, false
 	}

@@ -33,19 +33,19 @@ func (c *Containers) Lacks(image string) bool {
 	})
 }
 
-// Starts reports whether all containers of the pod start.
-func (c *Containers) Starts(pod *v1.Pod) bool {
+// starts reports whether all containers of the pod start.
+func (c *Containers) starts(pod *v1.Pod) bool {
 	return !slices.ContainsFunc(slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers), func(one v1.Container) bool { return c.Lacks(one.Image) })
 }
 
 // Start returns a pod that has just been bound as its kubelet starts it.
 func (c *Containers) Start(pod *v1.Pod) *v1.Pod {
-	if c == nil || c.readyDelay(pod) == 0 && c.Starts(pod) {
+	if c == nil || c.readyDelay(pod) == 0 && c.starts(pod) {
 		return pod
 	}
 	started := *pod
 	started.Status.Conditions = slices.Clone(pod.Status.Conditions)
-	if !c.Starts(pod) {
+	if !c.starts(pod) {
 		started.Status.Phase = v1.PodPending
 	}
 	for i := range started.Status.Conditions {
@@ -91,7 +91,7 @@ func MakeReady(pod *v1.Pod, now metav1.Time) *v1.Pod {
 // EndsAt returns when a running pod ends and with which exit code, or false if nothing says that it does: an annotation, its commands, or for how
 // long the pods of Jobs run.
 func (c *Containers) EndsAt(pod *v1.Pod) (at time.Time, code int32, ends bool) {
-	if at, ends := CompletesAt(pod); ends || c == nil {
+	if at, ends := completesAt(pod); ends || c == nil {
 		return at, 0, ends
 	}
 	if !RunsOnce(pod) || pod.Status.Phase != v1.PodRunning || pod.Status.StartTime == nil {

@@ -68,7 +68,7 @@ func (j *judge) stateApply(ctx context.Context) error {
 // rolledOut returns the names of the workloads whose pods a rollout replaces, since their templates differ: in a rule, an image, or only in an
 // annotation with the checksum of a ConfigMap. It leaves out workloads that get no other pods, such as a StatefulSet with the strategy OnDelete.
 func rolledOut(result *simulation.Result, before, after []cluster.Object) []string {
-	last := lastState(result)
+	last := result.State()
 	known := list.KeySet(result.Steps[0].State.Pods, func(pod *v1.Pod) types.UID { return pod.UID })
 	replaced, owner := map[cluster.Ref]bool{}, last.Owners()
 	for _, pod := range last.Pods {
@@ -145,7 +145,7 @@ func (j *judge) stateRollouts(ctx context.Context, result *simulation.Result, be
 	for of, n := range countShort(j.base.Result, &j.base.Result.Steps[0]) {
 		alone[of] = max(alone[of], n)
 	}
-	last := &result.Steps[len(result.Steps)-1]
+	last := result.Last()
 	final := countShort(result, last)
 	for i := range result.Steps {
 		step := &result.Steps[i]
@@ -195,15 +195,15 @@ func onlyWorkloads(objects, others []cluster.Object) []cluster.Ref {
 // stateMaximum states the workloads whose HorizontalPodAutoscaler may now ask for more pods than the cluster has room for.
 func (j *judge) stateMaximum(ctx context.Context) error {
 	before := map[cluster.Ref]int32{}
-	for _, hpa := range lastState(j.base.Result).HorizontalPodAutoscalers {
+	for _, hpa := range j.base.Result.State().HorizontalPodAutoscalers {
 		before[cluster.RefTo(hpa)] = hpa.Spec.MaxReplicas
 	}
 	s := j.head.Result.Scenario
 	steps := simulation.StepsOf(s)
-	for _, hpa := range lastState(j.head.Result).HorizontalPodAutoscalers {
+	for _, hpa := range j.head.Result.State().HorizontalPodAutoscalers {
 		most, was := hpa.Spec.MaxReplicas, before[cluster.RefTo(hpa)]
 		of := cluster.ScaleTarget(hpa)
-		if was == 0 || most <= was || lastState(j.head.Result).Find(of) == nil {
+		if was == 0 || most <= was || j.head.Result.State().Find(of) == nil {
 			continue
 		}
 		grown := variant.Scale(s, of, steps[len(steps)-1].Name, most)
@@ -215,7 +215,7 @@ func (j *judge) stateMaximum(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		last := &result.Steps[len(result.Steps)-1]
+		last := result.Last()
 		for _, short := range shortages(result, last) {
 			if short.of != of {
 				continue
@@ -228,10 +228,6 @@ func (j *judge) stateMaximum(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-func lastState(result *simulation.Result) *cluster.State {
-	return result.Steps[len(result.Steps)-1].State
 }
 
 // explainBriefly returns in a few words why a pod of the state is Pending.

@@ -54,7 +54,7 @@ func (c *Comment) Statements() []Statement {
 // Markdown returns the comment: a headline, then a section for each subject with a difference.
 func (c *Comment) Markdown() string {
 	var out strings.Builder
-	fmt.Fprintf(&out, "%s\n", Headline(c.Statements(), c.passes()))
+	fmt.Fprintf(&out, "%s\n", headline(c.Statements(), c.passes()))
 	for _, note := range c.Notes {
 		fmt.Fprintf(&out, "\n%s\n", note)
 	}
@@ -76,7 +76,7 @@ func (c *Comment) Markdown() string {
 		}
 		text := s.markdown()
 		if n := strings.Count(text, "\n"); n > left && i > 0 {
-			cut = append(cut, fmt.Sprintf("%s %s", markdown.CodeSpan(s.Name), Headline(s.statements(), noWorse)))
+			cut = append(cut, fmt.Sprintf("%s %s", markdown.CodeSpan(s.Name), headline(s.statements(), noWorse)))
 			continue
 		}
 		left -= strings.Count(text, "\n")
@@ -224,7 +224,7 @@ func (s *Section) markdown() string {
 	if s.Judgement == nil {
 		return out.String()
 	}
-	fmt.Fprintf(&out, "\n%s\n", Headline(s.Statements, noWorse))
+	fmt.Fprintf(&out, "\n%s\n", headline(s.Statements, noWorse))
 	for _, note := range s.Notes {
 		fmt.Fprintf(&out, "\n%s\n", markdown.Line(words.UpperFirst(note)))
 	}

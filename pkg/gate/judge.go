@@ -305,7 +305,7 @@ func (j *judge) describeFinding(f *asklint.Finding) (about, text string) {
 
 // nameCovered returns the name of the first workload whose pods the budget covers, or the budget's own name if it covers none.
 func (j *judge) nameCovered(budget cluster.Ref) string {
-	state := lastState(j.head.Result)
+	state := j.head.Result.State()
 	budgets, owner := state.Budgets(), state.Owners()
 	for _, pod := range state.Pods {
 		if slices.ContainsFunc(budgets(pod), func(b *policyv1.PodDisruptionBudget) bool { return cluster.RefTo(b) == budget }) {
@@ -317,7 +317,7 @@ func (j *judge) nameCovered(budget cluster.Ref) string {
 
 // stateDaemonSets states the DaemonSets that no longer have a pod on nodes of both sides. It fails the gate on those that have none at all.
 func (j *judge) stateDaemonSets() {
-	before, after := lastState(j.base.Result), lastState(j.head.Result)
+	before, after := j.base.Result.State(), j.head.Result.State()
 	served, serves := servedNodes(before), servedNodes(after)
 	for _, ds := range after.DaemonSets {
 		ref := cluster.RefTo(ds)
@@ -386,7 +386,7 @@ func (j *judge) stateBrokenBudgets(l *diff.BlastLevelDiff) {
 	if l.BrokenBudgets == nil {
 		return
 	}
-	before := lastState(j.base.Result)
+	before := j.base.Result.State()
 	for _, name := range l.BrokenBudgets.Newly {
 		namespace, budget, _ := strings.Cut(name, "/")
 		ref := cluster.Ref{Kind: "PodDisruptionBudget", Namespace: namespace, Name: budget}

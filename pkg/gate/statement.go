@@ -23,10 +23,10 @@ type Statement struct {
 // Bounds of a headline: how many subjects it names, and how many characters it has about each.
 const maxAbout, maxText = 3, 200
 
-// Headline returns the statements as a line of Markdown that begins with the verdict, the reasons to fail first. It has one statement of each of
+// headline returns the statements as a line of Markdown that begins with the verdict, the reasons to fail first. It has one statement of each of
 // up to three subjects and counts the other subjects: "❌ web: 3 of 3 pods Pending, no node has pool=db; db: …; and 9 more". Without statements
 // it says that the change passes, as the text says.
-func Headline(all []Statement, passes string) string {
+func headline(all []Statement, passes string) string {
 	if len(all) == 0 {
 		return "✅ " + markdown.Line(passes)
 	}

@@ -21,11 +21,11 @@ func TestHeadline(t *testing.T) {
 		{"a command is code", []Statement{failure("helm template <x>", "is missing")}, "❌ `helm template <x>`: is missing"},
 		{"names are no markup", []Statement{failure("a", "<b> @me")}, "❌ a: &lt;b&gt; `@`me"},
 	} {
-		if got := Headline(c.all, "nothing is worse"); got != c.want {
+		if got := headline(c.all, "nothing is worse"); got != c.want {
 			t.Errorf("%s:\ngot  %s\nwant %s", c.name, got, c.want)
 		}
 	}
-	if got := Headline([]Statement{failure("a", strings.Repeat("long ", 100))}, ""); len([]rune(got)) > 250 {
+	if got := headline([]Statement{failure("a", strings.Repeat("long ", 100))}, ""); len([]rune(got)) > 250 {
 		t.Errorf("a headline of %d characters: %s", len([]rune(got)), got)
 	}
 }

@@ -57,7 +57,7 @@ func loadPools(t *testing.T, autoscaler, budget, steps string) *scenario.Scenari
 
 // summarizeEnd describes the cluster after the last step: its nodes, the pods without one, and how long the step took.
 func summarizeEnd(r *Result) string {
-	last := &r.Steps[len(r.Steps)-1]
+	last := r.Last()
 	var nodes []string
 	for _, node := range last.State.Nodes {
 		nodes = append(nodes, strings.TrimPrefix(node.Name, "a-"))

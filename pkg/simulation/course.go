@@ -3,7 +3,6 @@ package simulation
 import (
 	"context"
 
-	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/world"
 )
@@ -26,14 +25,6 @@ func Continue(w world.World, known *Result, opts Options) (*Course, error) {
 	return c, c.Rewind(0)
 }
 
-// State returns the cluster after the last step.
-func (c *Course) State() *cluster.State {
-	if n := len(c.Steps); n > 0 {
-		return c.Steps[n-1].State
-	}
-	return c.Initial
-}
-
 // Do carries out a step. If the step fails, the course stays as it is.
 func (c *Course) Do(ctx context.Context, step scenario.Step) (*Step, error) {
 	return c.DoLoaded(ctx, scenario.LoadedStep{Step: step})
@@ -45,17 +36,13 @@ func (c *Course) DoLoaded(ctx context.Context, step scenario.LoadedStep) (*Step,
 		return nil, err
 	}
 	c.Did = append(c.Did, step.Step)
-	return &c.Steps[len(c.Steps)-1], nil
+	return c.Last(), nil
 }
 
 // Rewind takes the course back to its first did steps after the scenario's own.
 func (c *Course) Rewind(did int) error {
 	n := c.knownSteps + did
 	c.Did, c.Steps = c.Did[:did:did], c.Steps[:n:n]
-	after := c.initial
-	if n > 0 {
-		after = c.Steps[n-1].after
-	}
 	c.run.Reset()
-	return c.run.Resume(after)
+	return c.run.Resume(c.position())
 }

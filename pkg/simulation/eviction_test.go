@@ -30,7 +30,7 @@ workloads:
           tolerations: [{key: a, operator: Exists, effect: NoExecute, tolerationSeconds: 60}]
           containers: [{name: c, image: i}]
 `)
-	last := result.Steps[len(result.Steps)-1]
+	last := result.Last()
 	if took := last.State.Now.Sub(result.Initial.Now.Time).Minutes(); took < 1000 {
 		t.Errorf("the step took %v minutes, want one for each of 1000 evictions", took)
 	}

@@ -116,7 +116,7 @@ func (op *operation) diff(t *testing.T, happened *operationPods, s *scenario.Sce
 	if err != nil {
 		t.Fatal(err)
 	}
-	step := &result.Steps[len(result.Steps)-1]
+	step := result.Last()
 	predicted := podsAfter(step)
 	zones := maps.Clone(happened.Zone)
 	for _, node := range step.State.Nodes {

@@ -40,7 +40,7 @@ steps: [{name: spare, uncordon: {names: [spare]}}, {name: fails, fail: {selector
 				t.Fatal(err)
 			}
 			result := runCase(t, s)
-			last := result.Steps[len(result.Steps)-1]
+			last := result.Last()
 			if diff := cmp.Diff(c.want, byNode(last.State)); diff != "" || len(last.Pending) != c.wait {
 				t.Errorf("%d pods are Pending, want %d; pods by node (-want +got):\n%s", len(last.Pending), c.wait, diff)
 			}

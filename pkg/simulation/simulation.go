@@ -160,17 +160,13 @@ func Begin(ctx context.Context, w world.World, s *scenario.Scenario) (*Result, e
 // effect.
 func Next(ctx context.Context, w world.World, known *Result, opts Options) (*Result, error) {
 	r := &run{World: w, scenario: known.Scenario, opts: opts}
-	state, after := known.Initial, known.initial
-	if n := len(known.Steps); n > 0 {
-		state, after = known.Steps[n-1].State, known.Steps[n-1].after
-	}
 	w.Reset()
-	if err := w.Resume(after); err != nil {
+	if err := w.Resume(known.position()); err != nil {
 		return nil, err
 	}
 	result := *known
 	result.Steps = slices.Clip(known.Steps)
-	if _, err := r.runStep(ctx, state, &StepsOf(known.Scenario)[len(known.Steps)], &result); err != nil {
+	if _, err := r.runStep(ctx, known.State(), &StepsOf(known.Scenario)[len(known.Steps)], &result); err != nil {
 		return nil, err
 	}
 	return &result, nil
@@ -217,11 +213,7 @@ func (r *run) reuseSteps(known *Result, common int) (*Result, *cluster.State, er
 		common++ // the workloads are a step of the result
 	}
 	result := &Result{Scenario: r.scenario, Initial: known.Initial, Notes: known.Notes, Steps: slices.Clip(known.Steps[:common]), initial: known.initial}
-	if common == 0 {
-		return result, known.Initial, r.Resume(known.initial)
-	}
-	last := &known.Steps[common-1]
-	return result, last.State, r.Resume(last.after)
+	return result, result.State(), r.Resume(result.position())
 }
 
 // StepsOf returns the steps of a run of the scenario. The first one creates the workloads, if there are workloads or no other steps.
@@ -348,13 +340,30 @@ func deferredResizeNotes(before, after *cluster.State) []string {
 	return notes
 }
 
+// Last returns the last step of the run. It panics if no step was finished.
+func (r *Result) Last() *Step { return &r.Steps[len(r.Steps)-1] }
+
+// State returns the cluster after the last step, or before the first one if no step was finished.
+func (r *Result) State() *cluster.State {
+	if len(r.Steps) == 0 {
+		return r.Initial
+	}
+	return r.Last().State
+}
+
 // Mark returns the position of the world after the step, from which a run can continue.
 func (s *Step) Mark() *world.Mark { return &s.after }
 
 // NextStart returns the index of the node at which the scheduler's next search for feasible nodes begins; see [sched.Engine].
 func (r *Result) NextStart() int {
-	if n := len(r.Steps); n > 0 {
-		return r.Steps[n-1].after.NextStart()
+	at := r.position()
+	return at.NextStart()
+}
+
+// position returns the position of the world after the last step, or before the first one.
+func (r *Result) position() world.Mark {
+	if len(r.Steps) == 0 {
+		return r.initial
 	}
-	return r.initial.NextStart()
+	return r.Last().after
 }

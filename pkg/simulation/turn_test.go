@@ -120,7 +120,7 @@ func TestOneAfterTheOther(t *testing.T) {
 						t.Errorf("%s: %d Pending, want %d", spec.Name, pending, *spec.Expect.Pending)
 					}
 				}
-				last := result.Steps[len(result.Steps)-1]
+				last := result.Last()
 				if diff := cmp.Diff(want, byNode(last.State)); diff != "" {
 					t.Errorf("pods by node (-want +got):\n%s", diff)
 				}

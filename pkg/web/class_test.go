@@ -141,7 +141,7 @@ func (c *class) attend(lesson, change string) {
 		var failed playground.FailResponse
 		c.ask(client, "fail", playground.FailRequest{Input: in, Step: step.Name}, &failed)
 	}
-	last := ran.Report.Steps[len(ran.Report.Steps)-1]
+	last := ran.Report.Last()
 	pod := last.Pods[slices.IndexFunc(last.Pods, func(pod reportrun.Pod) bool { return pod.Node != "" })]
 	var explained playground.ExplainResponse
 	c.ask(client, "explain", playground.ExplainRequest{Input: in, Namespace: pod.Namespace, Pod: pod.Name}, &explained)

@@ -189,7 +189,7 @@ func ForWorkload(ctx context.Context, s *scenario.Scenario, owner cluster.Ref, o
 	if err := r.runUnchanged(ctx); err != nil {
 		return nil, err
 	}
-	last := r.result.Steps[len(r.result.Steps)-1]
+	last := r.result.Last()
 	r.workload = findWorkload(last.State, owner)
 	if r.workload == nil {
 		return nil, fmt.Errorf("%s no longer exists after the last step, %q; leave that step out", owner.Qualified(), last.Name)
@@ -237,7 +237,7 @@ func (r *evaluator) explainUnplaced(ctx context.Context, a *Advice) (string, err
 		return "", err
 	}
 	defer finder.Close()
-	last := &r.result.Steps[len(r.result.Steps)-1]
+	last := r.result.Last()
 	owner := last.State.Owners()
 	i := slices.IndexFunc(last.Pending, func(p placement.Pending) bool { return owner(p.Pod) == r.owner })
 	if i < 0 {

@@ -288,7 +288,7 @@ func TestPatches(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := again.Steps[len(again.Steps)-1].Rollouts[0].Complete; got != c.Rollout.Ends {
+			if got := again.Last().Rollouts[0].Complete; got != c.Rollout.Ends {
 				t.Errorf("rollout ends: %v when run again, told %v", got, c.Rollout.Ends)
 			}
 		})

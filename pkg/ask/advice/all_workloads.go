@@ -125,7 +125,7 @@ func ForAllWorkloads(ctx context.Context, s *scenario.Scenario, asked AllOptions
 	if e.result, err = simulation.Run(ctx, s, simulation.Options{World: w}); err != nil {
 		return nil, err
 	}
-	e.state = e.result.Steps[len(e.result.Steps)-1].State
+	e.state = e.result.State()
 	e.crewsBefore = e.state.PodsByWorkload()
 	e.levels = topology.MultiDomainLevels(e.state.Nodes, s.LevelKeys...)
 	answer := &AllAdvice{Result: e.result, Levels: e.levels}

@@ -132,7 +132,7 @@ func describeRefusal(name string, err error) string {
 const largeWork = 10_000
 
 // countPods returns the number of pods of the cluster after the last step.
-func (r *evaluator) countPods() int { return len(r.result.Steps[len(r.result.Steps)-1].State.Pods) }
+func (r *evaluator) countPods() int { return len(r.result.State().Pods) }
 
 func (r *evaluator) runCandidates(ctx context.Context, tried []*candidateRun) error {
 	names := make([]string, len(tried))
@@ -295,7 +295,7 @@ func (r *evaluator) runCandidate(ctx context.Context, w world.World, t *candidat
 	if err != nil {
 		return err
 	}
-	last := &result.Steps[len(result.Steps)-1]
+	last := result.Last()
 	t.lastStep = last
 	looked := metric.Options{Workloads: []cluster.Ref{r.owner}, Levels: r.levels(), From: last.Mark()}
 	if !r.large {
@@ -311,7 +311,7 @@ func (r *evaluator) runCandidate(ctx context.Context, w world.World, t *candidat
 	if d, ok := findWorkload(last.State, r.owner).(*appsv1.Deployment); ok && d.Spec.Strategy.RollingUpdate != nil {
 		t.Surge = int(deploymentutil.MaxSurge(*d))
 	}
-	before := r.result.Steps[len(r.result.Steps)-1].State
+	before := r.result.State()
 	newly := cluster.NewlyPending(before.PodsByWorkload(), last.State)
 	t.Found = whatif.Found{Metrics: *metrics, NewlyPending: len(newly), Moved: metric.CountMoves(before, last.State), StuckRollouts: whatif.StuckRollouts(t.scenario, last)}
 	t.OwnMoved = metric.CountMovesOf(before, last.State, func(owner cluster.Ref) bool { return owner == r.owner })
@@ -333,7 +333,7 @@ func (r *evaluator) runCandidate(ctx context.Context, w world.World, t *candidat
 	if err != nil {
 		return err
 	}
-	end := &restarted.Steps[len(restarted.Steps)-1]
+	end := restarted.Last()
 	t.Rollout = &CandidateRollout{}
 	t.rollsAlone = !slices.ContainsFunc(end.Rollouts, func(other controller.Rollout) bool { return other.Ref != r.owner && !other.Complete })
 	if metrics, err = metric.Measure(ctx, w, t.scenario, end.State, looked); err != nil {
@@ -395,7 +395,7 @@ func (r *evaluator) runTrials(ctx context.Context, candidates []Candidate) error
 		if err != nil {
 			return err
 		}
-		looked, last := looked, &result.Steps[len(result.Steps)-1]
+		looked, last := looked, result.Last()
 		looked.From = last.Mark()
 		found[of*n+trial], err = metric.Measure(ctx, w, &s, last.State, looked)
 		return err

@@ -50,7 +50,7 @@ func (r *evaluator) secondReplicaProposals() (all []proposal, why string) {
 // explainSharedClaim says which claim keeps a second pod from another node; "" if none does. The pods of a workload share the claims that its
 // template names, and the access modes of a claim may allow only one node, or one pod, at a time.
 func (r *evaluator) explainSharedClaim() string {
-	state := r.result.Steps[len(r.result.Steps)-1].State
+	state := r.result.State()
 	template, _ := cluster.Template(r.workload)
 	for _, volume := range template.Spec.Volumes {
 		if volume.PersistentVolumeClaim == nil {
@@ -79,7 +79,7 @@ func (r *evaluator) setReplicaCost(c *Candidate, replicas int32) {
 	for name, quantity := range resource.PodRequests(&v1.Pod{Spec: template.Spec}, resource.PodResourcesOptions{}) {
 		c.Asks[string(name)] = quantity.String()
 	}
-	state := r.result.Steps[len(r.result.Steps)-1].State
+	state := r.result.State()
 	for _, hpa := range state.HorizontalPodAutoscalers {
 		if r.owner == cluster.ScaleTarget(hpa) {
 			c.ScaledBy = hpa.Name

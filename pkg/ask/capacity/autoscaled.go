@@ -28,7 +28,7 @@ func (z *sizer) autoscale(ctx context.Context) error {
 			}
 		}
 	}
-	last := &result.Steps[len(result.Steps)-1]
+	last := result.Last()
 	found, cost, priced := &Autoscaled{}, 0.0, true
 	for _, node := range last.State.Nodes {
 		if !kept[node.Name] {

@@ -18,7 +18,7 @@ func BenchmarkCapacity(b *testing.B) {
 			b.Run(fmt.Sprintf("%s/%dNodes", name, nodes), func(b *testing.B) {
 				world := fmt.Sprintf(`{"zones": [{"count": 4}], "nodeGroups": [{"count": %d, "cpu": 16, "memory": "64Gi"}]}`, nodes/4)
 				result := run(b, world, deployment("web", 1, "1500m", "1Gi", ""))
-				mixes, err := capacity.Mixes(state(result), nil, nil)
+				mixes, err := capacity.Mixes(result.State(), nil, nil)
 				if err != nil {
 					b.Fatal(err)
 				}
@@ -31,5 +31,3 @@ func BenchmarkCapacity(b *testing.B) {
 		}
 	}
 }
-
-func state(result *simulation.Result) *cluster.State { return result.Steps[len(result.Steps)-1].State }

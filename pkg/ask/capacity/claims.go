@@ -21,7 +21,7 @@ import (
 func Claims(base *simulation.Result, answers []Mix, opts Options) ([]claim.Claim, error) {
 	lost := map[string][]blast.Failure{}
 	for _, level := range opts.Survive {
-		analysis, err := blast.Lost(lastState(base), blast.Options{Levels: []string{level}, Simultaneous: 1, Mode: opts.Mode})
+		analysis, err := blast.Lost(base.State(), blast.Options{Levels: []string{level}, Simultaneous: 1, Mode: opts.Mode})
 		if err != nil {
 			return nil, err
 		}

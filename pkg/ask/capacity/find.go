@@ -187,7 +187,7 @@ type finder struct {
 }
 
 func newFinder(base *simulation.Result, mixes [][]Share, opts Options) *finder {
-	f := &finder{base: base, worlds: simulation.NewWorlds(base.Scenario), opts: opts, large: len(mixes)*len(lastState(base).Pods) > largeWork, answers: make([]Mix, len(mixes))}
+	f := &finder{base: base, worlds: simulation.NewWorlds(base.Scenario), opts: opts, large: len(mixes)*len(base.State().Pods) > largeWork, answers: make([]Mix, len(mixes))}
 	for _, mix := range mixes {
 		f.probers = append(f.probers, newProber(base, mix, opts))
 	}
@@ -204,7 +204,7 @@ func (f *finder) findAll(ctx context.Context) error {
 	if len(f.probers) > 1 {
 		for _, level := range f.opts.Survive {
 			var err error
-			if zero[level], err = (losses{level: level, mode: f.opts.Mode, recoverer: recoverAmong(f.worlds), exhaustive: true}).judge(ctx, &f.base.Steps[len(f.base.Steps)-1]); err != nil {
+			if zero[level], err = (losses{level: level, mode: f.opts.Mode, recoverer: recoverAmong(f.worlds), exhaustive: true}).judge(ctx, f.base.Last()); err != nil {
 				return err
 			}
 		}
@@ -354,7 +354,7 @@ func (p *prober) tryNextUnit(ctx context.Context, limit *Limit) (*cluster.State,
 		p.fullRun, p.fullUnits = full, limit.More
 	}
 	if limit.Capped {
-		return lastState(p.fullRun), nil, nil
+		return p.fullRun.State(), nil, nil
 	}
 	all := func(string, cluster.Ref, *v1.Pod) *placement.Depth { return &placement.Depth{} }
 	one, err := p.run(ctx, p.withUnits(p.fullRun.Scenario, limit.More+1), p.fullRun, all)
@@ -363,15 +363,8 @@ func (p *prober) tryNextUnit(ctx context.Context, limit *Limit) (*cluster.State,
 	}
 	v := p.judge(one, limit.More+1)
 	if v.firstPending == nil || v.firstPending.Cycle == nil {
-		return lastState(p.fullRun), nil, nil
+		return p.fullRun.State(), nil, nil
 	}
 	limit.setRefusal(v)
-	return lastState(p.fullRun), v.firstPending.Cycle, nil
-}
-
-func lastState(result *simulation.Result) *cluster.State {
-	if result == nil {
-		return nil
-	}
-	return result.Steps[len(result.Steps)-1].State
+	return p.fullRun.State(), v.firstPending.Cycle, nil
 }

@@ -58,7 +58,7 @@ func run(t testing.TB, world string, objects ...runtime.RawExtension) *simulatio
 // findAnswers abbreviates an answer: how many more fit, what the limit is, and the same for each level.
 func findAnswers(t *testing.T, result *simulation.Result, workloads, mixes []string, opts capacity.Options) []string {
 	t.Helper()
-	asked, err := capacity.Mixes(state(result), workloads, mixes)
+	asked, err := capacity.Mixes(result.State(), workloads, mixes)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -155,7 +155,7 @@ func TestFind(t *testing.T) {
 // memory and pod slots are left because cores are short.
 func TestHeadroom(t *testing.T) {
 	result := run(t, three, deployment("web", 1, "1500m", "1Gi", ""))
-	asked, err := capacity.Mixes(state(result), nil, nil)
+	asked, err := capacity.Mixes(result.State(), nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -189,7 +189,7 @@ func TestBase(t *testing.T) {
 
 func TestMixesRefuses(t *testing.T) {
 	result := run(t, three, deployment("web", 1, "1", "1Gi", ""))
-	_, err := capacity.Mixes(state(result), []string{"deployment/wbe", "daemonset/log"}, []string{"deployment/web=0", "deployment/web,deployment/web"})
+	_, err := capacity.Mixes(result.State(), []string{"deployment/wbe", "daemonset/log"}, []string{"deployment/web=0", "deployment/web,deployment/web"})
 	var got []string
 	if err != nil {
 		got = strings.Split(err.Error(), "\n")
@@ -218,7 +218,7 @@ func TestFoundHoldsByItself(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		asked, err := capacity.Mixes(state(result), []string{"deployment/web"}, nil)
+		asked, err := capacity.Mixes(result.State(), []string{"deployment/web"}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -233,7 +233,7 @@ func TestFoundHoldsByItself(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := len(alone.Steps[len(alone.Steps)-1].Pending) > 0; got != pends {
+			if got := len(alone.Last().Pending) > 0; got != pends {
 				t.Errorf("seed %d: with %d more, of which %d fit, pods are Pending: %t", seed, more, answer.Fit.More, got)
 			}
 		}

@@ -46,7 +46,7 @@ func TestTogether(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	mixes, err := Mixes(lastState(base), nil, nil)
+	mixes, err := Mixes(base.State(), nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,7 @@ import (
 func fit(t *testing.T, world string, obj k8sruntime.RawExtension) (capacity.Mix, uint64) {
 	t.Helper()
 	result := run(t, world, obj)
-	asked, err := capacity.Mixes(state(result), nil, nil)
+	asked, err := capacity.Mixes(result.State(), nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

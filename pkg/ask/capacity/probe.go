@@ -53,7 +53,7 @@ type prober struct {
 func (p *prober) releaseWorld() { p.world, p.fullRun = nil, nil }
 
 func newProber(base *simulation.Result, mix []Share, opts Options) *prober {
-	p := &prober{base: base, startRun: base, opts: opts, mix: slices.Clone(mix), name: mixName(mix), state: lastState(base), pending: map[types.UID]bool{}}
+	p := &prober{base: base, startRun: base, opts: opts, mix: slices.Clone(mix), name: mixName(mix), state: base.State(), pending: map[types.UID]bool{}}
 	for i := range p.mix {
 		p.mix[i].Now = countReplicas(p.state, p.mix[i].Ref)
 	}
@@ -155,7 +155,7 @@ func (p *prober) tryUnits(ctx context.Context, s *scenario.Scenario, known *simu
 	}
 	failed := p.presentVerdicts[level]
 	if failed == nil || units > 0 {
-		if failed, err = p.losses(level, whole).judge(ctx, &result.Steps[len(result.Steps)-1]); err != nil {
+		if failed, err = p.losses(level, whole).judge(ctx, result.Last()); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -225,7 +225,7 @@ func (p *prober) waitedBefore(last *simulation.Step) func(*v1.Pod) bool {
 // judge returns the verdict: the count fits if every pod that the workloads ask for has a node, and no other pod lost its node without
 // getting another.
 func (p *prober) judge(result *simulation.Result, units int) *verdict {
-	last := &result.Steps[len(result.Steps)-1]
+	last := result.Last()
 	v := &verdict{units: units}
 	old := p.waitedBefore(last)
 	for i := range last.Pending {

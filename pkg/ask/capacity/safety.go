@@ -44,7 +44,7 @@ func CheckSafety(ctx context.Context, base *simulation.Result, opts Options) ([]
 		if opts.Progress != nil {
 			opts.Progress("loss of each "+level, i, len(opts.Survive))
 		}
-		safety, err := checkLevel(ctx, worlds, &base.Steps[len(base.Steps)-1], level, opts)
+		safety, err := checkLevel(ctx, worlds, base.Last(), level, opts)
 		if err != nil && ctx.Err() != nil {
 			base.Partial = "interrupted before it was known whether the cluster is safe now"
 			return all, err

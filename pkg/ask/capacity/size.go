@@ -317,7 +317,7 @@ func (z *sizer) runCluster(ctx context.Context, w world.World, point []int, whol
 	if err != nil {
 		return nil, err
 	}
-	last := &result.Steps[len(result.Steps)-1]
+	last := result.Last()
 	if z.state == nil { // the first try runs alone
 		z.state, z.pending = last.State, last.Pending
 		z.sizing.State = last.State

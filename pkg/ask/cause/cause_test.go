@@ -143,7 +143,7 @@ func TestCauses(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			step := result.Steps[len(result.Steps)-1]
+			step := result.Last()
 			if len(step.Pending) != 1 {
 				t.Fatalf("%d pods are Pending, one is expected", len(step.Pending))
 			}

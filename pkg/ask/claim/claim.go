@@ -32,6 +32,9 @@ type Claim struct {
 	Steps []scenario.Step
 }
 
+// Last returns the last step. It panics if the claim has none.
+func (c *Claim) Last() *scenario.Step { return &c.Steps[len(c.Steps)-1] }
+
 // Variant returns the claim as a variant of the input.
 func (c *Claim) Variant() scenario.Variant {
 	return scenario.Variant{Name: c.Says, Nodes: c.Nodes, Patches: c.Patches, Autoscaler: c.Autoscaler, Steps: c.Steps}

@@ -37,7 +37,7 @@ func (a *Answer) stayClaims(removal claim.Claim) []claim.Claim {
 			continue
 		}
 		c := claim.Claim{Steps: slices.Concat(removal.Steps, s.steps)}
-		last := &c.Steps[len(c.Steps)-1]
+		last := c.Last()
 		switch s.Why {
 		case ByPod, ByBudget:
 			c.Says = s.Node + " stays, since its drain does not end"

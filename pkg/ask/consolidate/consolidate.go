@@ -137,7 +137,7 @@ func Run(ctx context.Context, w *world.Cluster, result *simulation.Result, opts 
 	}
 	err = c.tryAll(ctx, state)
 	if err == nil {
-		err = c.keepSurviving(ctx, result, &result.Steps[len(result.Steps)-1])
+		err = c.keepSurviving(ctx, result, result.Last())
 	}
 	if err != nil {
 		return c.interruptedAnswer(ctx, result, err)

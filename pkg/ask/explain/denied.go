@@ -52,7 +52,7 @@ func (r *NotMade) fix(ctx context.Context, result *simulation.Result, opts Optio
 	if err != nil {
 		return err
 	}
-	d := &deniedWorkload{stuckWorkload: newStuckWorkload(course, &result.Steps[len(result.Steps)-1], r.Ref), refused: r}
+	d := &deniedWorkload{stuckWorkload: newStuckWorkload(course, result.Last(), r.Ref), refused: r}
 	d.helps = d.helpsWorkload
 	s := search{opts: opts}
 	err = s.try(ctx, d.singles())
@@ -68,7 +68,7 @@ type deniedWorkload struct {
 
 // helpsWorkload returns the change as a fix if the API server then takes all pods of the workload.
 func (d *deniedWorkload) helpsWorkload(_ context.Context, c *candidate, steps []scenario.LoadedStep) (*Fix, error) {
-	state, last := d.course.State(), d.course.Steps[len(d.course.Steps)-1]
+	state, last := d.course.State(), d.course.Last()
 	after := state.PodsByWorkload()
 	own, was := after[d.owner], d.crewsBefore[d.owner]
 	mine, others := d.refusedIn(last.Refused)

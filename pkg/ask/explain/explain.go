@@ -52,7 +52,7 @@ func runToLastStep(ctx context.Context, s *scenario.Scenario) (*simulation.Step,
 	if err != nil {
 		return nil, err
 	}
-	return &result.Steps[len(result.Steps)-1], nil
+	return result.Last(), nil
 }
 
 // specOf returns the spec of the owner's next pod, or of its newest pod if the owner does not exist.

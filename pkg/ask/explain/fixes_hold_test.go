@@ -284,7 +284,7 @@ func TestFixesOfReportedPods(t *testing.T) {
 			}
 			result := run(t, s)
 			checkFixes(t, name, result, map[string]int{})
-			last := &result.Steps[len(result.Steps)-1]
+			last := result.Last()
 			var found []string
 			for i := range last.Pending {
 				fixes, _, err := Fixes(t.Context(), result, last.Name, last.Pending[i].Pod, Options{})

@@ -43,7 +43,7 @@ func (p *pendingPod) judge(c *candidate, says string, steps []scenario.LoadedSte
 	if len(displaced) > 0 && !c.evicts {
 		return nil // the change only moves the problem
 	}
-	last := p.course.Steps[len(p.course.Steps)-1]
+	last := p.course.Last()
 	return &Fix{
 		Change: says, Price: slices.Concat(c.price, p.operatorPrice(c), p.evictionPrice(displaced), p.replacementPrice(c, own)), Commands: commandsOf(steps), Steps: encodeSteps(steps),
 		Pending: len(last.Pending), OfWorkload: len(own.Waiting), Node: p.nodeAfter(state, own),

@@ -57,7 +57,7 @@ type Question struct {
 // step returns the step of the question, or the last step; nil if there is no such step.
 func (of Question) step(result *simulation.Result) *simulation.Step {
 	if of.Step == "" {
-		return &result.Steps[len(result.Steps)-1]
+		return result.Last()
 	}
 	step, err := findStep(result, of.Step)
 	if err != nil {
@@ -188,7 +188,7 @@ func Pods(ctx context.Context, s *scenario.Scenario, of Question, opts Options) 
 	if err != nil {
 		return nil, nil, 0, err
 	}
-	pods = collectPods(&again.Steps[len(again.Steps)-1], wanted)
+	pods = collectPods(again.Last(), wanted)
 	slices.SortStableFunc(pods, func(a, b Pod) int {
 		return slices.Index(names, cluster.NameOf(a.pod())) - slices.Index(names, cluster.NameOf(b.pod()))
 	})

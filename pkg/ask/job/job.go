@@ -43,9 +43,9 @@ type Sweep struct {
 // Scenario returns the path of the scenario's file.
 func (s *Sweep) Scenario() string { return s.Files[0].Path }
 
-// MaxFailed returns the number of shards that may fail before the others are stopped. A failed shard does not affect the others. But if
+// maxFailed returns the number of shards that may fail before the others are stopped. A failed shard does not affect the others. But if
 // more than an eighth of them fail, they probably have a common cause, and the others will fail, too.
-func (s *Sweep) MaxFailed() int { return (s.Shards + 7) / 8 }
+func (s *Sweep) maxFailed() int { return (s.Shards + 7) / 8 }
 
 // File is a file of the scenario. Its path is relative to the volume's folder, with slashes.
 type File struct {
@@ -134,7 +134,7 @@ func Objects(s *Sweep) (*v1.ConfigMap, *batchv1.Job) {
 			Completions:             ptr.To(int32(s.Shards)),
 			Parallelism:             ptr.To(int32(s.Parallelism)),
 			BackoffLimitPerIndex:    ptr.To(int32(retriesPerShard)),
-			MaxFailedIndexes:        ptr.To(int32(s.MaxFailed())),
+			MaxFailedIndexes:        ptr.To(int32(s.maxFailed())),
 			PodFailurePolicy:        podFailurePolicy(),
 			TTLSecondsAfterFinished: ptr.To(int32(keepSeconds)),
 			Template: v1.PodTemplateSpec{

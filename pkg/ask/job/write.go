@@ -66,7 +66,7 @@ func usageComments(s *Sweep) string {
 	}
 	return strings.NewReplacer(
 		"{scenario}", strconv.Quote(s.Scenario()), "{version}", s.Version, "{name}", s.Name, "{-n}", inNamespace,
-		"{shards}", strconv.Itoa(s.Shards), "{last}", strconv.Itoa(s.Shards-1), "{maxFailed}", strconv.Itoa(s.MaxFailed()),
+		"{shards}", strconv.Itoa(s.Shards), "{last}", strconv.Itoa(s.Shards-1), "{maxFailed}", strconv.Itoa(s.maxFailed()),
 		"{resultsClaim}", s.ResultsClaim, "{scenarioClaim}", s.ScenarioClaim,
 	).Replace(text + toDelete)
 }

@@ -34,7 +34,7 @@ func newKarmadaControl(result *simulation.Result) *karmadaControl {
 	if len(result.Steps) == 0 || result.Steps[0].State.Federation == nil {
 		return nil
 	}
-	k := &karmadaControl{step: &result.Steps[len(result.Steps)-1], bindings: map[federation.Key]*federation.Binding{}, selectsTemplate: map[string]bool{}}
+	k := &karmadaControl{step: result.Last(), bindings: map[federation.Key]*federation.Binding{}, selectsTemplate: map[string]bool{}}
 	for i := range result.Steps {
 		c := result.Steps[i].State.Federation.Control
 		k.options = c.Options

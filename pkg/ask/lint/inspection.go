@@ -356,7 +356,7 @@ func (l *inspection) runToLastStep(key string, derived *scenario.Scenario) (*sim
 	if err != nil {
 		return nil, err
 	}
-	l.lastSteps[key] = &result.Steps[len(result.Steps)-1]
+	l.lastSteps[key] = result.Last()
 	return l.lastSteps[key], nil
 }
 

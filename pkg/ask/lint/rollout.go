@@ -115,7 +115,7 @@ func (l *inspection) runAllRestarts(progress func(s *subject, done, total int)) 
 	err := simulation.Each(l.ctx, l.result.Scenario, len(all), opts, func(ctx context.Context, w world.World, i int) error {
 		result, err := simulation.Run(ctx, all[i], simulation.Options{Prefix: l.result, World: w})
 		if err == nil {
-			steps[i] = &result.Steps[len(result.Steps)-1]
+			steps[i] = result.Last()
 		}
 		return err
 	})

@@ -83,7 +83,7 @@ func At(ctx context.Context, s *scenario.Scenario, opts Options) (*Look, error) 
 	if err != nil {
 		return nil, err
 	}
-	last := &result.Steps[len(result.Steps)-1]
+	last := result.Last()
 	l := &Look{Nodes: len(last.State.Nodes), Pending: map[string]int{}, Room: map[cluster.Ref]int{}, Findings: map[Check]int{}, Unread: s.Unread}
 	for _, pod := range last.State.Pods {
 		if pod.Spec.NodeName != "" && !cluster.IsTerminal(pod) {

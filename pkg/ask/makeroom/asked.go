@@ -41,7 +41,7 @@ type finder struct {
 
 // begin runs a step that does nothing, and keeps what the scheduler says about the pods that wait.
 func (f *finder) begin(ctx context.Context, w *world.Cluster) (err error) {
-	last := f.result.Steps[len(f.result.Steps)-1].State
+	last := f.result.State()
 	record := func(string, cluster.Ref, *v1.Pod) *placement.Depth { return &placement.Depth{} }
 	if f.course, err = simulation.Continue(w, f.result, simulation.Options{Record: record}); err != nil {
 		return err

@@ -40,7 +40,7 @@ func (f *finder) claimMoves(says string, of *found) claim.Claim {
 		step.Expect = &scenario.Expect{RoomMade: ptr.To(true), NewlyPending: claim.NewlyPendingSinceBefore(nil)}
 		c.Steps = append(c.Steps, step)
 	}
-	c.Steps[len(c.Steps)-1].Expect.Workloads = claim.WorkloadPods(of.end, f.askedWorkloads(of.end))
+	c.Last().Expect.Workloads = claim.WorkloadPods(of.end, f.askedWorkloads(of.end))
 	return c
 }
 

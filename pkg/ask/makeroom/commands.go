@@ -14,8 +14,8 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// MoveLabel marks the pod that is to move: kubectl drain evicts by the API, waits until the pod is gone, and takes pods only by their labels.
-const MoveLabel = "faultline.dev/move"
+// moveLabel marks the pod that is to move: kubectl drain evicts by the API, waits until the pod is gone, and takes pods only by their labels.
+const moveLabel = "faultline.dev/move"
 
 // waitTimeout is how long a command waits for a pod.
 const waitTimeout = "10m"
@@ -36,8 +36,8 @@ func (f *finder) commands(found *found) []string {
 				data = " --delete-emptydir-data"
 			}
 			all = append(all,
-				fmt.Sprintf("kubectl label pod %s%s %s=now", m.Name, inNamespace(m.Namespace), MoveLabel),
-				fmt.Sprintf("kubectl drain %s --pod-selector=%s=now%s", m.From, MoveLabel, data),
+				fmt.Sprintf("kubectl label pod %s%s %s=now", m.Name, inNamespace(m.Namespace), moveLabel),
+				fmt.Sprintf("kubectl drain %s --pod-selector=%s=now%s", m.From, moveLabel, data),
 				f.waitForReplacement(stage.pods[i]))
 		}
 		if len(stage.cordoned) > 0 {

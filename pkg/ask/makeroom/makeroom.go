@@ -44,8 +44,8 @@ type Options struct {
 // DefaultTries is how many sequences of moves are run.
 const DefaultTries = 300
 
-// MaxExact is the largest number of moves of which all sequences are tried.
-const MaxExact = 3
+// maxExact is the largest number of moves of which all sequences are tried.
+const maxExact = 3
 
 // Answer says which moves make room.
 type Answer struct {

@@ -27,11 +27,11 @@ type failure struct {
 	stuck *candidate
 }
 
-// findFewest tries all plans with this number of moves, then those with one more, up to MaxExact. It returns the first that makes room, and a
+// findFewest tries all plans with this number of moves, then those with one more, up to maxExact. It returns the first that makes room, and a
 // number of moves below which none do.
 func (s *search) findFewest(ctx context.Context, moves int) (*found, int, error) {
 	s.ties, s.stuck, s.helpless = newTies(s.room.waiting), map[string]world.BlockedPod{}, [][]*candidate{nil}
-	for ; moves <= MaxExact; moves++ {
+	for ; moves <= maxExact; moves++ {
 		plans, all := s.makePlans(moves)
 		for _, p := range plans {
 			if s.tried >= s.limit {

@@ -69,11 +69,11 @@ type FailureMetrics struct {
 
 // IsPartlyExamined reports whether recovery was examined only for some of the domains.
 func (l *LevelMetrics) IsPartlyExamined() bool {
-	return len(l.Failures) > 0 && len(l.Failures) < l.Examinable()
+	return len(l.Failures) > 0 && len(l.Failures) < l.examinable()
 }
 
-// Examinable returns the number of domains whose recovery the options asked for.
-func (l *LevelMetrics) Examinable() int {
+// examinable returns the number of domains whose recovery the options asked for.
+func (l *LevelMetrics) examinable() int {
 	if l.Holding > 0 {
 		return l.Holding
 	}

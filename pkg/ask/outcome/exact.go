@@ -279,7 +279,7 @@ func (w *walker) stepName(step int) string {
 
 // endKey returns the key of an end: what the next steps depend on, and what is reported.
 func (w *walker) endKey(result *simulation.Result) string {
-	placement := newDistribution(lastState(result))
+	placement := newDistribution(result.State())
 	pods := placement.pendingPart()
 	shape := w.newShape(placement.partOn)
 	return w.stateKey(w.exact.Scenario, result) + pods + shape.code + w.partOnNewNodes(placement)
@@ -336,7 +336,7 @@ func (w *walker) appendStep(ends []weightedState) error {
 	classes := map[string]*found{}
 	var order []*found
 	for _, end := range ends {
-		placement := newDistribution(lastState(end.result))
+		placement := newDistribution(end.result.State())
 		shape := w.newShape(placement.partOn)
 		key := placement.pendingPart() + shape.code + w.partOnNewNodes(placement)
 		if f := classes[key]; f != nil {
@@ -349,7 +349,7 @@ func (w *walker) appendStep(ends []weightedState) error {
 	last := &ends[0].result.Steps[len(ends[0].result.Steps)-1]
 	var step ExactStep
 	for _, f := range order {
-		state := lastState(f.result)
+		state := f.result.State()
 		metrics, err := metric.Measure(w.ctx, w.world, w.exact.Scenario, state, metric.Options{})
 		if err != nil {
 			return err

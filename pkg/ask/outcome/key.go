@@ -127,7 +127,7 @@ func (k *keyer) stateKey(s *scenario.Scenario, result *simulation.Result) string
 	if next == len(steps) {
 		return "" // nothing follows
 	}
-	state := lastState(result)
+	state := result.State()
 	if steps[next].Fresh {
 		state = s.Fresh(state)
 	}

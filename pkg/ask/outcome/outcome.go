@@ -19,7 +19,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/faultline/faultline/pkg/cluster"
-	"github.com/faultline/faultline/pkg/simulation"
 )
 
 // Distribution has the number of pods of each workload on each node.
@@ -130,14 +129,6 @@ func (p Distribution) permute(from map[string]string) Distribution {
 
 // beforeSteps is the index of the cluster's own first moves, before the scenario's steps.
 const beforeSteps = -1
-
-// lastState returns the state at the end of a result.
-func lastState(result *simulation.Result) *cluster.State {
-	if n := len(result.Steps); n > 0 {
-		return result.Steps[n-1].State
-	}
-	return result.Initial
-}
 
 // pendingPart returns the part of the distribution that is on no node: the workloads and the numbers of their Pending pods.
 func (p Distribution) pendingPart() string {

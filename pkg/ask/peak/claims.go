@@ -46,7 +46,7 @@ func (f *finder) claimOutcome(share float64, o *outcome, d *domain) claim.Claim 
 		c.Says = fmt.Sprintf("%s %s no node after the loss of %s", at, words.Has(o.short, "pod"), d.name)
 		c.Steps = append(c.Steps, f.failStep(d))
 	}
-	c.Steps[len(c.Steps)-1].Expect = f.expectOutcome(o)
+	c.Last().Expect = f.expectOutcome(o)
 	return c
 }
 

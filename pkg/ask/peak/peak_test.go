@@ -214,7 +214,7 @@ func TestAsRun(t *testing.T) {
 			t.Fatal(err)
 		}
 		newly := 0
-		for _, s := range cluster.Shortfalls(base.Steps[len(base.Steps)-1].State.PodsByWorkload(), result.Steps[len(result.Steps)-1].State) {
+		for _, s := range cluster.Shortfalls(base.State().PodsByWorkload(), result.State()) {
 			newly += len(s.Pending)
 		}
 		if got := answer.Short - answer.NotCreated; got != newly {

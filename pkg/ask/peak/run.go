@@ -35,7 +35,7 @@ type finder struct {
 }
 
 func newFinder(base *simulation.Result, opts Options) *finder {
-	return &finder{opts: opts, base: base, worlds: simulation.NewWorlds(base.Scenario), before: newSnapshot(&base.Steps[len(base.Steps)-1]), peaks: map[string]*outcome{}}
+	return &finder{opts: opts, base: base, worlds: simulation.NewWorlds(base.Scenario), before: newSnapshot(base.Last()), peaks: map[string]*outcome{}}
 }
 
 func (f *finder) close() { f.worlds.Close() }
@@ -129,7 +129,7 @@ type lost struct {
 // domains returns the domains of the levels to survive, as the nodes of the last step make them.
 func (f *finder) domains(result *simulation.Result) []domain {
 	var all []domain
-	nodes := result.Steps[len(result.Steps)-1].State.Nodes
+	nodes := result.State().Nodes
 	for _, level := range f.opts.Survive {
 		key, only, one := topology.SplitValue(level)
 		if !one {

@@ -96,7 +96,7 @@ type outcome struct {
 
 // newOutcome compares the last step of the result with the snapshot.
 func (s *snapshot) newOutcome(result *simulation.Result) *outcome {
-	step := &result.Steps[len(result.Steps)-1]
+	step := result.Last()
 	o := &outcome{result: result, step: step, state: step.State, shortages: map[cluster.Ref]*shortage{}, newly: map[types.UID]bool{}, room: freeShares(step.State)}
 	crews := step.State.PodsByWorkload()
 	for owner := range crews {

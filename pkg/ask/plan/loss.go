@@ -53,7 +53,7 @@ type strandedPod struct {
 func (p *planner) loseEach(ctx context.Context, from *simulation.Result, wanted func(domain string) bool) ([]loss, error) {
 	var all []loss
 	for _, level := range p.opts.Survive {
-		analysis, err := blast.Lost(lastState(from), blast.Options{Levels: []string{level}, Simultaneous: 1, Mode: p.opts.Mode})
+		analysis, err := blast.Lost(from.State(), blast.Options{Levels: []string{level}, Simultaneous: 1, Mode: p.opts.Mode})
 		if err != nil {
 			return nil, err
 		}
@@ -101,10 +101,6 @@ func (l *loss) addRefusals(waiting []placement.Pending) {
 		maps.Copy(plugins, l.refusedBy[pending.Pod.UID])
 		l.refusedBy[pending.Pod.UID] = plugins
 	}
-}
-
-func lastState(result *simulation.Result) *cluster.State {
-	return result.Steps[len(result.Steps)-1].State
 }
 
 // findStranded returns the stranded pods of the state: pods that are Pending, or wait on their node for a volume, in the place of a pod that

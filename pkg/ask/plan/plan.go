@@ -148,7 +148,7 @@ const maxRounds = 12
 // then: which pods the losses that were tried strand, and how many nodes they need at least; nil if no loss was tried. The result's Partial
 // then says so.
 func Find(ctx context.Context, base *simulation.Result, opts Options) (*Answer, error) {
-	p := &planner{opts: opts, worlds: simulation.NewWorlds(base.Scenario), base: base, state: lastState(base)}
+	p := &planner{opts: opts, worlds: simulation.NewWorlds(base.Scenario), base: base, state: base.State()}
 	defer p.worlds.Close()
 	p.crewsBefore, p.losesWork = p.state.PodsByWorkload(), p.state.LosesWork()
 	answer := &Answer{Survive: opts.Survive, Mode: opts.Mode, Nodes: len(p.state.Nodes)}

@@ -158,7 +158,7 @@ func TestPlansHold(t *testing.T) {
 		if answer.AtLeast > answer.CountNewNodes() && len(answer.Left) == 0 {
 			t.Errorf("seed %d: %d nodes do, and at least %d are needed", seed, answer.CountNewNodes(), answer.AtLeast)
 		}
-		before := running(base.Steps[len(base.Steps)-1].State)
+		before := running(base.State())
 		if answer.CountNewNodes() > 0 {
 			plans++
 		}
@@ -201,7 +201,7 @@ func runToLastState(t *testing.T, s *scenario.Scenario) *cluster.State {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return result.Steps[len(result.Steps)-1].State
+	return result.State()
 }
 
 // running counts the pods of each workload that have a node and are not being deleted.

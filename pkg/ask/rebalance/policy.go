@@ -10,19 +10,19 @@ import (
 	"github.com/faultline/faultline/pkg/world"
 )
 
-// PolicyStep is the name of the step in which a decider chooses the pods.
-const PolicyStep = "rebalance"
+// policyStep is the name of the step in which a decider chooses the pods.
+const policyStep = "rebalance"
 
 // WithPolicy returns the scenario with a last step in which nothing happens but that the decider begins. It takes the place of one of the same
 // name.
 func WithPolicy(s *scenario.Scenario, by scenario.Decider) *scenario.Scenario {
 	next := *s
-	by.From = PolicyStep
+	by.From = policyStep
 	next.Deciders = append(list.Without(s.Deciders, func(d scenario.Decider) bool { return d.Name == by.Name }), by)
 	if !s.AppliesWorkloads() && len(s.Steps) == 0 {
 		next.Steps = []scenario.LoadedStep{{Step: scenario.Step{Name: scenario.WorkloadsStep, Apply: &scenario.Source{}}}}
 	}
-	next.Steps = append(slices.Clip(next.Steps), scenario.LoadedStep{Step: scenario.Step{Name: PolicyStep, Apply: &scenario.Source{}}})
+	next.Steps = append(slices.Clip(next.Steps), scenario.LoadedStep{Step: scenario.Step{Name: policyStep, Apply: &scenario.Source{}}})
 	return &next
 }
 
@@ -43,7 +43,7 @@ type Policy struct {
 
 // DescribePolicy returns the moves of the last step of a run of [WithPolicy].
 func DescribePolicy(result *simulation.Result, opts Options) *Answer {
-	before, last := &result.Steps[len(result.Steps)-2], &result.Steps[len(result.Steps)-1]
+	before, last := &result.Steps[len(result.Steps)-2], result.Last()
 	r := &rebalancing{Options: opts}
 	answer := &Answer{Goal: opts.Goal, Level: opts.Level, Moves: []Move{}, End: last.State, Policy: &Policy{Decider: result.Scenario.Deciders[len(result.Scenario.Deciders)-1].Name}}
 	answer.Before, answer.After = sumGaps(r.findGaps(before.State)), sumGaps(r.findGaps(last.State))

@@ -101,7 +101,7 @@ type Workload struct {
 // At reviews the cluster at the end of the run. If the context ends, the review has the losses that were examined by then, and is nil if
 // there are none; the result then says that it is partial.
 func At(ctx context.Context, result *simulation.Result, opts Options) (*Review, error) {
-	last := &result.Steps[len(result.Steps)-1]
+	last := result.Last()
 	r := &Review{Levels: []Level{}, Risks: []Risk{}, Workloads: []Workload{}}
 	r.countPods(last.State)
 	if err := r.addGroups(result.Scenario, last.State); err != nil {

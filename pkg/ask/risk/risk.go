@@ -20,7 +20,7 @@ import (
 type Options struct {
 	// Quorum is the number of running pods that each workload needs. Workloads without an entry need none.
 	Quorum map[cluster.Ref]int
-	// Trials is the number of trials if domains cross; 0 means DefaultTrials.
+	// Trials is the number of trials if domains cross; 0 means defaultTrials.
 	Trials int
 	// Seed is the seed of the trials.
 	Seed uint64
@@ -32,8 +32,8 @@ type Options struct {
 	TrialsOnly bool
 }
 
-// DefaultTrials is the default number of trials if domains cross.
-const DefaultTrials = 100_000
+// defaultTrials is the default number of trials if domains cross.
+const defaultTrials = 100_000
 
 // confidence is the confidence of the intervals around probabilities counted in trials.
 const confidence = 0.95
@@ -133,7 +133,7 @@ func Analyze(ctx context.Context, state *cluster.State, rates scenario.Rates, op
 		return nil, err
 	}
 	levels, nodes := buildLevels(state.Nodes, rates)
-	analysis := &Analysis{Trials: cmp.Or(opts.Trials, DefaultTrials), Seed: opts.Seed}
+	analysis := &Analysis{Trials: cmp.Or(opts.Trials, defaultTrials), Seed: opts.Seed}
 	analysis.Levels = list.Map(levels, func(level level) Level { return level.Level })
 	a := analyzer{Analysis: analysis, levels: levels, nodes: nodes, opts: opts, workloadIndices: map[cluster.Ref]int{}}
 	if err := a.analyzeWorkloads(ctx, state); err != nil {

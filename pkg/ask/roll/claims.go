@@ -40,7 +40,7 @@ func (a *Answer) Claims() []claim.Claim {
 		}
 		c.Steps = append(c.Steps, step)
 	}
-	last := &c.Steps[len(c.Steps)-1]
+	last := c.Last()
 	if last.Expect == nil {
 		last.Expect = &scenario.Expect{}
 	}

@@ -46,7 +46,7 @@ const maxPlanRounds = 6
 // budget allows an eviction.
 func RunPlanned(ctx context.Context, w *world.Cluster, result *simulation.Result, opts Options) (*Answer, error) {
 	plan := &Plan{}
-	for _, node := range lastState(result).Nodes {
+	for _, node := range result.State().Nodes {
 		if !cluster.KubeletResponds(node) {
 			plan.Remove = append(plan.Remove, node.Name)
 		}
@@ -77,13 +77,6 @@ func RunPlanned(ctx context.Context, w *world.Cluster, result *simulation.Result
 	}
 	answer.Plan = plan
 	return answer, nil
-}
-
-func lastState(result *simulation.Result) *cluster.State {
-	if n := len(result.Steps); n > 0 {
-		return result.Steps[n-1].State
-	}
-	return result.Initial
 }
 
 // allSteps returns the steps of the plan.

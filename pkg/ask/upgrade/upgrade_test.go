@@ -30,7 +30,7 @@ func compareReleases(t *testing.T, name, from, to string) *Answer {
 			if err != nil {
 				t.Fatal(err)
 			}
-			state = result.Steps[len(result.Steps)-1].State
+			state = result.State()
 		}
 		side := &Side{Scenario: s}
 		if err := side.Place(t.Context(), state, func(int, int) {}); err != nil {

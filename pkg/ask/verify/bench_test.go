@@ -55,7 +55,7 @@ func generateLargeCluster(tb testing.TB) (*cluster.State, []fact) {
 		file.Steps = append(file.Steps, step)
 	}
 	run := runFile(tb, file)
-	state := run.Steps[len(run.Steps)-1].State
+	state := run.State()
 	var facts []fact
 	for _, step := range run.Steps {
 		for _, placed := range step.Placed {

@@ -317,7 +317,7 @@ func TestOrderWithinASecondIsFound(t *testing.T) {
 	reordered, diverging := 0, 0
 	for seed := range uint64(60) {
 		run := generated(t, seed)
-		last := run.Steps[len(run.Steps)-1]
+		last := run.Last()
 		if len(last.State.Pods) == len(last.Pending) {
 			continue
 		}

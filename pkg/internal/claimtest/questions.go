@@ -87,12 +87,12 @@ func askCapacity(ctx context.Context, s *scenario.Scenario, _ *simulation.Result
 	if err != nil {
 		return nil, nil, err
 	}
-	asked, err := capacity.Mixes(base.Steps[len(base.Steps)-1].State, nil, nil)
+	asked, err := capacity.Mixes(base.State(), nil, nil)
 	if err != nil || len(asked) == 0 {
 		return s, nil, err
 	}
 	opts := capacity.Options{Mode: node.Unreachable}
-	if state := base.Steps[len(base.Steps)-1].State; len(state.Pods)%2 == 0 {
+	if state := base.State(); len(state.Pods)%2 == 0 {
 		opts.Survive, _ = capacity.Levels(state.Nodes, s, []string{"zone"}) // none if there is one zone
 	}
 	answers, err := capacity.Find(ctx, base, asked, opts)
@@ -105,7 +105,7 @@ func askCapacity(ctx context.Context, s *scenario.Scenario, _ *simulation.Result
 
 func askDrain(ctx context.Context, s *scenario.Scenario, result *simulation.Result) (*scenario.Scenario, []claim.Claim, error) {
 	var claims []claim.Claim
-	last := &result.Steps[len(result.Steps)-1]
+	last := result.Last()
 	options := world.DrainOptions{DrainOptions: node.DrainOptions{IgnoreDaemonSets: true}}
 	for _, of := range last.State.Nodes {
 		w, err := world.NewCluster(s.Config, s.Ties)
@@ -140,7 +140,7 @@ func askConsolidate(ctx context.Context, s *scenario.Scenario, result *simulatio
 }
 
 func askRoll(ctx context.Context, s *scenario.Scenario, result *simulation.Result) (*scenario.Scenario, []claim.Claim, error) {
-	state := result.Steps[len(result.Steps)-1].State
+	state := result.State()
 	if !slices.ContainsFunc(state.Nodes, func(n *v1.Node) bool { return n.Labels["pool"] == "general" }) {
 		return s, nil, nil
 	}
@@ -158,7 +158,7 @@ func askRoll(ctx context.Context, s *scenario.Scenario, result *simulation.Resul
 }
 
 func askBlast(ctx context.Context, s *scenario.Scenario, result *simulation.Result) (*scenario.Scenario, []claim.Claim, error) {
-	last := &result.Steps[len(result.Steps)-1]
+	last := result.Last()
 	state := last.State
 	mode := []node.FailureMode{node.Unreachable, node.OutOfService, node.Deleted}[len(state.Pods)%3]
 	opts := blast.Options{Levels: []string{v1.LabelTopologyZone, v1.LabelHostname}, Simultaneous: 1, Mode: mode, From: last.Mark()}
@@ -174,7 +174,7 @@ func askBlast(ctx context.Context, s *scenario.Scenario, result *simulation.Resu
 
 // askExplain asks about the first Pending pod.
 func askExplain(ctx context.Context, s *scenario.Scenario, result *simulation.Result) (*scenario.Scenario, []claim.Claim, error) {
-	last := &result.Steps[len(result.Steps)-1]
+	last := result.Last()
 	if len(last.Pending) == 0 {
 		return s, nil, nil
 	}
@@ -205,7 +205,7 @@ func askScale(ctx context.Context, s *scenario.Scenario, result *simulation.Resu
 
 // askRun asks for the world as it is, or in every second world for the world without its first workload.
 func askRun(ctx context.Context, s *scenario.Scenario, result *simulation.Result) (*scenario.Scenario, []claim.Claim, error) {
-	last := result.Steps[len(result.Steps)-1].State
+	last := result.State()
 	if of := capacity.Workloads(last); len(of) > 0 && len(last.Pods)%2 == 0 {
 		asked := s.AppendQuestion(scenario.Step{Name: "delete", Delete: &scenario.Delete{Targets: []string{of[0].String()}, Namespace: of[0].Namespace}})
 		var err error
@@ -222,7 +222,7 @@ func askPeak(ctx context.Context, s *scenario.Scenario, _ *simulation.Result) (*
 	if err != nil {
 		return nil, nil, err
 	}
-	state := base.Steps[len(base.Steps)-1].State
+	state := base.State()
 	opts := peak.Options{Mode: node.Unreachable}
 	if len(state.Pods)%2 == 1 {
 		opts.Survive, _ = capacity.Levels(state.Nodes, s, []string{"zone"}) // none if there is one zone
@@ -257,7 +257,7 @@ func askPlan(ctx context.Context, s *scenario.Scenario, _ *simulation.Result) (*
 	if err != nil {
 		return nil, nil, err
 	}
-	survive, err := capacity.Levels(base.Steps[len(base.Steps)-1].State.Nodes, s, []string{"zone"})
+	survive, err := capacity.Levels(base.State().Nodes, s, []string{"zone"})
 	if err != nil {
 		return s, nil, nil // there is one zone
 	}

@@ -37,7 +37,7 @@ func runLoaded(t *testing.T, s *scenario.Scenario) *simulation.Result {
 func CheckSteps(t *testing.T, result *simulation.Result, steps []scenario.Step, state *cluster.State) *simulation.Step {
 	t.Helper()
 	whole := runLoaded(t, result.Scenario.AppendQuestion(steps...))
-	last := &whole.Steps[len(whole.Steps)-1]
+	last := whole.Last()
 	if diff := cmp.Diff(nodesByPod(state), nodesByPod(last.State)); diff != "" {
 		t.Errorf("the steps end elsewhere (-answer +steps):\n%s", diff)
 	}

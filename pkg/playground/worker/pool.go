@@ -189,7 +189,7 @@ func (p *process) ask(ctx context.Context, method string, body []byte) ([]byte, 
 
 // failure says why the process has ended.
 func (p *process) failure() error {
-	if p.command.ProcessState.ExitCode() == ExitMemory {
+	if p.command.ProcessState.ExitCode() == exitMemory {
 		return playground.NewLimitError("the answer takes more than %d GiB of memory; take a smaller scenario, or use the command line", maxMemory>>30)
 	}
 	return fmt.Errorf("the engine has ended: %s", bytes.TrimSpace([]byte(p.command.ProcessState.String())))

@@ -21,8 +21,8 @@ const (
 	maxMemory      = 4 << 30
 )
 
-// ExitMemory is the exit code of a process that took too much memory.
-const ExitMemory = 77
+// exitMemory is the exit code of a process that took too much memory.
+const exitMemory = 77
 
 // Serve answers the requests that it reads, one at a time, until the input ends. The program of the process calls it.
 func Serve(engine *playground.Engine, in io.Reader, out io.Writer) error {
@@ -32,7 +32,7 @@ func Serve(engine *playground.Engine, in io.Reader, out io.Writer) error {
 	go func() {
 		for range time.Tick(time.Second / 4) {
 			if usedMemory() > maxMemory {
-				os.Exit(ExitMemory)
+				os.Exit(exitMemory)
 			}
 		}
 	}()

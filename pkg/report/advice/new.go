@@ -19,7 +19,7 @@ import (
 func New(a *advice.Advice, again ScenarioArguments, top int, version string) *Report {
 	r := &Report{
 		Head: report.NewHead(a.Result, Kind, version), Workload: a.Workload.Qualified(), Replicas: int(a.Replicas),
-		Step: a.Result.Steps[len(a.Result.Steps)-1].Name, LeftOut: a.LeftOut, Held: a.Held, One: a.One, Unplaced: a.Unplaced, maxShown: top, owner: a.Workload, arguments: again,
+		Step: a.Result.Last().Name, LeftOut: a.LeftOut, Held: a.Held, One: a.One, Unplaced: a.Unplaced, maxShown: top, owner: a.Workload, arguments: again,
 	}
 	ranks, rank := map[string]int{}, 0
 	for i := range a.Candidates {

@@ -30,7 +30,7 @@ func reported(t testing.TB, s *scenario.Scenario, opts blast.Options) *Report {
 	if err != nil {
 		t.Fatal(err)
 	}
-	step := &result.Steps[len(result.Steps)-1]
+	step := result.Last()
 	analysis, err := blast.Lost(step.State, opts)
 	if err != nil {
 		t.Fatal(err)

@@ -71,10 +71,13 @@ func (r *Report) onlyTakesAllNodes() bool {
 // verdict says what the worst of all failures does, and which workloads do not run at the end, so that nothing is lost of them.
 func (r *Report) verdict() doc.Cell {
 	worst := r.worstFailure()
-	if len(r.Steps) == 0 || len(r.Steps[len(r.Steps)-1].NotRunning) == 0 {
+	if len(r.Steps) == 0 {
 		return worst
 	}
 	last := &r.Steps[len(r.Steps)-1]
+	if len(last.NotRunning) == 0 {
+		return worst
+	}
 	line := words.UpperFirst(doc.NothingToLose(last.NotRunning)) + "."
 	if last.Workloads > 0 {
 		return worst.Style.Cell(worst.Text + " " + line)

@@ -34,7 +34,7 @@ type Report struct {
 
 // New returns the report. result must be of a capacity.Base. version is Faultline's version.
 func New(result *simulation.Result, mixes []capacity.Mix, safety []capacity.Safety, opts capacity.Options, version string) *Report {
-	state := result.Steps[len(result.Steps)-1].State
+	state := result.State()
 	r := &Report{
 		Head: report.NewHead(result, Kind, version), Nodes: len(state.Nodes), Safety: safety, Mixes: mixes, Largest: capacity.LargestPods(state),
 	}

@@ -21,8 +21,8 @@ type writer struct {
 	report *Report
 }
 
-// CronJobLine says whether the pods of the CronJob's run have nodes.
-func CronJobLine(c capacity.CronJob) doc.Cell {
+// cronJobLine says whether the pods of the CronJob's run have nodes.
+func cronJobLine(c capacity.CronJob) doc.Cell {
 	if c.Running < c.Pods {
 		return doc.Red.Cellf("%s: only %d of them have a node, with what else runs.", c.DescribeRuns(), c.Running)
 	}
@@ -38,7 +38,7 @@ func document(r *Report, opts report.Options) *doc.Doc {
 		t.Linef(doc.Bold, "%s", unusedSentence(r.Usage))
 	}
 	for _, c := range r.CronJobs {
-		t.Lines(CronJobLine(c))
+		t.Lines(cronJobLine(c))
 	}
 	few := len(r.Mixes) <= maxSentences
 	sorted := r.sortTightest()

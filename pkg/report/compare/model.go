@@ -42,7 +42,7 @@ type Variant struct {
 func New(base *whatif.Base, variants []scenario.LoadedVariant, found []*whatif.Found, opts whatif.Options, version string) *Report {
 	r := &Report{Head: report.NewHead(base.Result, Kind, version), Step: opts.Step, Workloads: figures.WorkloadNames(opts.Metric)}
 	if r.Step == "" {
-		r.Step = base.Result.Steps[len(base.Result.Steps)-1].Name
+		r.Step = base.Result.Last().Name
 	}
 	r.Variants = []Variant{{Name: scenario.Baseline, Found: base.Found}}
 	for i := range variants {

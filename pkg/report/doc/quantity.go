@@ -18,11 +18,11 @@ func Quantity(name v1.ResourceName, n float64) string {
 	case name == v1.ResourceCPU && n < 100:
 		return strings.TrimSuffix(fmt.Sprintf("%.1f", n), ".0")
 	}
-	return GroupThousands(fmt.Sprintf("%.0f", n))
+	return groupThousands(fmt.Sprintf("%.0f", n))
 }
 
-// GroupThousands separates thousands by commas.
-func GroupThousands(digits string) string {
+// groupThousands separates thousands by commas.
+func groupThousands(digits string) string {
 	for i := len(digits) - 3; i > 0; i -= 3 {
 		digits = digits[:i] + "," + digits[i:]
 	}

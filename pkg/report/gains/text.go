@@ -45,11 +45,8 @@ func document(r *Report, opts report.Options) *doc.Doc {
 
 // describeTried says how many workloads the report is about, and which losses.
 func (r *Report) describeTried() string {
-	return fmt.Sprintf("%s after step %s, losses of %s.", words.Count(len(r.Workloads), "workload"), r.LastStep(), words.Or(list.Map(r.Levels, doc.AnyDomain)))
+	return fmt.Sprintf("%s after step %s, losses of %s.", words.Count(len(r.Workloads), "workload"), r.Result.Last().Name, words.Or(list.Map(r.Levels, doc.AnyDomain)))
 }
-
-// LastStep returns the name of the last step.
-func (r *Report) LastStep() string { return r.Result.Steps[len(r.Result.Steps)-1].Name }
 
 // table returns the titles, and a row for each workload.
 func (r *Report) table(shown []advice.WorkloadAdvice) [][]doc.Cell {

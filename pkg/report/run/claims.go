@@ -24,7 +24,7 @@ func Claims(result *simulation.Result) (*scenario.Scenario, []claim.Claim) {
 	if s.Federated() || len(result.Steps) == 0 {
 		return &s, nil
 	}
-	last := &result.Steps[len(result.Steps)-1]
+	last := result.Last()
 	if first := len(result.Steps) - s.Asked; s.Asked > 0 && first > 0 {
 		newly := map[cluster.Ref]int{}
 		for _, short := range cluster.Shortfalls(result.Steps[first-1].State.PodsByWorkload(), last.State) {
@@ -35,7 +35,7 @@ func Claims(result *simulation.Result) (*scenario.Scenario, []claim.Claim) {
 		for _, step := range s.Steps[len(s.Steps)-s.Asked:] {
 			c.Steps = append(c.Steps, step.Step)
 		}
-		end := &c.Steps[len(c.Steps)-1]
+		end := c.Last()
 		end.Expect = &scenario.Expect{NewlyPending: expected}
 		c.Says = fmt.Sprintf("%s: %s", end.Name, claim.DescribeNewlyPending(expected))
 		s.Steps, s.Asked = slices.Clip(s.Steps[:len(s.Steps)-s.Asked]), 0

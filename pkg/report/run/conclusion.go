@@ -146,7 +146,7 @@ func (t *writer) verdict() {
 
 // fullAnswer returns the answer to the question of flags, after the rollouts that do not end; "" without such flags.
 func (r *Report) fullAnswer() string {
-	last := &r.Steps[len(r.Steps)-1]
+	last := r.Last()
 	switch {
 	case r.Answer != "":
 		return last.describeStuck() + r.Answer

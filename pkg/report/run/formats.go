@@ -44,7 +44,7 @@ func podNames(r *Report) []string {
 	if len(r.Steps) == 0 {
 		return nil
 	}
-	pods := r.Steps[len(r.Steps)-1].Pods
+	pods := r.Last().Pods
 	several := slices.ContainsFunc(pods, func(pod Pod) bool { return pod.Namespace != pods[0].Namespace })
 	return list.Map(pods, func(pod Pod) string {
 		if several {

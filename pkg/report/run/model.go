@@ -33,6 +33,9 @@ type Report struct {
 	Skipped, All int `json:"-"`
 }
 
+// Last returns the last step. It panics if the report has none.
+func (r *Report) Last() *Step { return &r.Steps[len(r.Steps)-1] }
+
 // question is the title of the report.
 func (r *Report) question() string {
 	if r.All > 0 {

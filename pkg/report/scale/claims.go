@@ -18,7 +18,7 @@ import (
 // and how many pods of which workloads stay Pending.
 func (r *Report) Claims(result *simulation.Result) []claim.Claim {
 	expect := &scenario.Expect{Pending: new(int)}
-	state := result.Steps[len(result.Steps)-1].State
+	state := result.State()
 	joined := 0
 	for i, group := range r.Groups {
 		of := &result.Scenario.Autoscaler.NodeGroups[i]

@@ -72,8 +72,8 @@ type Waiting struct {
 // is Faultline's version.
 func New(result *simulation.Result, ran *run.Report, version string) *Report {
 	r := &Report{Head: report.NewHead(result, Kind, version), Groups: []Group{}}
-	step := &result.Steps[len(result.Steps)-1]
-	last := &ran.Steps[len(ran.Steps)-1]
+	step := result.Last()
+	last := ran.Last()
 	// If there were no pods before, all pods are new.
 	change := ptr.Deref(last.Change, run.Change{New: last.Summary.Pods + last.Summary.NotCreated, NewPending: last.Summary.Pending, Refused: last.Summary.NotCreated})
 	did := ptr.Deref(step.Autoscaling, world.Autoscaling{})

@@ -19,7 +19,7 @@ func New(base *whatif.Base, s *scenario.Scenario, from int, found []*whatif.Foun
 		Parameters: s.Parameters, Total: len(s.Points), Shard: shard, Baseline: base.Found,
 	}
 	if r.Step == "" {
-		r.Step = base.Result.Steps[len(base.Result.Steps)-1].Name
+		r.Step = base.Result.Last().Name
 	}
 	for i := range found {
 		if found[i] == nil {

@@ -15,7 +15,7 @@ import (
 // FindStep returns the step with the name, or the last step if the name is "".
 func FindStep(cmd *cobra.Command, result *simulation.Result, name string) (*simulation.Step, error) {
 	if name == "" {
-		return &result.Steps[len(result.Steps)-1], nil
+		return result.Last(), nil
 	}
 	var names []string
 	for i := range result.Steps {

@@ -58,7 +58,7 @@ the drains and removals, in order, as the steps of a scenario, which gives the s
 				if err != nil {
 					return nil, err
 				}
-				state := result.Steps[len(result.Steps)-1].State
+				state := result.State()
 				opts := askconsolidate.Options{Drain: drain}
 				if opts.Among, opts.Keep, err = selectNodes(c, state, "pool", pool, keep); err != nil {
 					return nil, err

@@ -55,7 +55,7 @@ Another order of nodes may free more; simulate make-room finds the fewest moves 
 				if err != nil {
 					return nil, err
 				}
-				state := result.Steps[len(result.Steps)-1].State
+				state := result.State()
 				opts := askconsolidate.Options{Free: true, Drain: drain}
 				label := pool
 				having := nodesWith(state, v1.ResourceName(pool))

@@ -99,7 +99,7 @@ The goal is what is counted, for each workload of two or more pods:
 				if opts.Goal == askrebalance.Soft {
 					opts.Level = ""
 				} else {
-					nodes := result.Steps[len(result.Steps)-1].State.Nodes
+					nodes := result.State().Nodes
 					opts.Level = topology.ResolveKey(nodes, opts.Level)
 					if domains, _ := topology.Domains(nodes, opts.Level); len(domains) == 0 {
 						return nil, c.Usage("--over %s: no node has this label; give one of %s", opts.Level, strings.Join(topology.Levels(nodes, s.LevelKeys...), ", "))

@@ -193,7 +193,7 @@ func (f *rollFlags) ask(c *command.Call) (*roll.Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := f.checkCluster(c, s, result.Steps[len(result.Steps)-1].State); err != nil {
+	if err := f.checkCluster(c, s, result.State()); err != nil {
 		return nil, err
 	}
 	ways, err := f.rollOptions()

@@ -76,7 +76,7 @@ counts them. HorizontalPodAutoscalers are ignored.`,
 				if err != nil {
 					return nil, err
 				}
-				state := result.Steps[len(result.Steps)-1].State
+				state := result.State()
 				named, grown, err := resolveGrowth(c, result, append(targets, workloads...), mixes)
 				if err != nil {
 					return nil, err
@@ -178,7 +178,7 @@ func fitByUsage(c *command.Call, s *scenario.Scenario, state *cluster.State, fil
 // of -n.
 func resolveGrowth(c *command.Call, result *simulation.Result, workloads, mixes []string) (named, grown []string, err error) {
 	var known []string
-	for _, owner := range askcapacity.Workloads(result.Steps[len(result.Steps)-1].State) {
+	for _, owner := range askcapacity.Workloads(result.State()) {
 		known = append(known, owner.Namespace)
 		if owner.Namespace == c.Input.Namespace.Listed() && len(workloads)+len(mixes) == 0 {
 			named = append(named, owner.Namespace+"/"+owner.String())

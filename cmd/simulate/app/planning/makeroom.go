@@ -98,7 +98,7 @@ makes room, it is asked again without budgets. The report has the moves as comma
 
 // roomTargets returns the workloads and pods for which room is asked: the targets, the objects of -f, or none for all pods that wait.
 func roomTargets(c *command.Call, loaded *scenario.Scenario, result *simulation.Result, targets []string) ([]cluster.Ref, error) {
-	state := result.Steps[len(result.Steps)-1].State
+	state := result.State()
 	if len(targets) == 0 {
 		if len(c.Input.Files) == 0 {
 			if len(state.Unscheduled()) == 0 {

@@ -73,7 +73,7 @@ Whether the load ever gets there is not asked: the maxima, --at and --replicas s
 				if err != nil {
 					return nil, err
 				}
-				state := result.Steps[len(result.Steps)-1].State
+				state := result.State()
 				if _, _, err := world.FindPeak(state, &asked); err != nil {
 					return nil, exit.InvalidInput(fmt.Errorf("--replicas %s: %w", replicas, err))
 				}

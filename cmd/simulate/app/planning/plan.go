@@ -64,7 +64,7 @@ maxima have to be raised for the plan. No number of nodes is then said to be too
 				if err != nil {
 					return nil, err
 				}
-				failing, err := survive.Options(result.Steps[len(result.Steps)-1].State.Nodes, result.Scenario)
+				failing, err := survive.Options(result.State().Nodes, result.Scenario)
 				if err != nil {
 					return nil, c.Usage("%s", err)
 				}

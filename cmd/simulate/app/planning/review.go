@@ -24,7 +24,7 @@ func newReview(s command.Streams) *cobra.Command {
 	var since string
 	var earlier *review.Report
 	ask := func(c *command.Call, result *simulation.Result) (*review.Report, error) {
-		state := result.Steps[len(result.Steps)-1].State
+		state := result.State()
 		var unknown []error
 		for _, level := range opts.Levels {
 			key := topology.ResolveKey(state.Nodes, level)
