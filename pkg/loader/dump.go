@@ -299,7 +299,7 @@ func (l *loader) addOwners(s *scenario.Scenario) {
 			add(&s.Steps[i].Objects)
 		}
 	}
-	s.Notes = append(s.Notes, unknown.Notes(l.ownersGone)...)
+	s.Notes = append(slices.Clip(s.Notes), unknown.Notes(l.ownersGone)...)
 }
 
 // noteOlderKeys notes which labels of before Kubernetes 1.17 put nodes into zones and regions, and which nodes with such labels are in no

@@ -16,8 +16,6 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
-	resourcev1 "k8s.io/api/resource/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
 
@@ -26,7 +24,6 @@ import (
 	"github.com/faultline/faultline/pkg/engine/controller"
 	"github.com/faultline/faultline/pkg/engine/sched"
 	"github.com/faultline/faultline/pkg/input/manifest"
-	"github.com/faultline/faultline/pkg/input/price"
 	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/scenario"
 )
@@ -277,80 +274,6 @@ func (l *loader) loadFiles(clusterFiles, files []string) (*scenario.Scenario, er
 	return s, nil
 }
 
-// loader reads a scenario file and everything that it names.
-type loader struct {
-	ctx          context.Context         // whose end ends the loading
-	stop         context.CancelCauseFunc // ends the loading, for example at a limit
-	nodeCount    *int                    // the number of nodes so far; see scenario.Limits
-	deviceCount  *int
-	problems     *scenario.Problems // of the file
-	dir          string
-	fsys         fs.FS
-	stdin        io.Reader
-	opts         Options
-	inputContent *scenarioContent // everything that was read, to look up custom resources
-	lines        *manifest.Lines
-	data         []byte          // of the scenario's file; nil if there is no file
-	namedFiles   map[string]bool // the files, folders and globs that the scenario and its variants name, spelled as there
-
-	sources          map[string]map[cluster.Ref]manifest.Source
-	step             string // the step whose objects are being read
-	incomplete       bool   // some objects could not be read
-	ignored          []manifest.Ignored
-	flaws            []manifest.Flaw
-	ignoredPodGroups []string   // pod groups whose pods are placed one by one
-	dumpPodGroups    []string   // of these, the groups that objects of a dump name
-	gateGiven        bool       // the scenario or a flag sets the feature gate for pod groups
-	releaseGiven     bool       // the scenario or a flag sets the release
-	nodesRead        []*v1.Node // the nodes that were read
-	releaseToReread  string     // the cluster's release, if the input has to be read again as that release
-	notes            []string   // for the report
-	levelKeys        []string
-	deviceClasses    []*resourcev1.DeviceClass // of synthetic devices
-	storageMode      string                    // the mode of the file or of a flag, such as none
-	foundConfig      *manifest.Raw             // the scheduler configuration among the objects; a snapshot has one
-	prices           *price.Table              // nil without a file of prices
-	pricesFile       string                    // the path of the file of prices
-	ownersGone       bool                      // pods with unknown controllers are not replaced
-	runsHooks        bool                      // hooks are objects like the others
-	hooks            []hook                    // the hooks that were left out
-
-	federation       *scenario.Federation // nil for a single cluster
-	members          map[string]string    // the path of each cluster in the file, by name
-	kindMembers      map[string]bool      // by name of a member: it is a kind cluster
-	syntheticMembers map[string]bool      // by name of a member: all its nodes are synthetic
-}
-
-func newLoader(file string, opts Options) *loader {
-	ctx, stop := context.WithCancelCause(context.Background())
-	l := &loader{
-		ctx: ctx, stop: stop, notes: slices.Clone(opts.Notes), nodeCount: new(int), deviceCount: new(int), problems: &scenario.Problems{File: file, Flags: map[string]string{}}, fsys: opts.FS, opts: opts, inputContent: &scenarioContent{},
-		namedFiles: map[string]bool{}, members: map[string]string{}, kindMembers: map[string]bool{}, syntheticMembers: map[string]bool{},
-	}
-	if server := l.findReleaseToReread(); server != "" { // known before anything is read
-		l.opts.dumpRelease = server
-	}
-	return l
-}
-
-// ended reports whether the loading has ended: its context ended, or the scenario exceeds a limit.
-func (l *loader) ended() bool { return l.ctx.Err() != nil }
-
-// countWithinLimits adds to the counts of nodes and devices, and compares them and the number of pods with the limits. A count above its limit ends
-// the loading.
-func (l *loader) countWithinLimits(nodes, devices, pods int) bool {
-	*l.nodeCount, *l.deviceCount = *l.nodeCount+nodes, *l.deviceCount+devices
-	for _, err := range []error{
-		scenario.CheckLimit("nodes", *l.nodeCount, l.opts.Limits.Nodes), scenario.CheckLimit("devices", *l.deviceCount, l.opts.Limits.Devices),
-		scenario.CheckLimit("pods", pods, l.opts.Limits.Pods),
-	} {
-		if err != nil {
-			l.stop(err)
-		}
-	}
-	return !l.ended()
-}
-
 // buildScenario completes the scenario of a file. It returns nil, nil if the input has to be read again as another release.
 func (l *loader) buildScenario(file *scenario.File) (*scenario.Scenario, error) {
 	s := &scenario.Scenario{Name: file.Metadata.Name, Description: strings.TrimSpace(file.Description), Expect: file.Expect}
@@ -422,25 +345,36 @@ func (l *loader) buildScenario(file *scenario.File) (*scenario.Scenario, error) 
 
 // finishScenario completes the scenario with notes, prices, assumed claims and owners, and checks it.
 func (l *loader) finishScenario(s *scenario.Scenario) {
-	l.assumeClaims(s)
-	l.annotatePrices(s.Objects())
+	l.assumeObjects(s)
 	s.File, s.Named, s.Dump, s.Strict, s.Empty = l.problems.File, slices.Sorted(maps.Keys(l.namedFiles)), l.opts.Dump, l.opts.Strict, l.opts.Empty
 	s.Ignored, s.Notes, s.LevelKeys, s.Sources = l.ignored, slices.Concat(list.Distinct(l.notes), noteHooks(l.hooks), noteIgnoredPodGroups(list.Distinct(l.ignoredPodGroups)), noteDumpPodGroups(s, l.opts.dumpPodGroups)), l.levelKeys, l.sources
 	s.Notes = append(s.Notes, noteUnevaluated(s)...)
 	s.Notes = append(s.Notes, l.noteRelease()...)
 	s.Notes = append(s.Notes, noteOlderKeys(s.Nodes())...)
 	scenario.ValidateSteps(l.problems, s, func(target scenario.Target) bool { return l.ended() || l.inputContent.holdsResource(target) })
-	setLastAttempts(s)
-	l.adaptDump(s)
-	l.addOwners(s)
+	l.adoptDump(s)
 	l.nodeGroups(s)
-	s.KeepAdmitted()
 	l.reportNodesSetAside(s)
 	if l.incomplete {
 		check.Nodes(l.ctx, l.problems, s)
 	} else {
 		check.Check(l.ctx, l.problems, s)
 	}
+}
+
+// assumeObjects gives the scenario the claims and volumes that its pods use and its objects lack, and its nodes their prices.
+func (l *loader) assumeObjects(s *scenario.Scenario) {
+	l.assumeClaims(s)
+	l.annotatePrices(s.Objects())
+}
+
+// adoptDump makes of the objects of a dump what the cluster has: pods with the times of their last attempts, the objects that a simulation can
+// take, the controllers that the dump lacks, and pods that were admitted.
+func (l *loader) adoptDump(s *scenario.Scenario) {
+	setLastAttempts(s)
+	l.adaptDump(s)
+	l.addOwners(s)
+	s.KeepAdmitted()
 }
 
 // optionsToReread returns the options for a second reading, if the objects prove that their cluster has another release, or pod groups.
@@ -450,40 +384,6 @@ func (l *loader) optionsToReread() (Options, bool) {
 		return opts, true
 	}
 	return l.optionsWithPodGroups()
-}
-
-// expectationPlaces returns the lines of an expectation in the scenario's file.
-func (l *loader) expectationPlaces(expect *scenario.Expect, path ...any) scenario.ExpectLines {
-	if l.data == nil || expect == nil {
-		return scenario.ExpectLines{}
-	}
-	return scenario.ExpectLines{File: l.problems.File, Lines: l.fileLines().LinesBelow(path...)}
-}
-
-// fileLines returns the lines of the scenario's file.
-func (l *loader) fileLines() *manifest.Lines {
-	if l.lines == nil {
-		l.lines = manifest.NewLines(l.data)
-	}
-	return l.lines
-}
-
-// recordSource keeps the place of an object in its file if the object is a pod, a workload, a disruption budget, an autoscaler, a Service, a device claim or a policy.
-// Objects with a controller are left out: a dump has thousands of these.
-func (l *loader) recordSource(obj cluster.Object, source manifest.Source) {
-	spec, _ := cluster.PodSpec(obj)
-	kind := cluster.KindOf(obj)
-	named := spec != nil || slices.Contains([]string{"HorizontalPodAutoscaler", "PodDisruptionBudget", "ResourceClaim", "ResourceClaimTemplate", "Service"}, kind) || strings.HasSuffix(kind, "AdmissionPolicy")
-	if !named || metav1.GetControllerOfNoCopy(obj) != nil {
-		return
-	}
-	if l.sources == nil {
-		l.sources = map[string]map[cluster.Ref]manifest.Source{}
-	}
-	if l.sources[l.step] == nil {
-		l.sources[l.step] = map[cluster.Ref]manifest.Source{}
-	}
-	l.sources[l.step][cluster.RefTo(obj)] = source
 }
 
 // checkHead reports a file whose apiVersion and kind are not a scenario's.

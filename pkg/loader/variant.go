@@ -19,24 +19,22 @@ import (
 
 // variantReader reads the variants of a file and the points of its sweep.
 type variantReader struct {
-	*loader     // of the scenario's file
-	base        *scenario.Scenario
-	baseContent *scenarioContent
-	maker       *variant.Maker
-	clusters    map[string]variantCluster
-	configs     map[string]*sched.Config
+	*loader  // of the scenario's file
+	base     *scenario.Scenario
+	maker    *variant.Maker
+	clusters map[string]*otherCluster
+	configs  map[string]*sched.Config
 }
 
-// variantCluster is a cluster that variants have in place of the scenario's.
-type variantCluster struct {
-	objects   []cluster.Object
-	levelKeys []string
-	read      []sourceContent
-	flaws     []manifest.Flaw
+// otherCluster is a cluster that variants have in place of the scenario's.
+type otherCluster struct {
+	scenario *scenario.Scenario // the scenario with this cluster
+	read     []sourceContent
+	flaws    []manifest.Flaw
 }
 
 func newVariantReader(l *loader, base *scenario.Scenario) *variantReader {
-	return &variantReader{loader: l, base: base, baseContent: l.inputContent, maker: variant.NewMaker(base), clusters: map[string]variantCluster{}, configs: map[string]*sched.Config{}}
+	return &variantReader{loader: l, base: base, maker: variant.NewMaker(base), clusters: map[string]*otherCluster{}, configs: map[string]*sched.Config{}}
 }
 
 // readVariants reads the variants of the file.
@@ -53,15 +51,14 @@ func (v *variantReader) readVariants(variants []scenario.Variant) {
 
 // deriveVariant derives the scenario of a variant whose fields are valid by themselves.
 func (v *variantReader) deriveVariant(p *scenario.Problems, change *scenario.Variant) *scenario.LoadedVariant {
-	// The variant has a loader of its own, so that the base scenario stays as it was read.
-	l := &loader{ctx: v.ctx, stop: v.stop, nodeCount: v.nodeCount, deviceCount: v.deviceCount, problems: p, dir: v.dir, fsys: v.fsys, stdin: v.stdin, opts: v.opts, namedFiles: v.namedFiles, federation: v.federation, inputContent: v.baseContent, storageMode: v.storageMode, kindMembers: v.kindMembers, syntheticMembers: v.syntheticMembers}
-	varied := scenario.NewVariant(v.base, change)
-	read := *v.baseContent
+	l, base, read := v.variantLoader(p), v.base, *v.inputContent
 	if len(change.Cluster) > 0 && v.federation != nil {
 		p.Add(field.NewPath("cluster"), "cannot take the place of the clusters of a federation; make it a scenario of its own")
 	} else if len(change.Cluster) > 0 {
-		read.cluster = v.replaceCluster(l, varied.Scenario, change.Cluster)
+		other := v.cachedCluster(l, change.Cluster)
+		base, read.cluster, l.flaws = other.scenario, other.read, other.flaws
 	}
+	varied := scenario.NewVariant(base, change)
 	if change.Scheduler != nil {
 		varied.Scenario.Config = v.cachedSchedulerConfig(l, change.Scheduler)
 	}
@@ -74,31 +71,42 @@ func (v *variantReader) deriveVariant(p *scenario.Problems, change *scenario.Var
 		varied.Scenario.Autoscaler = change.Autoscaler
 		l.nodeGroups(varied.Scenario)
 	}
-	l.patchResources(varied, &read, change.Patches)
+	if l.patchResources(&read, change.Patches) {
+		before := list.IndexBy(varied.Scenario.Objects(), cluster.RefTo)
+		varied.Scenario.Steps = slices.Clone(varied.Scenario.Steps)
+		l.assemble(varied.Scenario, &read)
+		l.assumeClaims(varied.Scenario)
+		l.adoptDump(varied.Scenario)
+		unplaceChanged(varied, before)
+	}
 	v.maker.ChangeAndCheck(v.ctx, p, varied, change, func(patch *scenario.Patch) bool { return read.holdsResource(patch.Target) })
 	return varied
 }
 
-// replaceCluster replaces the cluster of a variant's scenario. Each cluster is read once for all variants that have it.
-func (v *variantReader) replaceCluster(l *loader, s *scenario.Scenario, sources []scenario.Source) []sourceContent {
+// cachedCluster returns the cluster of these sources. Each cluster is read once for all variants that have it.
+func (v *variantReader) cachedCluster(l *loader, sources []scenario.Source) *otherCluster {
 	key := encodeKey(sources)
-	other, found := v.clusters[key]
-	if !found {
-		others := &scenario.Scenario{}
-		other.read = l.readClusterSources(field.NewPath("cluster"), sources)
-		l.assemble(others, &scenarioContent{cluster: other.read})
-		l.prices, l.pricesFile = v.prices, v.pricesFile
-		l.annotatePrices(others.Cluster)
-		other.objects, other.levelKeys, other.flaws = others.Cluster, l.levelKeys, l.flaws
-		v.clusters[key] = other
+	if v.clusters[key] == nil {
+		v.clusters[key] = v.readCluster(l, sources)
 	}
-	s.Cluster, s.LevelKeys, l.flaws = other.objects, other.levelKeys, other.flaws
-	if (&scenarioContent{cluster: other.read}).hasKindNodes() {
-		l.addKindClass(s)
+	return v.clusters[key]
+}
+
+// readCluster reads a cluster, and puts it into the scenario in place of the scenario's own.
+func (v *variantReader) readCluster(l *loader, sources []scenario.Source) *otherCluster {
+	alone := &scenario.Scenario{Deciders: v.base.Deciders}
+	content := &scenarioContent{cluster: l.readClusterSources(field.NewPath("cluster"), sources)}
+	l.assemble(alone, content)
+	l.annotatePrices(alone.Cluster)
+	s := *v.base
+	s.Cluster, s.LevelKeys = alone.Cluster, l.levelKeys
+	if content.hasKindNodes() {
+		l.addKindClass(&s)
 	}
-	l.addAssumedClasses(s, (&scenarioContent{cluster: other.read}).onlySyntheticNodes())
-	l.adaptDump(s)
-	return other.read
+	l.addAssumedClasses(&s, content.onlySyntheticNodes())
+	l.assumeClaims(&s)
+	l.adoptDump(&s)
+	return &otherCluster{&s, content.cluster, l.flaws}
 }
 
 // cachedSchedulerConfig returns the scheduler configuration of a variant. Equal configurations share one value, since a scheduler is built for each
@@ -120,10 +128,9 @@ func encodeKey(value any) string {
 	return string(key)
 }
 
-// patchResources applies the patches of a variant to the custom resources that they target, wherever the scenario has them. Operators then
-// make all objects again.
-func (l *loader) patchResources(varied *scenario.LoadedVariant, read *scenarioContent, patches []scenario.Patch) {
-	patched := false
+// patchResources applies the patches of a variant to the custom resources that they target, wherever the scenario has them, and reports
+// whether there are any. If so, operators make all objects again.
+func (l *loader) patchResources(read *scenarioContent, patches []scenario.Patch) (patched bool) {
 	for i := range patches {
 		if kind, _, karmada := scenario.ParseKarmada(patches[i].Target.Target); l.federation != nil && karmada && kind != federation.KindCluster && !read.holdsResource(patches[i].Target) {
 			l.reportMissingPolicy(field.NewPath("patches").Index(i).Child("target"), patches[i].Target, kind)
@@ -153,14 +160,13 @@ func (l *loader) patchResources(varied *scenario.LoadedVariant, read *scenarioCo
 			}
 		}
 	}
-	if !patched {
-		return
-	}
+	return patched
+}
+
+// unplaceChanged lists the workloads that have changed among the changes of the variant, and takes their pods off their nodes. The objects
+// before are indexed by name.
+func unplaceChanged(varied *scenario.LoadedVariant, before map[cluster.Ref]cluster.Object) {
 	s := varied.Scenario
-	before := list.IndexBy(s.Objects(), cluster.RefTo)
-	s.Steps = slices.Clone(s.Steps)
-	l.assemble(s, read)
-	l.adaptDump(s)
 	for _, obj := range s.Objects() {
 		owner := cluster.RefTo(obj)
 		if was := before[owner]; was == nil || was == obj || equality.Semantic.DeepEqual(was, obj) {

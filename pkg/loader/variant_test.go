@@ -7,9 +7,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/cluster/rule"
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
@@ -106,6 +108,37 @@ func TestVariantsOfDumps(t *testing.T) {
 		if want := map[bool]int{false: before, true: 0}[fresh]; before == 0 || rule != want || replicas != before {
 			t.Errorf("fresh %t: %d objects belong to web before, %d with another rule, %d with more replicas; want some, %d and as many as before", fresh, before, rule, replicas, want)
 		}
+	}
+}
+
+// A variant with a dump of its own has what a scenario of this dump has: its pods keep the controllers that the dump lacks, and its workloads
+// stay in their place.
+func TestVariantWithDumpOfItsOwn(t *testing.T) {
+	const nodes = `{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "NAME", "resourceVersion": "1"}, "status": {"allocatable": {"cpu": "4", "memory": "8Gi", "pods": "110"}}}`
+	const pod = `{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web-1", "namespace": "default", "uid": "p", "resourceVersion": "2", "labels": {"app": "web"},
+		"ownerReferences": [{"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "r", "controller": true}]},
+		"spec": {"nodeName": "NAME", "containers": [{"name": "c", "image": "i"}], "volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "data"}}]}, "status": {"phase": "Running"}}`
+	source := func(node string, objects ...string) scenario.Source {
+		var s scenario.Source
+		for _, object := range objects {
+			s.Objects = append(s.Objects, runtime.RawExtension{Raw: []byte(strings.ReplaceAll(object, "NAME", node))})
+		}
+		return s
+	}
+	other := source("b", nodes, pod)
+	alone, err := New("alone", &scenario.File{Cluster: []scenario.Source{other}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := New("variants", &scenario.File{
+		Cluster: []scenario.Source{source("a", nodes)}, Variants: []scenario.Variant{{Name: "dump", Cluster: []scenario.Source{other}}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, got := list.Map(alone.Cluster, cluster.RefTo), list.Map(s.Variants[0].Scenario.Cluster, cluster.RefTo)
+	if diff := cmp.Diff(want, got); diff != "" || len(want) < 5 {
+		t.Errorf("the variant's cluster has other objects than the dump alone, or fewer than node, pod, ReplicaSet, claim and volume (-alone +variant):\n%s", diff)
 	}
 }
 
