@@ -61,7 +61,7 @@ var kindTable = []*Kind{
 	{"Namespace", "", []string{"v1"}, createValidator(validateNamespace), nil},
 	{"Node", "", []string{"v1"}, createValidator(corevalidation.ValidateNode), nil},
 	{"Pod", "", []string{"v1"}, createValidator(validatePod), updateValidator(validatePodUpdate)},
-	{"Service", "", []string{"v1"}, createValidator(validateService), nil},
+	{"Service", "", []string{"v1"}, createValidator(validateService), updateValidator(validateServiceUpdate)},
 	{"ServiceAccount", "", []string{"v1"}, createValidator(corevalidation.ValidateServiceAccount), updateValidator(corevalidation.ValidateServiceAccountUpdate)},
 	{"PersistentVolume", "", []string{"v1"}, createValidator(validatePersistentVolume), nil},
 	{"PersistentVolumeClaim", "", []string{"v1"}, createValidator(validatePersistentVolumeClaim), updateValidator(validateClaimUpdate)},

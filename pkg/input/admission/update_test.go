@@ -1,6 +1,7 @@
 package admission
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -71,6 +72,33 @@ Pod default/p: spec.schedulingGates[1].name: Forbidden: only deletion is allowed
 			}
 			if after.UID != before.UID || *after.Spec.Priority != 0 || len(after.Spec.Tolerations) < 2 {
 				t.Errorf("the cluster's own was lost: %+v", after)
+			}
+		})
+	}
+}
+
+// The API server gives a Service its address when it is created, so a Service with an address cannot become headless, though neither manifest
+// names the address. An ExternalName has none.
+func TestServiceUpdate(t *testing.T) {
+	const headless = "clusterIP: None"
+	for _, test := range []struct{ name, before, after, err string }{
+		{"the same", "type: ClusterIP", "type: ClusterIP", ""},
+		{"headless", "type: ClusterIP", headless, `Service default/web: spec.clusterIPs[0]: Invalid value: ["None"]: may not change once set`},
+		{"headless by default", headless, "type: ClusterIP", ""}, // the field that the manifest lacks stays
+		{"an address for a headless one", headless, "clusterIP: 10.96.0.7", `Service default/web: spec.clusterIPs[0]: Invalid value: ["10.96.0.7"]: may not change once set`},
+		{"a load balancer", "type: ClusterIP", "{type: LoadBalancer, externalTrafficPolicy: Local}", ""},
+		{"an external name", "type: ClusterIP", "{type: ExternalName, externalName: example.org}", ""},
+		{"no external name any more", "{type: ExternalName, externalName: example.org}", headless, ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			manifest := func(spec string) string {
+				return "{apiVersion: v1, kind: Service, metadata: {name: web}, spec: {ports: [{port: 80}], " + strings.Trim(spec, "{}") + "}}"
+			}
+			w := newWorld(t, 0)
+			w.admit(decode(t, manifest(test.before))...)
+			_, _, err := Admit(w.state, decode(t, manifest(test.after))...)
+			if got := fmt.Sprint(err); test.err == "" && err != nil || test.err != "" && got != test.err {
+				t.Errorf("error %s\nwant  %s", got, test.err)
 			}
 		})
 	}

@@ -46,17 +46,21 @@ func validatePod(pod *core.Pod) field.ErrorList {
 // anyHealthCheckNodePort is the first port of the default --service-node-port-range. The port has no effect on placement.
 const anyHealthCheckNodePort = 30000
 
-// validateService first sets the fields that the API server sets before validation. It sets clusterIPs as normalizeClusterIPs does in
+func validateService(service *core.Service) field.ErrorList {
+	completeService(service)
+	return corevalidation.ValidateServiceCreate(service)
+}
+
+// completeService sets the fields that the API server sets before validation. It sets clusterIPs as normalizeClusterIPs does in
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/registry/core/service/storage/storage.go, and healthCheckNodePort in place of
 // allocHealthCheckNodePort in alloc.go beside it. The other fields that the API server allocates may be missing.
-func validateService(service *core.Service) field.ErrorList {
+func completeService(service *core.Service) {
 	if service.Spec.ClusterIP != "" && len(service.Spec.ClusterIPs) == 0 {
 		service.Spec.ClusterIPs = []string{service.Spec.ClusterIP}
 	}
 	if serviceutil.NeedsHealthCheck(service) && service.Spec.HealthCheckNodePort == 0 {
 		service.Spec.HealthCheckNodePort = anyHealthCheckNodePort
 	}
-	return corevalidation.ValidateServiceCreate(service)
 }
 
 func validatePersistentVolume(pv *core.PersistentVolume) field.ErrorList {

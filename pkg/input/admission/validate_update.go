@@ -1,6 +1,8 @@
 package admission
 
 import (
+	"cmp"
+
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	podutil "k8s.io/kubernetes/pkg/api/pod"
@@ -48,6 +50,26 @@ func copyWithResources(pod, other *core.Pod) *core.Pod {
 		return nil
 	}
 	return resized
+}
+
+// assumedClusterIP stands for the address that the API server has given to a Service.
+const assumedClusterIP = "10.96.0.10"
+
+// validateServiceUpdate validates a change of a Service after its addresses are there: those that the API server has given to the old Service,
+// although a manifest lacks them, and has kept in the new one, as patchAllocatedValues does in
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/registry/core/service/storage/storage.go. So a Service with an address cannot become
+// headless, nor the other way round.
+func validateServiceUpdate(service, old *core.Service) field.ErrorList {
+	service, old = service.DeepCopy(), old.DeepCopy()
+	if old.Spec.Type != core.ServiceTypeExternalName {
+		old.Spec.ClusterIP = cmp.Or(old.Spec.ClusterIP, assumedClusterIP)
+		if service.Spec.Type != core.ServiceTypeExternalName {
+			service.Spec.ClusterIP = cmp.Or(service.Spec.ClusterIP, old.Spec.ClusterIP)
+		}
+	}
+	completeService(service)
+	completeService(old)
+	return corevalidation.ValidateServiceUpdate(service, old)
 }
 
 func validateReplicationControllerUpdate(rc, old *core.ReplicationController) field.ErrorList {
