@@ -39,6 +39,11 @@ func workload(name string, replicas, most int, spec string) string {
 	return text
 }
 
+// cronJob returns a CronJob whose Jobs have this many pods of 1 CPU.
+func cronJob(name, schedule string, pods int) string {
+	return fmt.Sprintf("  - {apiVersion: batch/v1, kind: CronJob, metadata: {name: %s}, spec: {schedule: '%s', jobTemplate: {spec: {parallelism: %d, template: {spec: {restartPolicy: Never, containers: [{name: c, image: i, resources: {requests: {cpu: 1}}}]}}}}}}\n", name, schedule, pods)
+}
+
 func ask(t *testing.T, text string, opts peak.Options) (*peak.Answer, *scenario.Scenario, *simulation.Result) {
 	t.Helper()
 	s, err := claimtest.Load(text)
@@ -77,7 +82,11 @@ func brief(a *peak.Answer) string {
 		lines = append(lines, fmt.Sprintf("group %s %d, %d, %d of %d, needed %d", g.Name, g.Now, g.Peak, g.AfterLoss, g.Max, g.Needed))
 	}
 	for _, r := range a.Remedies {
-		lines = append(lines, fmt.Sprintf("%s: %s: %d, %d", r.Kind, r.What, r.Short, r.AfterLoss))
+		beaten := ""
+		if r.Beaten {
+			beaten = ", beaten"
+		}
+		lines = append(lines, fmt.Sprintf("%s: %s: %d, %d%s", r.Kind, r.What, r.Short, r.AfterLoss, beaten))
 	}
 	return strings.Join(lines, "\n")
 }
@@ -130,6 +139,15 @@ podsPerNode: the number of pods that a node takes: 1
 deployment/web 1, 0, lost 0
 nodes: 1 more node (1 general a): 0, 0
 lower: 85 % of the growth of 1 HorizontalPodAutoscaler: 0, 0`},
+		// Each pod takes an address of its node, and a node has three, so three nodes take 9 of 10.
+		{name: "addresses", text: nodes(1, ", example.com/address: 3") + strings.Replace(workload("web", 3, 10, ""), "requests: {cpu: 1}", "requests: {cpu: 1}, limits: {example.com/address: 1}", 1), want: ""},
+		// The pods may be only in zone a, whose node takes 4 of 6.
+		{name: "a zone", text: nodes(1, "") + workload("web", 2, 6, "nodeSelector: {topology.kubernetes.io/zone: a}, "), want: ""},
+		// A node takes one pod of 3 CPU, and one of twice the size takes two: 3 of 7 have a node, and with three larger nodes 6.
+		{name: "nodes that are too small", text: nodes(1, "") + strings.Replace(workload("web", 3, 7, ""), "cpu: 1", "cpu: 3", 1), want: ""},
+		// The CronJob of 03:00 has 3 pods, and the one of 04:00 has 2: 12 places for 10 pods of web and 3.
+		{name: "CronJobs", text: nodes(1, "") + workload("web", 3, 10, "") + cronJob("three", "0 3 * * *", 3) + cronJob("two", "0 4 * * *", 2), opts: peak.Options{Peak: scenario.Peak{CronJobs: []string{"busiest"}}}, want: ""},
+		{name: "all CronJobs", text: nodes(1, "") + workload("web", 3, 10, "") + cronJob("three", "0 3 * * *", 3) + cronJob("two", "0 4 * * *", 2), opts: peak.Options{Peak: scenario.Peak{CronJobs: []string{"all"}}}, want: ""},
 		// The rule allows one pod for each zone, so three of 5.
 		{name: "a rule over zones", text: nodes(2, "") + workload("web", 1, 5, "affinity: {podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: "+zone+", labelSelector: {matchLabels: {app: web}}}]}}, "), want: `2 of 5 short, 2 at most
 safe 0.5
