@@ -50,41 +50,18 @@ the drains and removals, in order, as the steps of a scenario, which gives the s
 			Input: &in, Output: &out, Formats: consolidate.Formats, Timeout: &timeout,
 			Check: func(c *command.Call) error { return errors.Join(survive.Check(c.Command), proof.Check(c)) },
 			Ask: func(c *command.Call) (*consolidate.Report, error) {
-				s, err := op.load(c)
-				if err != nil {
-					return nil, err
-				}
-				result, err := simulation.Run(c.Context(), s, simulation.Options{Progress: c.Bar.Counts("pods")})
-				if err != nil {
-					return nil, err
-				}
-				state := result.Steps[len(result.Steps)-1].State
-				opts := askconsolidate.Options{Drain: drain}
-				if opts.Among, opts.Keep, err = selectNodes(c, state, "pool", pool, keep); err != nil {
-					return nil, err
-				}
-				failing, err := survive.Options(state.Nodes, s)
-				if err != nil {
-					return nil, c.Usage("%s", err)
-				}
-				opts.Survive, opts.Mode = failing.Survive, failing.Mode
-				counts := c.Bar.Counts("nodes")
-				opts.Progress = func(done, total int) { counts("consolidate", done, total) }
-				answer, stopped := rehearse(&op, s, func(w *world.Cluster) (*askconsolidate.Answer, []scenario.Step, error) {
-					answer, err := askconsolidate.Run(c.Context(), w, result, opts)
-					if answer == nil {
-						return nil, nil, err
+				return op.consolidate(c, &proof, func(s *scenario.Scenario, state *cluster.State) (opts askconsolidate.Options, err error) {
+					opts.Drain = drain
+					if opts.Among, opts.Keep, err = selectNodes(c, state, "pool", pool, keep); err != nil {
+						return opts, err
 					}
-					return answer, answer.Steps, err
+					failing, err := survive.Options(state.Nodes, s)
+					if err != nil {
+						return opts, c.Usage("%s", err)
+					}
+					opts.Survive, opts.Mode = failing.Survive, failing.Mode
+					return opts, nil
 				})
-				if answer == nil {
-					return nil, stopped
-				}
-				found := consolidate.New(result, answer, c.ToolVersion)
-				if stopped != nil {
-					return found, stopped
-				}
-				return found, proof.Prove(c, s, c.Args, answer.Claims(), &found.Head)
 			},
 		}.Run(s),
 	}
@@ -101,6 +78,39 @@ the drains and removals, in order, as the steps of a scenario, which gives the s
 	timeout.Register(cmd)
 	out.Register(cmd, consolidate.Formats.Names(), "the answer, on one line", "list every node")
 	return cmd
+}
+
+// consolidate runs the scenario to its end, and finds the nodes that can go, or be free, with the options for the cluster then.
+func (o *operation) consolidate(c *command.Call, proof *command.Proof, options func(*scenario.Scenario, *cluster.State) (askconsolidate.Options, error)) (*consolidate.Report, error) {
+	s, err := o.load(c)
+	if err != nil {
+		return nil, err
+	}
+	result, err := simulation.Run(c.Context(), s, simulation.Options{Progress: c.Bar.Counts("pods")})
+	if err != nil {
+		return nil, err
+	}
+	opts, err := options(s, result.Steps[len(result.Steps)-1].State)
+	if err != nil {
+		return nil, err
+	}
+	counts := c.Bar.Counts("nodes")
+	opts.Progress = func(done, total int) { counts(c.Name(), done, total) }
+	answer, stopped := rehearse(o, s, func(w *world.Cluster) (*askconsolidate.Answer, []scenario.Step, error) {
+		answer, err := askconsolidate.Run(c.Context(), w, result, opts)
+		if answer == nil {
+			return nil, nil, err
+		}
+		return answer, answer.Steps, err
+	})
+	if answer == nil {
+		return nil, stopped
+	}
+	found := consolidate.New(result, answer, c.ToolVersion)
+	if stopped != nil {
+		return found, stopped
+	}
+	return found, proof.Prove(c, s, c.Args, answer.Claims(), &found.Head)
 }
 
 // selectNodes returns the nodes that the flag selects, none for all nodes, and the nodes that --keep selects.
