@@ -1,6 +1,7 @@
 package peak
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -22,8 +23,8 @@ type Buffer struct {
 const bufferTries = 4
 
 // keepBuffer finds CapacityBuffers for the workloads that grow and lack nodes. An autoscaler without limits adds nodes for the pods that the
-// buffers stand for; these nodes are added in advance, and tried. A buffer has room for the whole growth, and for the pods that lacked a node in
-// the try before.
+// buffers stand for; these nodes are added in advance, and tried. A buffer is for the whole growth and for the pods without a node. The next try is
+// for the pods that still have none, too, or for twice as many if the buffer did not help: the present room may hold it.
 func (f *finder) keepBuffer(ctx context.Context, answer *Answer, domains []domain) (*Remedy, error) {
 	groups, err := f.growingGroups()
 	if err != nil || f.base.Scenario.Autoscaler != nil || len(groups) == 0 || answer.Most() > fewPods {
@@ -54,21 +55,23 @@ func (f *finder) keepBuffer(ctx context.Context, answer *Answer, domains []domai
 		}
 		tried := &Remedy{Kind: r.Kind, Buffers: slices.Clone(r.Buffers)}
 		add, _ := tried.addNodes(groups, added)
-		if tried.Nodes == 0 {
-			return best, nil
-		}
-		tried.describeBuffers()
-		claims := len(answer.claims)
-		found, err := f.trySteps(ctx, tried, answer, add, domains)
-		if err != nil {
-			return nil, err
-		}
-		better := false
-		if best, better = answer.keepBetter(best, found, before, claims); !better || best.Most() == 0 {
-			return best, nil
+		more := 0
+		if tried.Nodes > 0 {
+			tried.describeBuffers()
+			claims := len(answer.claims)
+			found, err := f.trySteps(ctx, tried, answer, add, domains)
+			if err != nil {
+				return nil, err
+			}
+			if best, _ = answer.keepBetter(best, found, before, claims); best != nil && best.Most() == 0 {
+				return best, nil
+			}
+			if found != nil {
+				more = found.Most()
+			}
 		}
 		for i := range r.Buffers {
-			r.Buffers[i].Replicas += best.Most()
+			r.Buffers[i].Replicas += cmp.Or(more, r.Buffers[i].Replicas)
 		}
 	}
 	return best, nil
