@@ -18,6 +18,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
 
@@ -298,13 +299,14 @@ type loader struct {
 	incomplete       bool   // some objects could not be read
 	ignored          []manifest.Ignored
 	flaws            []manifest.Flaw
-	ignoredPodGroups []string   // pod groups whose pods are placed one by one
-	dumpPodGroups    []string   // of these, the groups that objects of a dump name
-	gateGiven        bool       // the scenario or a flag sets the feature gate for pod groups
-	releaseGiven     bool       // the scenario or a flag sets the release
-	nodesRead        []*v1.Node // the nodes that were read
-	releaseToReread  string     // the cluster's release, if the input has to be read again as that release
-	notes            []string   // for the report
+	resourcesInDump  map[types.UID][]cluster.Object // what operators make of the resources that control pods of a dump
+	ignoredPodGroups []string                       // pod groups whose pods are placed one by one
+	dumpPodGroups    []string                       // of these, the groups that objects of a dump name
+	gateGiven        bool                           // the scenario or a flag sets the feature gate for pod groups
+	releaseGiven     bool                           // the scenario or a flag sets the release
+	nodesRead        []*v1.Node                     // the nodes that were read
+	releaseToReread  string                         // the cluster's release, if the input has to be read again as that release
+	notes            []string                       // for the report
 	levelKeys        []string
 	deviceClasses    []*resourcev1.DeviceClass // of synthetic devices
 	storageMode      string                    // the mode of the file or of a flag, such as none
@@ -325,7 +327,7 @@ func newLoader(file string, opts Options) *loader {
 	ctx, stop := context.WithCancelCause(context.Background())
 	l := &loader{
 		ctx: ctx, stop: stop, notes: slices.Clone(opts.Notes), nodeCount: new(int), deviceCount: new(int), problems: &scenario.Problems{File: file, Flags: map[string]string{}}, fsys: opts.FS, opts: opts, inputContent: &scenarioContent{},
-		namedFiles: map[string]bool{}, members: map[string]string{}, kindMembers: map[string]bool{}, syntheticMembers: map[string]bool{},
+		resourcesInDump: map[types.UID][]cluster.Object{}, namedFiles: map[string]bool{}, members: map[string]string{}, kindMembers: map[string]bool{}, syntheticMembers: map[string]bool{},
 	}
 	if server := l.findReleaseToReread(); server != "" { // known before anything is read
 		l.opts.dumpRelease = server
