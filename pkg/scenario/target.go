@@ -44,7 +44,7 @@ func init() {
 		"CSIDriver": "csidriver csidrivers", "CSIStorageCapacity": "csistoragecapacity csistoragecapacities",
 		"ResourceClaim": "resourceclaim resourceclaims", "ResourceClaimTemplate": "resourceclaimtemplate resourceclaimtemplates",
 		"DeviceClass": "deviceclass deviceclasses", "ResourceSlice": "resourceslice resourceslices",
-		"DeviceTaintRule": "devicetaintrule devicetaintrules", "Workload": "workload workloads", "PodGroup": "podgroup podgroups",
+		"DeviceTaintRule": "devicetaintrule devicetaintrules", "Workload": "workload workloads", "PodGroup": "podgroup podgroups", "CompositePodGroup": "compositepodgroup compositepodgroups",
 	} {
 		for _, name := range strings.Fields(names) {
 			kinds[name] = kind
