@@ -3,11 +3,15 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"os"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	kwokapis "sigs.k8s.io/karpenter/kwok/apis"
+	kwok "sigs.k8s.io/karpenter/kwok/cloudprovider"
+	kwokoptions "sigs.k8s.io/karpenter/kwok/options"
 	"sigs.k8s.io/karpenter/pkg/apis"
 	"sigs.k8s.io/karpenter/pkg/cloudprovider"
 
@@ -23,15 +27,37 @@ type decider struct {
 	api         *api
 	types       []*cloudprovider.InstanceType
 	given       bool // the types are those of a file
+	aws         *aws // in which the types are; nil: types has them
 	definitions *crd.Definitions
 }
 
-func newDecider(types []*cloudprovider.InstanceType, given bool) (*decider, error) {
+// newDecider reads the instance types of the file that the options name, if they name one, and for types of AWS the prices.
+func newDecider(ctx context.Context, prices []string) (*decider, error) {
 	definitions, err := crd.New(append(apis.CRDs[:3:3], kwokapis.CRDs...)...)
 	if err != nil {
 		return nil, err
 	}
-	return &decider{api: &api{admit: definitions.Admit}, types: types, given: given, definitions: definitions}, nil
+	file := kwokoptions.FromContext(ctx).InstanceTypesFilePath
+	d := &decider{api: &api{admit: definitions.Admit}, given: file != "", definitions: definitions}
+	if file != "" {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			return nil, fmt.Errorf("--instance-types: %w", err)
+		}
+		if isAWS(content) {
+			if d.aws, err = newAWS(content, prices); err != nil {
+				return nil, err
+			}
+			return d, nil
+		}
+	}
+	if len(prices) > 0 {
+		return nil, errors.New("--prices is for types of AWS; give --instance-types with a file that aws ec2 describe-instance-types has printed")
+	}
+	if d.types, err = kwok.ConstructInstanceTypes(ctx); err != nil {
+		return nil, fmt.Errorf("--instance-types %s: %w", file, err)
+	}
+	return d, nil
 }
 
 // Hello implements kit.Decider.
@@ -87,7 +113,7 @@ func (d *decider) Decide(ctx context.Context, c *kit.Cluster, request kit.Reques
 	if err != nil {
 		return answer, err
 	}
-	for _, step := range []func(context.Context) error{o.notice, o.reconcile, o.collect, o.provision, o.execute, o.count, o.disrupt, o.execute, o.count} {
+	for _, step := range []func(context.Context) error{o.price, o.notice, o.reconcile, o.collect, o.provision, o.execute, o.count, o.disrupt, o.execute, o.count} {
 		if err := step(ctx); err != nil {
 			return answer, err
 		}

@@ -228,7 +228,7 @@ func (o *operator) start(ctx context.Context, method int, cmd disruption.Command
 	}
 	o.nominated(ctx, cmd.Results)
 	o.memory.Commands = append(o.memory.Commands, command{
-		Method: method, ID: cmd.ID.String(), Created: cmd.CreationTimestamp,
+		Method: method, ID: cmd.ID.String(), Created: cmd.CreationTimestamp, Why: savings,
 		NodeClaims:   lo.Map(cmd.Candidates, func(c *disruption.Candidate, _ int) string { return c.NodeClaim.Name }),
 		Replacements: lo.Map(cmd.Replacements, func(r *disruption.Replacement, _ int) string { return r.Name }),
 	})
@@ -346,7 +346,7 @@ func (o *operator) execute(ctx context.Context) error {
 			continue
 		}
 		claim := cmd.Candidates[0].NodeClaim
-		if _, err := o.queue.Reconcile(withWhy(ctx, string(cmd.Reason())), claim); err != nil {
+		if _, err := o.queue.Reconcile(withWhy(ctx, remembered.Why), claim); err != nil {
 			o.failed(err)
 		}
 		if o.queue.HasAny(claim.Status.ProviderID) {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/samber/lo"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -90,8 +91,18 @@ func newOperator(ctx context.Context, d *decider, request kit.Request, m *memory
 		recorder: &recorder{now: now, until: m.Said}, chance: rand.New(rand.NewPCG(request.Seed, draw.Sum64())), evicted: map[types.UID]bool{},
 	}
 	order(draw.Sum64())
-	o.cloud = &cloud{CloudProvider: kwok.NewCloudProvider(ctx, d.api, d.types), api: d.api, types: d.types, given: d.given, chance: o.chance}
-	o.cloud.shapes = shapesOf(list[corev1.Node](o))
+	types := d.types
+	if d.aws != nil {
+		zones := d.aws.allZones()
+		if len(zones) == 0 {
+			zones = zonesOf(list[corev1.Node](o), list[v1.NodePool](o))
+		}
+		types = d.aws.in(zones)
+	}
+	dead := deadZones(list[corev1.Node](o))
+	types = withoutZones(types, dead)
+	o.cloud = &cloud{CloudProvider: kwok.NewCloudProvider(ctx, d.api, types), api: d.api, types: types, given: d.given, aws: d.aws, chance: o.chance}
+	o.cloud.shapes = withoutZones(shapesOf(list[corev1.Node](o)), dead)
 	overlays := nodeoverlay.NewInstanceTypeStore()
 	o.provider = overlay.Decorate(o.cloud, d.api, overlays)
 	o.cluster = state.NewCluster(o.clock, d.api, o.provider)
@@ -233,6 +244,10 @@ func (o *operator) observe(ctx context.Context, object client.Object, gone bool)
 	if err != nil {
 		o.failed(err)
 	}
+}
+
+func (o *operator) poolsByName() map[string]*v1.NodePool {
+	return lo.KeyBy(list[v1.NodePool](o), func(pool *v1.NodePool) string { return pool.Name })
 }
 
 // name names an object as the API server does, but from the seed.

@@ -20,10 +20,7 @@ const farthest = 24 * time.Hour
 
 // askAgain asks again at each time at which one of Karpenter's controllers would do something although nothing has changed.
 func (o *operator) askAgain() {
-	pools := map[string]*v1.NodePool{}
-	for _, pool := range list[v1.NodePool](o) {
-		pools[pool.Name] = pool
-	}
+	pools := o.poolsByName()
 	for _, claim := range list[v1.NodeClaim](o) {
 		if deleted(claim) {
 			o.whenDrained(claim)
