@@ -101,8 +101,8 @@ func (l *loader) assemble(s *scenario.Scenario, read *scenarioContent) {
 	read.convertParams()
 	l.dropBindingsWithoutParams(read)
 	e := l.newExpander()
-	if len(s.Deciders) > 0 {
-		read.keepResources(e.hasOperator)
+	if l.hasDeciders {
+		l.keepResources(read, e.hasOperator)
 	}
 	for i := range s.Members {
 		e.members = append(e.members, s.Members[i].Cluster)

@@ -314,6 +314,8 @@ type loader struct {
 	ownersGone       bool                      // pods with unknown controllers are not replaced
 	runsHooks        bool                      // hooks are objects like the others
 	hooks            []hook                    // the hooks that were left out
+	hasDeciders      bool                      // custom resources may be those of a decider
+	kept             []keptResource            // the custom resources that deciders may read
 
 	federation       *scenario.Federation // nil for a single cluster
 	members          map[string]string    // the path of each cluster in the file, by name
@@ -430,6 +432,7 @@ func (l *loader) finishScenario(s *scenario.Scenario) {
 	s.Notes = append(s.Notes, l.noteRelease()...)
 	s.Notes = append(s.Notes, noteOlderKeys(s.Nodes())...)
 	scenario.ValidateSteps(l.problems, s, func(target scenario.Target) bool { return l.ended() || l.inputContent.holdsResource(target) })
+	l.checkResources(s)
 	setLastAttempts(s)
 	l.adaptDump(s)
 	l.addOwners(s)
@@ -519,6 +522,7 @@ func (l *loader) overlay(s *scenario.Scenario, file *scenario.File) {
 	s.Failures, s.Ties = file.Failures, sched.Ties{Random: file.Ties == "random", Arrivals: file.Arrivals == "random", Seed: ptr.Deref(file.Seed, 1)}
 	s.Autoscaler = file.Autoscaler
 	l.findDeciders(s, file.Deciders)
+	l.hasDeciders = len(s.Deciders) > 0
 	s.AsTemplate, s.PlaceAnew = file.AsTemplate, file.Fresh
 	s.APIServer = cluster.APIServer{Plugins: file.APIServer.EnableAdmissionPlugins, User: file.APIServer.As}
 	s.Unread = l.opts.Unread

@@ -54,7 +54,7 @@ func (v *variantReader) readVariants(variants []scenario.Variant) {
 // deriveVariant derives the scenario of a variant whose fields are valid by themselves.
 func (v *variantReader) deriveVariant(p *scenario.Problems, change *scenario.Variant) *scenario.LoadedVariant {
 	// The variant has a loader of its own, so that the base scenario stays as it was read.
-	l := &loader{ctx: v.ctx, stop: v.stop, nodeCount: v.nodeCount, deviceCount: v.deviceCount, problems: p, dir: v.dir, fsys: v.fsys, stdin: v.stdin, opts: v.opts, namedFiles: v.namedFiles, federation: v.federation, inputContent: v.baseContent, storageMode: v.storageMode, kindMembers: v.kindMembers, syntheticMembers: v.syntheticMembers}
+	l := &loader{ctx: v.ctx, stop: v.stop, nodeCount: v.nodeCount, deviceCount: v.deviceCount, problems: p, dir: v.dir, fsys: v.fsys, stdin: v.stdin, opts: v.opts, namedFiles: v.namedFiles, federation: v.federation, inputContent: v.baseContent, storageMode: v.storageMode, kindMembers: v.kindMembers, syntheticMembers: v.syntheticMembers, hasDeciders: v.hasDeciders}
 	varied := scenario.NewVariant(v.base, change)
 	read := *v.baseContent
 	if len(change.Cluster) > 0 && v.federation != nil {
@@ -74,6 +74,7 @@ func (v *variantReader) deriveVariant(p *scenario.Problems, change *scenario.Var
 		varied.Scenario.Autoscaler = change.Autoscaler
 		l.nodeGroups(varied.Scenario)
 	}
+	l.checkResources(varied.Scenario)
 	l.patchResources(varied, &read, change.Patches)
 	v.maker.ChangeAndCheck(v.ctx, p, varied, change, func(patch *scenario.Patch) bool { return read.holdsResource(patch.Target) })
 	return varied

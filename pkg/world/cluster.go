@@ -172,7 +172,7 @@ func (c *Cluster) Start(s *scenario.Scenario) (*cluster.State, []string, error) 
 		return WithoutKubelets(state), notes, nil
 	}
 	resources, err := c.admitResources(list.Map(state.CustomResources, func(r *cluster.CustomResource) cluster.Object { return r }))
-	if err != nil {
+	if resources == nil && err != nil { // the loader has reported what is wrong with the files; what is in a dump stands
 		return state, notes, &Problem{field.NewPath("cluster"), err}
 	}
 	state = state.With(resources...)

@@ -3,6 +3,7 @@ package world
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/decider"
 	"github.com/faultline/faultline/pkg/engine/placement"
+	"github.com/faultline/faultline/pkg/scenario"
 )
 
 // maxDecisions limits how often a decider acts in a step without coming to rest.
@@ -54,6 +56,8 @@ type Act struct {
 	Owner cluster.Ref `json:"owner,omitzero"`
 	Node  string      `json:"node,omitempty"`
 	To    string      `json:"to,omitempty"`
+	// Price is what a Node that is created or deleted costs an hour; missing if that is not known.
+	Price *float64 `json:"price,omitempty"`
 	// Why is the decider's reason.
 	Why string `json:"why,omitempty"`
 	// Refused is the API server's answer if it refused.
@@ -108,6 +112,13 @@ func (r *Record) followEvicted(owner func(*v1.Pod) cluster.Ref, placed []placeme
 // time to ask again; the zero time means that only another change makes it worth asking.
 func (c *Cluster) askDeciders(ctx context.Context, state *cluster.State, to *Record) (*cluster.State, time.Time, error) {
 	var again time.Time
+	if len(c.actors) > 0 {
+		var by *scenario.Autoscaler
+		if c.scaler != nil {
+			by = c.scaler.Autoscaler
+		}
+		to.Moments = appendMoment(to.Moments, state, len(to.Pending), by)
+	}
 	for i, a := range c.actors {
 		for len(to.moments) <= i {
 			to.moments = append(to.moments, moments{seen: map[signature]moment{}})
@@ -115,7 +126,7 @@ func (c *Cluster) askDeciders(ctx context.Context, state *cluster.State, to *Rec
 		if to.moments[i].rests || !a.began {
 			continue
 		}
-		before := len(to.Acts)
+		before, memory := len(to.Acts), a.memory
 		next, answer, err := c.ask(ctx, a, to.moments[i].rounds+1, state, to)
 		if err != nil {
 			return nil, time.Time{}, err
@@ -126,6 +137,11 @@ func (c *Cluster) askDeciders(ctx context.Context, state *cluster.State, to *Rec
 			if last, seen := to.moments[i].seen[now]; seen {
 				to.Cycles = append(to.Cycles, Cycle{Decider: a.Name, EverySeconds: state.Now.Sub(last.at).Seconds(), Acts: actsOf(to.Acts[last.acts:before], a.Name)})
 				to.moments[i].rests = true
+				// The round is not begun anew: the cluster stays as it was before it.
+				to.Acts, to.moments[i].rounds = to.Acts[:before], to.moments[i].rounds-1
+				a.memory = memory
+				a.program.TakeBack(next)
+				continue
 			}
 			to.moments[i].seen[now] = moment{state.Now.Time, before}
 			if to.moments[i].rounds > maxDecisions {
@@ -171,12 +187,14 @@ func (c *Cluster) ask(ctx context.Context, a *actor, round int, state *cluster.S
 	return calls.state, answer, nil
 }
 
-// admitResources lets the deciders set the defaults of their own resources among the objects. An error names the resource.
+// admitResources lets the deciders set the defaults of their own resources among the objects. The error has a line for each thing that is wrong
+// with a resource, and its name; the objects are then there, too.
 func (c *Cluster) admitResources(objects []cluster.Object) ([]cluster.Object, error) {
 	if len(c.actors) == 0 {
 		return objects, nil
 	}
 	admitted := slices.Clone(objects)
+	var wrong []error
 	for _, a := range c.actors {
 		if a.deciding {
 			continue
@@ -196,7 +214,10 @@ func (c *Cluster) admitResources(objects []cluster.Object) ([]cluster.Object, er
 		if len(own) == 0 {
 			continue
 		}
-		defaulted, err := a.program.Admit(context.Background(), own)
+		defaulted, problems, err := a.program.Admit(context.Background(), own)
+		for i := range problems {
+			wrong = append(wrong, errors.New(problems[i].Describe(own[problems[i].Index])))
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -204,7 +225,7 @@ func (c *Cluster) admitResources(objects []cluster.Object) ([]cluster.Object, er
 			admitted[at[i]] = r
 		}
 	}
-	return admitted, nil
+	return admitted, errors.Join(wrong...)
 }
 
 // closeDeciders ends the deciders' programs.

@@ -19,6 +19,7 @@ import (
 type deciderFlags struct {
 	given   []string
 	timeout time.Duration
+	added   []string // the names of those that the scenario does not have
 }
 
 // registerDeciders adds --decider, for commands in which deciders act.
@@ -36,14 +37,21 @@ func (i *Flags) registerDecider(cmd *cobra.Command) {
 		"(repeatable; default those of the scenario; see docs/deciders.md)")
 	i.AddOverlay("decider", "deciders", func(f *scenario.File) {
 		all := slices.Clone(f.Deciders)
+		i.deciders.added = nil
 		for _, given := range i.deciders.given {
 			name, _, _ := strings.Cut(given, "=")
 			if !slices.ContainsFunc(all, func(d scenario.Decider) bool { return d.Name == name }) {
 				all = append(all, scenario.Decider{Name: name})
+				i.deciders.added = append(i.deciders.added, name)
 			}
 		}
 		f.Deciders = all
 	})
+}
+
+// AddedDeciders returns the deciders that the command line adds to the scenario.
+func (i *Flags) AddedDeciders(s *scenario.Scenario) []scenario.Decider {
+	return list.Where(s.Deciders, func(d scenario.Decider) bool { return slices.Contains(i.deciders.added, d.Name) })
 }
 
 // options returns which programs decide.
