@@ -50,8 +50,8 @@ type Fix struct {
 //  3. Add the label that nodes or the pod's volume lack, or ask for a value that nodes have. Give a claim without a volume one.
 //  4. Let a rollout stop old pods before it starts new ones.
 //  5. Delete the pod with its claim, with a new volume where volumes are local.
-//  6. Give the pods a priority class that exists.
-//  7. Request less: the most that helps. Let a node offer more pods, huge pages, volumes or devices. Take another port of the host.
+//  6. Take another port of the host, if pods of other workloads hold it. Give the pods a priority class that exists.
+//  7. Request less: the most that helps. Let a node offer more pods, huge pages or devices.
 //  8. Tolerate a taint that the workload seems to be meant to tolerate.
 //  9. Let an affinity look in the namespaces that have its pods. Soften a hard rule, of the pod or of pods that keep it away; remove it if it
 //     cannot be softened.
@@ -137,7 +137,7 @@ func (p *pendingPod) singleAttempts() []attempt {
 		return named
 	}
 	return slices.Concat(p.uncordonAttempts(), p.deleteOld(), p.refineSpreads(), p.labelNodes(), p.selectPresent(), p.labelVolumes(), p.provideVolumes(), p.stopOldPodsFirst(),
-		p.deleteClaim(), p.raisePriority(), p.requestLess(), p.offerMore(), p.movePorts(), p.tolerate(), p.lookElsewhere(), p.soften(), p.softenOthers(), p.addNodeAttempts(), p.fewerReplicas())
+		p.deleteClaim(), p.movePorts(), p.raisePriority(), p.requestLess(), p.offerMore(), p.tolerate(), p.lookElsewhere(), p.soften(), p.softenOthers(), p.addNodeAttempts(), p.fewerReplicas())
 }
 
 // attempt is one way to help the pod.

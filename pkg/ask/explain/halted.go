@@ -122,7 +122,8 @@ func resultUpTo(result *simulation.Result, step string) *simulation.Result {
 	return &upTo
 }
 
-// addHalted adds to the pods that have a node why they do not run after the last step, and to the first of each workload what helps.
+// addHalted adds to the pods that have a node why they do not run after the last step, and to the first of each workload what helps. These
+// come after the Pending ones.
 func addHalted(ctx context.Context, result *simulation.Result, pods []Pod, opts Options) error {
 	last := &result.Steps[len(result.Steps)-1]
 	fixed := map[cluster.Ref]bool{}
@@ -145,5 +146,15 @@ func addHalted(ctx context.Context, result *simulation.Result, pods []Pod, opts 
 			return err
 		}
 	}
+	rank := func(pod Pod) int {
+		switch {
+		case pod.Pending != nil:
+			return 0
+		case pod.Halted != "":
+			return 1
+		}
+		return 2
+	}
+	slices.SortStableFunc(pods, func(a, b Pod) int { return rank(a) - rank(b) })
 	return nil
 }

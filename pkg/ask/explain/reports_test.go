@@ -89,8 +89,8 @@ func TestFixesOfReports(t *testing.T) {
 			cluster:  node("n1", "a", "") + "  - {apiVersion: v1, kind: Pod, metadata: {name: exporter}, spec: {nodeName: n1, hostNetwork: true, containers: [{name: c, image: c, ports: [{containerPort: 9100, hostPort: 9100}]}]}}\n",
 			workload: "  - {apiVersion: apps/v1, kind: DaemonSet, metadata: {name: web}, spec: {selector: {matchLabels: {app: web}}, template: {metadata: {labels: {app: web}},\n     spec: {hostNetwork: true, containers: [{name: c, image: c, ports: [{containerPort: 9100, hostPort: 9100}]}]}}}}\n",
 			fixes: []string{
-				"give the pods the priority class system-cluster-critical (2000000000, now 0): 0 (0) n1",
 				"host port 9101 (now 9100): 0 (0) n1",
+				"give the pods the priority class system-cluster-critical (2000000000, now 0): 0 (0) n1",
 			},
 		},
 		{
