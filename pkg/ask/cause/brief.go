@@ -24,7 +24,7 @@ func Brief(causes []Cause) string {
 	}
 	refusing := list.Where(causes, func(c Cause) bool { return c.Preemption == nil && c.Rollout == nil })
 	slices.SortStableFunc(refusing, Compare)
-	first := list.Map(refusing[:min(2, len(refusing))], Cause.brief)
+	first := list.Distinct(list.Map(refusing[:min(2, len(refusing))], Cause.brief))
 	if text := strings.Join(first, ", "); len(text) <= maxBrief || len(first) < 2 {
 		return text
 	}
