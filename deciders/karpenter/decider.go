@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/karpenter/pkg/cloudprovider"
 
 	"github.com/faultline/faultline/deciders/kit"
+	"github.com/faultline/faultline/deciders/kit/api"
 	"github.com/faultline/faultline/deciders/kit/crd"
 )
 
@@ -20,7 +21,8 @@ const version = "v1.14.1"
 
 // decider is Karpenter as a decider.
 type decider struct {
-	api         *api
+	api         *api.Client
+	prints      fingerprints
 	types       []*cloudprovider.InstanceType
 	given       bool // the types are those of a file
 	definitions *crd.Definitions
@@ -31,7 +33,8 @@ func newDecider(types []*cloudprovider.InstanceType, given bool) (*decider, erro
 	if err != nil {
 		return nil, err
 	}
-	return &decider{api: &api{admit: definitions.Admit}, types: types, given: given, definitions: definitions}, nil
+	client, err := newClient(definitions.Admit)
+	return &decider{api: client, types: types, given: given, definitions: definitions}, err
 }
 
 // Hello implements kit.Decider.
@@ -80,7 +83,7 @@ func (d *decider) Decide(ctx context.Context, c *kit.Cluster, request kit.Reques
 	if m.Said == nil {
 		m.Said = map[string]time.Time{}
 	}
-	if err := d.api.read(c); err != nil {
+	if err := d.api.Read(c); err != nil {
 		return answer, err
 	}
 	o, err := newOperator(ctx, d, request, m, &answer)
@@ -91,8 +94,8 @@ func (d *decider) Decide(ctx context.Context, c *kit.Cluster, request kit.Reques
 		if err := step(ctx); err != nil {
 			return answer, err
 		}
-		if d.api.broken != nil {
-			return answer, d.api.broken
+		if d.api.Broken != nil {
+			return answer, d.api.Broken
 		}
 	}
 	o.askAgain()

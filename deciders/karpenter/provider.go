@@ -18,12 +18,14 @@ import (
 	v1 "sigs.k8s.io/karpenter/pkg/apis/v1"
 	"sigs.k8s.io/karpenter/pkg/cloudprovider"
 	"sigs.k8s.io/karpenter/pkg/scheduling"
+
+	"github.com/faultline/faultline/deciders/kit/api"
 )
 
 // cloud is the kwok provider, with what it leaves to chance drawn from the seed: the zone, among offerings of equal price, and the node's name.
 type cloud struct {
 	*kwok.CloudProvider
-	api   *api
+	api   *api.Client
 	types []*cloudprovider.InstanceType
 	// classes are the kinds of node classes that the cluster's NodePools and NodeClaims name, whatever their provider.
 	classes []schema.GroupVersionKind
@@ -61,7 +63,7 @@ func (c *cloud) Create(ctx context.Context, claim *v1.NodeClaim) (*v1.NodeClaim,
 		node.Status.Capacity = instanceType.Capacity // the kwok provider reports what the NodeClaim requests
 	}
 	created.Name, created.Status.NodeName, created.Status.ProviderID, created.Status.Capacity = node.Name, node.Name, node.Spec.ProviderID, node.Status.Capacity
-	err = c.api.Create(withWhy(ctx, fmt.Sprintf("%s, %s, %s", instanceType.Name, offering.Zone(), offering.CapacityType())), node)
+	err = c.api.Create(api.WithWhy(ctx, fmt.Sprintf("%s, %s, %s", instanceType.Name, offering.Zone(), offering.CapacityType())), node)
 	return created, err
 }
 
@@ -116,7 +118,7 @@ func sorted[T any](of map[string]T) []string {
 
 // nodeMaker is the client of the kwok provider, which creates the node in a goroutine: it hands the node over.
 type nodeMaker struct {
-	*api
+	*api.Client
 	made chan *corev1.Node
 }
 
