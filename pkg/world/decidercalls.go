@@ -58,7 +58,8 @@ func (c *deciderCalls) do(call *decider.Message) (cluster.Object, *decider.Refus
 	if refused != nil {
 		act.Refused = refused.Message
 	}
-	if act.Verb != "patch" || refused != nil { // a decider patches the status of its own resources at every moment
+	// A decider patches the status of its own resources at every moment. A patch of a Job starts or stops it.
+	if act.Verb != "patch" || refused != nil || act.Object.Kind == "Job" {
 		c.to.Acts = append(c.to.Acts, act)
 	}
 	return stored, refused, err

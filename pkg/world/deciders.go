@@ -171,40 +171,54 @@ func (c *Cluster) ask(ctx context.Context, a *actor, round int, state *cluster.S
 	return calls.state, answer, nil
 }
 
-// admitResources lets the deciders set the defaults of their own resources among the objects. An error names the resource.
-func (c *Cluster) admitResources(objects []cluster.Object) ([]cluster.Object, error) {
-	if len(c.actors) == 0 {
-		return objects, nil
-	}
+// admitByDeciders lets the deciders set the defaults of their own resources among the objects, and change new objects of the kinds of their
+// webhooks. An error names the object.
+func (c *Cluster) admitByDeciders(state *cluster.State, objects []cluster.Object) ([]cluster.Object, error) {
 	admitted := slices.Clone(objects)
 	for _, a := range c.actors {
 		if a.deciding {
 			continue
 		}
-		var own []*cluster.CustomResource
+		if err := a.start(c); err != nil {
+			return nil, err
+		}
+		var admits []cluster.Object
 		var at []int
 		for i, obj := range admitted {
-			if r, is := obj.(*cluster.CustomResource); is {
-				if err := a.start(c); err != nil {
-					return nil, err
-				}
-				if a.program.Owns(r) {
-					own, at = append(own, r), append(at, i)
-				}
+			if a.program.Admits(obj) && (isCustom(obj) || state.Find(cluster.RefTo(obj)) == nil) {
+				admits, at = append(admits, obj), append(at, i)
 			}
 		}
-		if len(own) == 0 {
+		if len(admits) == 0 {
 			continue
 		}
-		defaulted, err := a.program.Admit(context.Background(), own)
+		defaulted, err := a.program.Admit(context.Background(), admits)
 		if err != nil {
 			return nil, err
 		}
-		for i, r := range defaulted {
-			admitted[at[i]] = r
+		for i, obj := range defaulted {
+			admitted[at[i]] = obj
 		}
 	}
 	return admitted, nil
+}
+
+// newAtStart returns the objects of a cluster that deciders admit when it starts: their own resources, Jobs, and the pods that have no node. All
+// others were admitted when they were created.
+func newAtStart(state *cluster.State) []cluster.Object {
+	var objects []cluster.Object
+	for _, r := range state.CustomResources {
+		objects = append(objects, r)
+	}
+	for _, job := range state.Jobs {
+		objects = append(objects, job)
+	}
+	for _, pod := range state.Pods {
+		if pod.Spec.NodeName == "" {
+			objects = append(objects, pod)
+		}
+	}
+	return objects
 }
 
 // closeDeciders ends the deciders' programs.

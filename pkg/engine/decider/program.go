@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"os/exec"
+	"slices"
 	"strings"
 	"time"
 
@@ -215,11 +216,11 @@ func (p *Program) Decide(ctx context.Context, now metav1.Time, seed uint64, memo
 	}
 }
 
-// Admit returns the resources with their defaults, and what is wrong with them as errors, each with the resource's name.
-func (p *Program) Admit(ctx context.Context, resources []*cluster.CustomResource) ([]*cluster.CustomResource, error) {
+// Admit returns the objects with the program's defaults, and what is wrong with them as errors, each with the object's name.
+func (p *Program) Admit(ctx context.Context, objects []cluster.Object) ([]cluster.Object, error) {
 	var request Admit
-	for _, r := range resources {
-		text, err := r.MarshalJSON()
+	for _, obj := range objects {
+		text, err := encode(obj)
 		if err != nil {
 			return nil, err
 		}
@@ -229,29 +230,35 @@ func (p *Program) Admit(ctx context.Context, resources []*cluster.CustomResource
 	if err != nil {
 		return nil, err
 	}
-	if said.Admit == nil || len(said.Admit.Objects) != len(resources) {
+	if said.Admit == nil || len(said.Admit.Objects) != len(objects) {
 		return nil, p.errorf("does not answer admit by as many objects")
 	}
 	var problems []error
 	for _, problem := range said.Admit.Problems {
-		if problem.Index < 0 || problem.Index >= len(resources) {
-			return nil, p.errorf("names the object %d of %d", problem.Index, len(resources))
+		if problem.Index < 0 || problem.Index >= len(objects) {
+			return nil, p.errorf("names the object %d of %d", problem.Index, len(objects))
 		}
-		where := cluster.RefTo(resources[problem.Index]).Describe()
+		where := cluster.RefTo(objects[problem.Index]).Describe()
 		problems = append(problems, fmt.Errorf("%s: %s%s", where, cmp.Or(problem.Field, "object")+": ", cut(problem.Message)))
 	}
 	if err := errors.Join(problems...); err != nil {
 		return nil, err
 	}
-	var all []*cluster.CustomResource
-	for _, text := range said.Admit.Objects {
-		r := &cluster.CustomResource{}
-		if err := r.UnmarshalJSON(text); err != nil {
-			return nil, p.errorf("admits an object that is none: %v", err)
+	all := slices.Clone(objects)
+	for i, text := range said.Admit.Objects {
+		if all[i], err = p.Decode(text); err != nil {
+			return nil, err
 		}
-		all = append(all, r)
 	}
 	return all, nil
+}
+
+// Admits reports whether the program sets defaults of the object when it is created: of its own kinds, and of the kinds of its webhooks.
+func (p *Program) Admits(obj cluster.Object) bool {
+	if r, is := obj.(*cluster.CustomResource); is {
+		return p.Owns(r)
+	}
+	return slices.Contains(p.Hello.Admits, cluster.KindOf(obj))
 }
 
 // Owns reports whether the resource is of a kind of the program's own.
