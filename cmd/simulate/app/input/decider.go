@@ -67,6 +67,14 @@ func (d *deciderFlags) options(cmd *cobra.Command) (*loader.Deciders, error) {
 	return options, nil
 }
 
+// AddDecider lets the decider decide, too, as --decider NAME does.
+func (i *Flags) AddDecider(cmd *cobra.Command, name string) error {
+	if slices.ContainsFunc(i.deciders.given, func(given string) bool { return given == name || strings.HasPrefix(given, name+"=") }) {
+		return nil
+	}
+	return cmd.Flags().Set("decider", name)
+}
+
 // Descheduler returns the descheduler with the policy of a file. Its program is that of --decider descheduler=COMMAND, or the installed one.
 func (i *Flags) Descheduler(cmd *cobra.Command, policy string, interval time.Duration) (scenario.Decider, error) {
 	d := scenario.Decider{Name: "descheduler", Args: []string{"--policy=" + absolutePath(policy), "--descheduling-interval=" + interval.String()}, Timeout: i.deciders.timeout}
