@@ -86,7 +86,8 @@ func (a *adviser) try(ctx context.Context, c candidate) (Help, error) {
 		if w.owner() != a.waits.Job {
 			continue
 		}
-		if help.Helps = w.reserves(); !help.Helps && w.condition(quotaReserved) != nil {
+		// With a duration, the job may even be done after the step: the condition stays.
+		if help.Helps = w.is(quotaReserved); !help.Helps && w.condition(quotaReserved) != nil {
 			help.Then = w.condition(quotaReserved).Message
 		}
 	}

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/resource"
+
 	"github.com/faultline/faultline/pkg/ask/queue"
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/list"
@@ -196,15 +198,21 @@ func (r *Report) queues(d *doc.Doc) {
 func (r *Report) quotas(d *doc.Doc) {
 	rows := [][]doc.Cell{doc.SetDropOrder(doc.Bold.Row("CLUSTERQUEUE", "FLAVOR", "RESOURCE", "QUOTA", "USED", "BORROWED", "PEAK", "MEAN"), "BORROWED", "PEAK")}
 	for _, q := range r.Quotas {
-		rows = append(rows, []doc.Cell{doc.Plain.Cell(q.ClusterQueue), doc.Plain.Cell(q.Flavor), doc.Plain.Cell(q.Resource), amount(q.Nominal), amount(q.Used),
-			amount(q.Borrowed), amount(q.Peak), doc.Plain.Cell(share(q.Mean, q.Nominal))})
+		rows = append(rows, []doc.Cell{doc.Plain.Cell(q.ClusterQueue), doc.Plain.Cell(q.Flavor), doc.Plain.Cell(q.Resource), amount(q.Resource, q.Nominal), amount(q.Resource, q.Used),
+			amount(q.Resource, q.Borrowed), amount(q.Resource, q.Peak), doc.Plain.Cell(share(q.Mean, q.Nominal))})
 	}
 	if len(rows) > 1 {
 		d.Add(doc.Table{Rows: rows, Most: most, Noun: "quota", Nouns: "quotas"})
 	}
 }
 
-func amount(value float64) doc.Cell { return doc.Plain.Cell(doc.Amount(value)) }
+// amount is an amount of a resource, with a unit if the resource is counted in bytes.
+func amount(name string, value float64) doc.Cell {
+	if name == "memory" || name == "ephemeral-storage" {
+		return doc.Plain.Cell(resource.NewQuantity(int64(value), resource.BinarySI).String())
+	}
+	return doc.Plain.Cell(doc.Amount(value))
+}
 
 func share(value, of float64) string {
 	if of == 0 {
