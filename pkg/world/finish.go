@@ -25,7 +25,8 @@ func (c *Cluster) finish(_ context.Context, state *cluster.State, step *scenario
 	}
 	var finished []cluster.Object
 	for _, pod := range state.Pods {
-		if metav1.IsControlledBy(pod, job) && pod.Spec.NodeName != "" && pod.DeletionTimestamp == nil && !cluster.IsTerminal(pod) {
+		owner := metav1.GetControllerOfNoCopy(pod)
+		if owner != nil && owner.Kind == "Job" && owner.Name == job.Name && pod.Namespace == job.Namespace && pod.Spec.NodeName != "" && pod.DeletionTimestamp == nil && !cluster.IsTerminal(pod) {
 			finished = append(finished, cluster.CompletePod(pod, state.Now))
 		}
 	}
