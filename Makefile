@@ -17,7 +17,7 @@ build: ## build bin/simulate
 	$(GO) build -ldflags '$(LDFLAGS)' -o bin/simulate ./cmd/simulate
 
 # The version that clients are told is that of the Kubernetes modules in the program.
-DECIDERS := $(filter-out deciders/kit deciders/karpenter,$(wildcard deciders/*))
+DECIDERS := $(filter-out deciders/kit deciders/karpenter deciders/kueue,$(wildcard deciders/*))
 CLUSTER_LDFLAGS := $(LDFLAGS) -X k8s.io/component-base/version.gitVersion=v1.37.1 -X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=37
 
 # The first time, an API server's thousand packages are compiled, which takes minutes.
@@ -35,10 +35,9 @@ testsite: tools build engine ## look at the page without a server in a browser, 
 	$(GO) test -vet=all -tags site -run TestSite -timeout 30m ./pkg/web
 	node --test cmd/engine/engine.test.mjs
 
-# Karpenter is built from a copy of its module that takes no order from Go's maps, which deciders/karpenter/ordered writes.
+# Karpenter and Kueue are built from copies of their modules that take no order from Go's maps, which deciders/*/ordered write.
 deciders: build ## build bin/faultline-descheduler and the other programs that decide beside the scheduler, see docs/deciders.md
-	$(GO) run -C deciders/karpenter ./ordered
-	$(GO) build -C deciders/karpenter -tags ordered -modfile .ordered/go.mod -o ../../bin/faultline-karpenter .
+	@for name in karpenter kueue; do echo "$(GO) build -C deciders/$$name -tags ordered -o ../../bin/faultline-$$name ."; $(GO) run -C deciders/$$name ./ordered && $(GO) build -C deciders/$$name -tags ordered -modfile .ordered/go.mod -o ../../bin/faultline-$$name . || exit 1; done
 	@for module in $(DECIDERS); do echo "$(GO) build -C $$module -o ../../bin/faultline-$$(basename $$module) ."; $(GO) build -C $$module -o ../../bin/faultline-$$(basename $$module) . || exit 1; done
 
 demo: build ## build, then run the kind walkthrough

@@ -1,6 +1,7 @@
 package ship
 
 import (
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,6 +16,14 @@ import (
 
 // releaser is .goreleaser.yaml, as far as this package reads it.
 type releaser struct {
+	Builds []struct {
+		ID, Dir, Main, Binary string
+		Flags                 []string
+		LDFlags               []string `yaml:"ldflags"`
+	}
+	Archives []struct {
+		IDs []string `yaml:"ids"`
+	}
 	NFPMs []map[string]any `yaml:"nfpms"`
 	Krews []struct {
 		Homepage         string
@@ -30,6 +39,43 @@ func readReleaser(t *testing.T) (config releaser) {
 		t.Fatal(err)
 	}
 	return config
+}
+
+// A release has every program: simulate, its cluster in memory, and each decider, in an archive each.
+func TestPrograms(t *testing.T) {
+	t.Chdir(repo)
+	mains, err := filepath.Glob("deciders/*/main.go")
+	if err != nil || len(mains) < 2 {
+		t.Fatalf("the deciders are %v: %v", mains, err)
+	}
+	want := map[string]string{"cmd/simulate": "simulate", "cluster": "simulate-cluster"} // by folder
+	for _, path := range mains {
+		folder := filepath.Dir(path)
+		want[folder] = "faultline-" + filepath.Base(folder)
+	}
+	config, got := readReleaser(t), map[string]string{}
+	archived := map[string]int{}
+	for _, archive := range config.Archives {
+		for _, id := range archive.IDs {
+			archived[id]++
+		}
+	}
+	for _, build := range config.Builds {
+		folder := filepath.Join(build.Dir, build.Main)
+		got[folder] = build.Binary
+		if archived[build.ID] != 1 {
+			t.Errorf("%s is in %d archives", build.Binary, archived[build.ID])
+		}
+		if ordered := strings.Contains(strings.Join(build.Flags, " "), "ordered"); ordered != (build.ID == "karpenter" || build.ID == "kueue") {
+			t.Errorf("%s is built with %v", build.Binary, build.Flags)
+		}
+		if strings.Join(build.LDFlags, " ") == "" {
+			t.Errorf("%s keeps what only a debugger reads", build.Binary)
+		}
+	}
+	if !maps.Equal(got, want) {
+		t.Errorf("a release has %v, not %v", got, want)
+	}
 }
 
 // The packages of .goreleaser.yaml are made by nfpm, as goreleaser makes them, and read by dpkg-deb and rpm.

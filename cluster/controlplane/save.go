@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"reflect"
+	"slices"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -68,10 +70,7 @@ func (p *Plane) save() (*Saved, error) {
 	state := p.state
 	saved := &Saved{
 		TypeMeta: savedVersion, State: *state, Addresses: p.kubelet.addresses, Nodes: p.kubelet.nodes, Pods: p.kubelet.pods, Events: p.events.count,
-		Jumps: p.time.history(),
-	}
-	for uid := range p.absent {
-		saved.Absent = append(saved.Absent, uid)
+		Jumps: p.time.history(), Absent: slices.Sorted(maps.Keys(p.absent)),
 	}
 	for _, obj := range state.Objects() {
 		if _, unknown := obj.(*cluster.UnknownOwner); unknown {
@@ -85,11 +84,11 @@ func (p *Plane) save() (*Saved, error) {
 	}
 	dropObjects(&saved.State)
 	if m := state.Mutations; m != nil {
-		for owner, change := range m.Workloads {
-			saved.Mutations = append(saved.Mutations, savedMutation{Owner: &owner, Change: change})
+		for _, owner := range slices.SortedFunc(maps.Keys(m.Workloads), cluster.Ref.Compare) {
+			saved.Mutations = append(saved.Mutations, savedMutation{Owner: &owner, Change: m.Workloads[owner]})
 		}
-		for namespace, change := range m.Namespaces {
-			saved.Mutations = append(saved.Mutations, savedMutation{Namespace: namespace, Change: change})
+		for _, namespace := range slices.Sorted(maps.Keys(m.Namespaces)) {
+			saved.Mutations = append(saved.Mutations, savedMutation{Namespace: namespace, Change: m.Namespaces[namespace]})
 		}
 	}
 	return saved, p.store.Update(func(w *memory.Writer) error {

@@ -3,15 +3,20 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"os"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	kwokapis "sigs.k8s.io/karpenter/kwok/apis"
+	kwok "sigs.k8s.io/karpenter/kwok/cloudprovider"
+	kwokoptions "sigs.k8s.io/karpenter/kwok/options"
 	"sigs.k8s.io/karpenter/pkg/apis"
 	"sigs.k8s.io/karpenter/pkg/cloudprovider"
 
 	"github.com/faultline/faultline/deciders/kit"
+	"github.com/faultline/faultline/deciders/kit/api"
 	"github.com/faultline/faultline/deciders/kit/crd"
 )
 
@@ -20,18 +25,45 @@ const version = "v1.14.1"
 
 // decider is Karpenter as a decider.
 type decider struct {
-	api         *api
+	api         *api.Client
+	prints      fingerprints
 	types       []*cloudprovider.InstanceType
 	given       bool // the types are those of a file
+	aws         *aws // in which the types are; nil: types has them
 	definitions *crd.Definitions
 }
 
-func newDecider(types []*cloudprovider.InstanceType, given bool) (*decider, error) {
+// newDecider reads the instance types of the file that the options name, if they name one, and for types of AWS the prices.
+func newDecider(ctx context.Context, prices []string) (*decider, error) {
 	definitions, err := crd.New(append(apis.CRDs[:3:3], kwokapis.CRDs...)...)
 	if err != nil {
 		return nil, err
 	}
-	return &decider{api: &api{admit: definitions.Admit}, types: types, given: given, definitions: definitions}, nil
+	client, err := newClient(definitions.Admit)
+	if err != nil {
+		return nil, err
+	}
+	file := kwokoptions.FromContext(ctx).InstanceTypesFilePath
+	d := &decider{api: client, given: file != "", definitions: definitions}
+	if file != "" {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			return nil, fmt.Errorf("--instance-types: %w", err)
+		}
+		if isAWS(content) {
+			if d.aws, err = newAWS(content, prices); err != nil {
+				return nil, err
+			}
+			return d, nil
+		}
+	}
+	if len(prices) > 0 {
+		return nil, errors.New("--prices is for types of AWS; give --instance-types with a file that aws ec2 describe-instance-types has printed")
+	}
+	if d.types, err = kwok.ConstructInstanceTypes(ctx); err != nil {
+		return nil, fmt.Errorf("--instance-types %s: %w", file, err)
+	}
+	return d, nil
 }
 
 // Hello implements kit.Decider.
@@ -80,19 +112,19 @@ func (d *decider) Decide(ctx context.Context, c *kit.Cluster, request kit.Reques
 	if m.Said == nil {
 		m.Said = map[string]time.Time{}
 	}
-	if err := d.api.read(c); err != nil {
+	if err := d.api.Read(c); err != nil {
 		return answer, err
 	}
 	o, err := newOperator(ctx, d, request, m, &answer)
 	if err != nil {
 		return answer, err
 	}
-	for _, step := range []func(context.Context) error{o.notice, o.reconcile, o.collect, o.provision, o.execute, o.count, o.disrupt, o.execute, o.count} {
+	for _, step := range []func(context.Context) error{o.price, o.notice, o.reconcile, o.collect, o.provision, o.execute, o.count, o.disrupt, o.execute, o.count} {
 		if err := step(ctx); err != nil {
 			return answer, err
 		}
-		if d.api.broken != nil {
-			return answer, d.api.broken
+		if d.api.Broken != nil {
+			return answer, d.api.Broken
 		}
 	}
 	o.askAgain()

@@ -21,6 +21,8 @@ import (
 	"sigs.k8s.io/karpenter/pkg/controllers/provisioning/scheduling"
 	"sigs.k8s.io/karpenter/pkg/controllers/state"
 	karpenterscheduling "sigs.k8s.io/karpenter/pkg/scheduling"
+
+	"github.com/faultline/faultline/deciders/kit/api"
 )
 
 const (
@@ -137,7 +139,7 @@ func (o *operator) disrupt(ctx context.Context) error {
 // state is what the disruption loop depends on.
 func (o *operator) state() uint64 {
 	hash := fnv.New64a()
-	fmt.Fprintln(hash, o.api.fingerprint(), sorted(o.memory.Nominated), len(o.memory.Commands))
+	fmt.Fprintln(hash, o.prints.of(o.api), sorted(o.memory.Nominated), len(o.memory.Commands))
 	return hash.Sum64()
 }
 
@@ -223,12 +225,12 @@ func (o *operator) start(ctx context.Context, method int, cmd disruption.Command
 	o.memory.Names++
 	cmd.ID = uuid.NewSHA1(uuid.Nil, fmt.Appendf(nil, "%d %d", o.seed, o.memory.Names))
 	savings := fmt.Sprintf("%s: saves $%.4f an hour", cmd.Reason(), cmd.EstimatedSavings())
-	if err := o.queue.StartCommand(withWhy(ctx, savings), &cmd); err != nil {
+	if err := o.queue.StartCommand(api.WithWhy(ctx, savings), &cmd); err != nil {
 		return err
 	}
 	o.nominated(ctx, cmd.Results)
 	o.memory.Commands = append(o.memory.Commands, command{
-		Method: method, ID: cmd.ID.String(), Created: cmd.CreationTimestamp,
+		Method: method, ID: cmd.ID.String(), Created: cmd.CreationTimestamp, Why: savings,
 		NodeClaims:   lo.Map(cmd.Candidates, func(c *disruption.Candidate, _ int) string { return c.NodeClaim.Name }),
 		Replacements: lo.Map(cmd.Replacements, func(r *disruption.Replacement, _ int) string { return r.Name }),
 	})
@@ -346,7 +348,7 @@ func (o *operator) execute(ctx context.Context) error {
 			continue
 		}
 		claim := cmd.Candidates[0].NodeClaim
-		if _, err := o.queue.Reconcile(withWhy(ctx, string(cmd.Reason())), claim); err != nil {
+		if _, err := o.queue.Reconcile(api.WithWhy(ctx, remembered.Why), claim); err != nil {
 			o.failed(err)
 		}
 		if o.queue.HasAny(claim.Status.ProviderID) {

@@ -62,6 +62,7 @@ type command struct {
 	Method       int       `json:"method"`
 	ID           string    `json:"id"`
 	Created      time.Time `json:"created"`
+	Why          string    `json:"why,omitempty"` // its reason and savings
 	NodeClaims   []string  `json:"nodeClaims"`
 	Replacements []string  `json:"replacements,omitempty"`
 }

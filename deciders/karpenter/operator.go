@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/samber/lo"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -46,6 +47,7 @@ import (
 	podutil "sigs.k8s.io/karpenter/pkg/utils/pod"
 
 	"github.com/faultline/faultline/deciders/kit"
+	"github.com/faultline/faultline/deciders/kit/api"
 
 	"sigs.k8s.io/karpenter/pkg/cloudprovider/overlay"
 )
@@ -55,7 +57,8 @@ import (
 type operator struct {
 	options  *options.Options
 	clock    *still
-	api      *api
+	api      *api.Client
+	prints   *fingerprints
 	cloud    *cloud
 	provider cloudprovider.CloudProvider // the cloud with the NodeOverlays
 	recorder *recorder
@@ -86,12 +89,23 @@ func newOperator(ctx context.Context, d *decider, request kit.Request, m *memory
 	draw := fnv.New64a()
 	fmt.Fprintf(draw, "%d %d", request.Seed, now.Unix())
 	o := &operator{
-		options: options.FromContext(ctx), clock: &still{now: now}, api: d.api, memory: m, answer: answer, seed: request.Seed,
+		options: options.FromContext(ctx), clock: &still{now: now}, api: d.api, prints: &d.prints, memory: m, answer: answer, seed: request.Seed,
 		recorder: &recorder{now: now, until: m.Said}, chance: rand.New(rand.NewPCG(request.Seed, draw.Sum64())), evicted: map[types.UID]bool{},
 	}
 	order(draw.Sum64())
-	o.cloud = &cloud{CloudProvider: kwok.NewCloudProvider(ctx, d.api, d.types), api: d.api, types: d.types, given: d.given, chance: o.chance}
-	o.cloud.shapes = shapesOf(list[corev1.Node](o))
+	nodes := api.List[corev1.Node](o.api)
+	types := d.types
+	if d.aws != nil {
+		zones := d.aws.allZones()
+		if len(zones) == 0 {
+			zones = zonesOf(nodes, api.List[v1.NodePool](o.api))
+		}
+		types = d.aws.in(zones)
+	}
+	dead := deadZones(nodes)
+	types = withoutZones(types, dead)
+	o.cloud = &cloud{CloudProvider: kwok.NewCloudProvider(ctx, d.api, types), api: d.api, types: types, given: d.given, aws: d.aws, chance: o.chance}
+	o.cloud.shapes = withoutZones(shapesOf(nodes), dead)
 	overlays := nodeoverlay.NewInstanceTypeStore()
 	o.provider = overlay.Decorate(o.cloud, d.api, overlays)
 	o.cluster = state.NewCluster(o.clock, d.api, o.provider)
@@ -115,7 +129,14 @@ func newOperator(ctx context.Context, d *decider, request kit.Request, m *memory
 	o.garbage = garbagecollection.NewController(o.clock, d.api, o.provider)
 	o.overlays = nodeoverlay.NewController(o.clock, d.api, o.cloud, overlays, o.cluster)
 
-	d.api.names, d.api.observe = o.name, o.observe
+	d.api.Name = o.name
+	d.api.Observe = func(ctx context.Context, was, is client.Object) {
+		if is == nil {
+			o.observe(ctx, was, true)
+		} else {
+			o.observe(ctx, is, false)
+		}
+	}
 	return o, o.restore(ctx)
 }
 
@@ -127,7 +148,7 @@ func (o *operator) restore(ctx context.Context) error {
 			classes[o.versionOf(ref.GroupKind())] = true
 		}
 	}
-	pools, claims := list[v1.NodePool](o), list[v1.NodeClaim](o)
+	pools, claims := api.List[v1.NodePool](o.api), api.List[v1.NodeClaim](o.api)
 	for _, pool := range pools {
 		addClass(pool.Spec.Template.Spec.NodeClassRef)
 	}
@@ -156,15 +177,15 @@ func (o *operator) restore(ctx context.Context) error {
 	for _, claim := range claims {
 		o.observe(ctx, claim, false)
 	}
-	for _, node := range list[corev1.Node](o) {
+	for _, node := range api.List[corev1.Node](o.api) {
 		o.observe(ctx, node, false)
 	}
-	for _, set := range list[appsv1.DaemonSet](o) {
+	for _, set := range api.List[appsv1.DaemonSet](o.api) {
 		if err := o.cluster.UpdateDaemonSet(ctx, set); err != nil {
 			return err
 		}
 	}
-	for _, pod := range list[corev1.Pod](o) { // a node counts its pods when it is read
+	for _, pod := range api.List[corev1.Pod](o.api) { // a node counts its pods when it is read
 		if podutil.HasRequiredPodAntiAffinity(pod) && pod.Spec.NodeName != "" {
 			o.observe(ctx, pod, false)
 		}
@@ -194,7 +215,7 @@ func nominationWindow(of *options.Options) time.Duration {
 
 // versionOf returns the kind of a node class with the version that the cluster's objects have.
 func (o *operator) versionOf(class schema.GroupKind) schema.GroupVersionKind {
-	for _, ref := range o.api.others {
+	for _, ref := range o.api.Others {
 		if gvk := schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind); gvk.GroupKind() == class {
 			return gvk
 		}
@@ -235,6 +256,10 @@ func (o *operator) observe(ctx context.Context, object client.Object, gone bool)
 	}
 }
 
+func (o *operator) poolsByName() map[string]*v1.NodePool {
+	return lo.KeyBy(api.List[v1.NodePool](o.api), func(pool *v1.NodePool) string { return pool.Name })
+}
+
 // name names an object as the API server does, but from the seed.
 func (o *operator) name(prefix string, content []byte) string {
 	o.memory.Names++
@@ -248,27 +273,27 @@ func (o *operator) name(prefix string, content []byte) string {
 func (o *operator) reconcile(ctx context.Context) error {
 	const most = 100
 	for range most {
-		before := o.api.writes
-		for _, pool := range list[v1.NodePool](o) {
+		before := o.api.Writes
+		for _, pool := range api.List[v1.NodePool](o.api) {
 			for _, controller := range o.forNodePool {
 				reconcileOne(ctx, o, controller, pool)
 			}
 		}
-		for _, claim := range list[v1.NodeClaim](o) {
+		for _, claim := range api.List[v1.NodeClaim](o.api) {
 			for _, controller := range o.forNodeClaim {
 				reconcileOne(ctx, o, controller, claim)
 			}
 		}
-		for _, node := range list[corev1.Node](o) {
+		for _, node := range api.List[corev1.Node](o.api) {
 			if node.DeletionTimestamp != nil {
 				reconcileOne(ctx, o, o.termination, node)
 				o.evict(ctx, node)
 			}
 		}
-		if o.api.broken != nil {
-			return o.api.broken
+		if o.api.Broken != nil {
+			return o.api.Broken
 		}
-		if o.api.writes == before {
+		if o.api.Writes == before {
 			return nil
 		}
 	}
@@ -295,7 +320,7 @@ func (o *operator) evict(ctx context.Context, node *corev1.Node) {
 	for i := range pods.Items {
 		if pod := &pods.Items[i]; o.evictions.Has(pod) && !o.evicted[pod.UID] {
 			o.evicted[pod.UID] = true
-			if _, err := o.evictions.Reconcile(withWhy(ctx, "node "+node.Name+" is drained"), pod); err != nil {
+			if _, err := o.evictions.Reconcile(api.WithWhy(ctx, "node "+node.Name+" is drained"), pod); err != nil {
 				o.failed(err)
 			}
 		}
@@ -304,7 +329,7 @@ func (o *operator) evict(ctx context.Context, node *corev1.Node) {
 
 // count writes into the NodePools what they have.
 func (o *operator) count(ctx context.Context) error {
-	for _, pool := range list[v1.NodePool](o) {
+	for _, pool := range api.List[v1.NodePool](o.api) {
 		reconcileOne(ctx, o, o.counter, pool)
 	}
 	return nil
@@ -314,16 +339,16 @@ func (o *operator) count(ctx context.Context) error {
 func (o *operator) collect(ctx context.Context) error {
 	const every = 2 * time.Minute
 	if tick := o.tick(every); tick.Equal(o.clock.now) {
-		if _, err := o.garbage.Reconcile(withWhy(ctx, "the instance is gone")); err != nil {
+		if _, err := o.garbage.Reconcile(api.WithWhy(ctx, "the instance is gone")); err != nil {
 			o.failed(err)
 		}
 		return o.reconcile(ctx)
 	}
 	nodes := map[string]bool{}
-	for _, node := range list[corev1.Node](o) {
+	for _, node := range api.List[corev1.Node](o.api) {
 		nodes[node.Spec.ProviderID] = true
 	}
-	for _, claim := range list[v1.NodeClaim](o) {
+	for _, claim := range api.List[v1.NodeClaim](o.api) {
 		if claim.StatusConditions().Get(v1.ConditionTypeRegistered).IsTrue() && !deleted(claim) && !nodes[claim.Status.ProviderID] {
 			o.again(o.tick(every))
 		}
@@ -342,10 +367,10 @@ func (o *operator) notice(ctx context.Context) error {
 	before, first := o.memory.Pods, o.memory.Pods == nil
 	o.memory.Pods = map[string]string{}
 	nodes := map[string]string{} // by provider ID
-	for _, node := range list[corev1.Node](o) {
+	for _, node := range api.List[corev1.Node](o.api) {
 		nodes[node.Spec.ProviderID] = node.Name
 	}
-	for _, claim := range list[v1.NodeClaim](o) {
+	for _, claim := range api.List[v1.NodeClaim](o.api) {
 		node, ok := nodes[claim.Status.ProviderID]
 		if !ok || claim.Status.ProviderID == "" {
 			continue
@@ -410,19 +435,4 @@ func (o *operator) again(at time.Time) {
 // failed says an error that Karpenter would log before it tries again.
 func (o *operator) failed(err error) {
 	fmt.Fprintf(os.Stderr, "%s %v\n", o.clock.now.Format(time.RFC3339), err)
-}
-
-// list returns all objects of a kind, in canonical order. Nobody may change them.
-func list[T any](o *operator) []*T {
-	gvk, err := o.api.GroupVersionKindFor(any(new(T)).(client.Object))
-	if err != nil {
-		o.failed(err)
-		return nil
-	}
-	objects := o.api.kind(gvk.GroupKind()).objects
-	all := make([]*T, len(objects))
-	for i, object := range objects {
-		all[i] = any(object).(*T)
-	}
-	return all
 }

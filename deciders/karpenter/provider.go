@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 
 	"github.com/awslabs/operatorpkg/status"
 	"github.com/samber/lo"
@@ -18,12 +20,14 @@ import (
 	v1 "sigs.k8s.io/karpenter/pkg/apis/v1"
 	"sigs.k8s.io/karpenter/pkg/cloudprovider"
 	"sigs.k8s.io/karpenter/pkg/scheduling"
+
+	"github.com/faultline/faultline/deciders/kit/api"
 )
 
 // cloud is the kwok provider, with what it leaves to chance drawn from the seed: the zone, among offerings of equal price, and the node's name.
 type cloud struct {
 	*kwok.CloudProvider
-	api   *api
+	api   *api.Client
 	types []*cloudprovider.InstanceType
 	// classes are the kinds of node classes that the cluster's NodePools and NodeClaims name, whatever their provider.
 	classes []schema.GroupVersionKind
@@ -31,6 +35,7 @@ type cloud struct {
 	// shapes are the types that the cluster's nodes have; given: types are those of a file, for every provider.
 	shapes []*cloudprovider.InstanceType
 	given  bool
+	aws    *aws // whose types are given; nil: none
 }
 
 // Create creates the instance of a NodeClaim: of the cheapest type that it allows, as the kwok provider does, and its node.
@@ -60,9 +65,54 @@ func (c *cloud) Create(ctx context.Context, claim *v1.NodeClaim) (*v1.NodeClaim,
 	if claim.Spec.NodeClassRef.Kind != "KWOKNodeClass" {
 		node.Status.Capacity = instanceType.Capacity // the kwok provider reports what the NodeClaim requests
 	}
+	setPrice(node, offering.Price)
 	created.Name, created.Status.NodeName, created.Status.ProviderID, created.Status.Capacity = node.Name, node.Name, node.Spec.ProviderID, node.Status.Capacity
-	err = c.api.Create(withWhy(ctx, fmt.Sprintf("%s, %s, %s", instanceType.Name, offering.Zone(), offering.CapacityType())), node)
+	err = c.api.Create(api.WithWhy(ctx, fmt.Sprintf("%s, %s, %s", instanceType.Name, offering.Zone(), offering.CapacityType())), node)
 	return created, err
+}
+
+// priceAnnotation is where simulate reads what a node costs an hour.
+const priceAnnotation = "faultline.dev/price-per-hour"
+
+func setPrice(node *corev1.Node, price float64) {
+	if node.Annotations == nil {
+		node.Annotations = map[string]string{}
+	}
+	node.Annotations[priceAnnotation] = strconv.FormatFloat(math.Round(price*1e6)/1e6, 'f', -1, 64)
+}
+
+// priceOf returns what a node of a NodePool costs an hour: the price of its type's offering in its zone, of its capacity type.
+func (c *cloud) priceOf(pool *v1.NodePool, node *corev1.Node) (price float64, known bool) {
+	t, found := lo.Find(c.typesOf(pool.Spec.Template.Spec.NodeClassRef), func(t *cloudprovider.InstanceType) bool { return t.Name == node.Labels[corev1.LabelInstanceTypeStable] })
+	if !found {
+		return 0, false
+	}
+	offerings := t.Offerings.Compatible(scheduling.NewLabelRequirements(lo.PickByKeys(node.Labels, []string{corev1.LabelTopologyZone, v1.CapacityTypeLabelKey})))
+	if len(offerings) == 0 {
+		return 0, false
+	}
+	return offerings[0].Price, true
+}
+
+// price says the price of the nodes of NodePools that were there before Karpenter was first asked, unless the user has given one.
+func (o *operator) price(ctx context.Context) error {
+	pools := o.poolsByName()
+	for _, node := range api.List[corev1.Node](o.api) {
+		pool := pools[node.Labels[v1.NodePoolLabelKey]]
+		if pool == nil || node.Annotations[priceAnnotation] != "" {
+			continue
+		}
+		price, known := o.cloud.priceOf(pool, node)
+		if !known {
+			continue
+		}
+		priced := node.DeepCopy()
+		setPrice(priced, price)
+		if err := o.api.Patch(ctx, priced, client.MergeFrom(node)); err != nil {
+			o.failed(err)
+		}
+	}
+	return nil
 }
 
 // cheapest returns the first type of the NodeClaim that has the cheapest offering, and one of the offerings of this price.
@@ -116,7 +166,7 @@ func sorted[T any](of map[string]T) []string {
 
 // nodeMaker is the client of the kwok provider, which creates the node in a goroutine: it hands the node over.
 type nodeMaker struct {
-	*api
+	*api.Client
 	made chan *corev1.Node
 }
 

@@ -13,6 +13,8 @@ import (
 	"sigs.k8s.io/karpenter/pkg/controllers/provisioning/scheduling"
 	"sigs.k8s.io/karpenter/pkg/metrics"
 	podutil "sigs.k8s.io/karpenter/pkg/utils/pod"
+
+	"github.com/faultline/faultline/deciders/kit/api"
 )
 
 // triggerAgain is how often a pod that stays Pending opens a batch: RequeueAfter of pkg/controllers/provisioning/controller.go.
@@ -29,7 +31,7 @@ func (o *operator) provision(ctx context.Context) error {
 		m.Batch, m.Awaited = nil, nil
 		return nil
 	}
-	state := o.api.fingerprint()
+	state := o.prints.of(o.api)
 	retry := !m.Scheduled.IsZero() && state != m.ScheduledOn
 	switch {
 	case m.Batch == nil && (fresh || retry && !now.Before(m.Scheduled.Add(triggerAgain))):
@@ -58,7 +60,7 @@ func (o *operator) provision(ctx context.Context) error {
 	if err := o.schedule(ctx); err != nil {
 		return err
 	}
-	if o.api.fingerprint() != m.ScheduledOn {
+	if o.prints.of(o.api) != m.ScheduledOn {
 		o.again(now.Add(triggerAgain))
 	}
 	return nil
@@ -67,12 +69,12 @@ func (o *operator) provision(ctx context.Context) error {
 // waiting returns what triggers the provisioner: pods that the scheduler cannot place, and nodes whose pods must leave.
 func (o *operator) waiting() []string {
 	var ids []string
-	for _, pod := range list[corev1.Pod](o) {
+	for _, pod := range api.List[corev1.Pod](o.api) {
 		if podutil.IsProvisionable(pod) {
 			ids = append(ids, shorten(string(pod.UID)))
 		}
 	}
-	for _, node := range list[corev1.Node](o) {
+	for _, node := range api.List[corev1.Node](o.api) {
 		if slices.ContainsFunc(node.Spec.Taints, func(taint corev1.Taint) bool { return taint.MatchTaint(&v1.DisruptedNoScheduleTaint) }) {
 			ids = append(ids, shorten(string(node.UID)))
 		}
@@ -100,7 +102,7 @@ func (o *operator) schedule(ctx context.Context) error {
 		if len(claim.Pods) == 1 {
 			reason = "for pod " + claim.Pods[0].Name
 		}
-		_, err := o.provisioner.CreateNodeClaims(withWhy(ctx, reason), []*scheduling.NodeClaim{claim}, provisioning.WithReason(metrics.ProvisionedReason), provisioning.RecordPodNomination)
+		_, err := o.provisioner.CreateNodeClaims(api.WithWhy(ctx, reason), []*scheduling.NodeClaim{claim}, provisioning.WithReason(metrics.ProvisionedReason), provisioning.RecordPodNomination)
 		if err != nil {
 			o.failed(err)
 		}

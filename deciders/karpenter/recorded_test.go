@@ -86,13 +86,18 @@ func TestRecorded(t *testing.T) {
 	}
 }
 
+// buildAll builds simulate and the decider, in its ordered build if the tests have it.
+func buildAll(t *testing.T) (simulate, decider string) {
+	t.Helper()
+	if ordered {
+		return replay.Build(t, "-tags", "ordered", "-modfile", ".ordered/go.mod")
+	}
+	return replay.Build(t)
+}
+
 // TestSimulate runs the recorded cases by simulate, with its controllers and the real scheduler.
 func TestSimulate(t *testing.T) {
-	var flags []string
-	if ordered {
-		flags = []string{"-tags", "ordered", "-modfile", ".ordered/go.mod"}
-	}
-	simulate, decider := replay.Build(t, flags...)
+	simulate, decider := buildAll(t)
 	for name, observed := range cases(t) {
 		t.Run(name, func(t *testing.T) {
 			for seed := range 3 {

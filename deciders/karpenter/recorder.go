@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/karpenter/pkg/events"
 
 	"github.com/faultline/faultline/deciders/kit"
+	"github.com/faultline/faultline/deciders/kit/api"
 )
 
 // recorder keeps Karpenter's events, each once within its time, as Karpenter's own recorder does. It does not have the rate limit of
@@ -35,7 +36,7 @@ func (r *recorder) Publish(published ...events.Event) {
 		if err != nil {
 			continue
 		}
-		ref := refTo(kinds[0], object)
+		ref := api.RefTo(kinds[0], object)
 		if len(event.DedupeValues) > 0 {
 			key := shorten(strings.ToLower(event.Reason) + "-" + strings.Join(event.DedupeValues, "-") + "-" + ref.Kind)
 			if r.now.Before(r.until[key]) {

@@ -8,7 +8,15 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/faultline/faultline/deciders/kit/replay"
 )
+
+// TestTranscripts runs what the documentation shows, and each question in which Karpenter decides.
+func TestTranscripts(t *testing.T) {
+	simulate, decider := buildAll(t)
+	replay.Transcripts(t, simulate, decider, "karpenter")
+}
 
 // TestSameBytes: the same requests have the same calls and answers. Go draws the order of its maps anew at each run.
 func TestSameBytes(t *testing.T) {

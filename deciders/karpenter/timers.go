@@ -10,6 +10,8 @@ import (
 	"sigs.k8s.io/karpenter/pkg/controllers/node/termination"
 	"sigs.k8s.io/karpenter/pkg/controllers/nodeclaim/lifecycle"
 	podutil "sigs.k8s.io/karpenter/pkg/utils/pod"
+
+	"github.com/faultline/faultline/deciders/kit/api"
 )
 
 const registrationTimeout = 15 * time.Minute // of pkg/controllers/nodeclaim/lifecycle/liveness.go
@@ -20,11 +22,8 @@ const farthest = 24 * time.Hour
 
 // askAgain asks again at each time at which one of Karpenter's controllers would do something although nothing has changed.
 func (o *operator) askAgain() {
-	pools := map[string]*v1.NodePool{}
-	for _, pool := range list[v1.NodePool](o) {
-		pools[pool.Name] = pool
-	}
-	for _, claim := range list[v1.NodeClaim](o) {
+	pools := o.poolsByName()
+	for _, claim := range api.List[v1.NodeClaim](o.api) {
 		if deleted(claim) {
 			o.whenDrained(claim)
 			continue
@@ -55,7 +54,7 @@ func (o *operator) askAgain() {
 			o.again(until)
 		}
 	}
-	for _, pod := range list[corev1.Pod](o) {
+	for _, pod := range api.List[corev1.Pod](o.api) {
 		protected, err := time.ParseDuration(pod.Annotations[v1.DoNotDisruptAnnotationKey])
 		if err == nil && pod.Status.StartTime != nil && podutil.IsActive(pod) {
 			o.again(pod.Status.StartTime.Add(protected))
@@ -79,7 +78,7 @@ func (o *operator) whenDrained(claim *v1.NodeClaim) {
 		return
 	}
 	o.again(end.Add(time.Second))
-	for _, pod := range list[corev1.Pod](o) {
+	for _, pod := range api.List[corev1.Pod](o.api) {
 		if pod.Spec.NodeName == claim.Status.NodeName && pod.Spec.TerminationGracePeriodSeconds != nil {
 			o.again(end.Add(time.Second - time.Duration(*pod.Spec.TerminationGracePeriodSeconds)*time.Second))
 		}

@@ -16,7 +16,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	kwok "sigs.k8s.io/karpenter/kwok/cloudprovider"
 	"sigs.k8s.io/yaml"
 
 	"github.com/faultline/faultline/deciders/kit"
@@ -45,15 +44,11 @@ type world struct {
 
 func newWorld(t *testing.T, seed uint64, args ...string) *world {
 	t.Helper()
-	ctx, err := parse(args)
+	ctx, prices, err := parse(args)
 	if err != nil {
 		t.Fatal(err)
 	}
-	types, err := kwok.ConstructInstanceTypes(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
-	d, err := newDecider(types, false)
+	d, err := newDecider(ctx, prices)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,6 +18,7 @@ type Decider interface {
 	// Hello says what the decider is.
 	Hello() Hello
 	// Admit sets the defaults of custom resources in place, as the API server does by their definitions, and returns what is wrong with them.
+	// Objects of the kinds that Hello admits are changed as the program's webhooks change new objects.
 	Admit(objects []*unstructured.Unstructured) ([]Problem, error)
 	// Decide does what the program does at that moment. It reads the objects of the cluster, and changes them by the methods of Cluster.
 	// An error ends the run: it says why the decider cannot go on, for example that a policy names an unknown plugin.

@@ -65,6 +65,8 @@ type Hello struct {
 	Version string `json:"version"`
 	// Reads are the kinds of Kubernetes' own objects that the decider needs, such as Pod; none: all.
 	Reads []string `json:"reads,omitempty"`
+	// Admits are the kinds of Kubernetes' own objects that its webhooks change or refuse when they are created.
+	Admits []string `json:"admits,omitempty"`
 	// Resources are the kinds of its own.
 	Resources []Resource `json:"resources,omitempty"`
 	// Lacks says in a line each what the program does in a cluster and this decider does not.

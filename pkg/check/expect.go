@@ -38,6 +38,9 @@ func (w *walker) checkExpect(path *field.Path, expect *scenario.Expect, nodes []
 	for i := range expect.Bindings {
 		w.checkBinding(path.Child("bindings").Index(i), &expect.Bindings[i])
 	}
+	if expect.Peak != nil {
+		w.checkPeakBounds(path.Child("peak"), expect.Peak, nodes)
+	}
 	for i := range expect.Failures {
 		w.checkFailureBounds(path.Child("failures").Index(i), &expect.Failures[i], nodes)
 	}
@@ -115,5 +118,26 @@ func (w *walker) checkFailureBounds(path *field.Path, f *scenario.FailureBounds,
 		w.Add(path.Child("level"), "%s", scenario.LabelHint(f.Level, "node", scenario.NodeLabels(nodes)))
 	case f.Simultaneous != nil && *f.Simultaneous > len(all):
 		w.Add(path.Child("simultaneous"), "%d domains cannot fail together: there are only %d", *f.Simultaneous, len(all))
+	}
+}
+
+// checkPeakBounds reports workloads and a level that do not exist, and a peak of a federation.
+func (w *walker) checkPeakBounds(path *field.Path, b *scenario.PeakBounds, nodes []*v1.Node) {
+	if w.scenario.Federated() {
+		w.Add(path, "is for one cluster; leave it out, or give cluster in place of clusters")
+		return
+	}
+	for _, workload := range slices.Sorted(maps.Keys(b.Replicas)) {
+		w.checkWorkload(path.Child("replicas").Key(workload), workload)
+	}
+	for i, name := range b.CronJobs {
+		if name != scenario.AllCronJobs && name != scenario.BusiestCronJobs {
+			w.checkWorkload(path.Child("cronJobs").Index(i), name)
+		}
+	}
+	if key := topology.ResolveKey(nodes, b.Level); b.Level != "" {
+		if all, _ := topology.Domains(nodes, key); len(all) == 0 {
+			w.Add(path.Child("level"), "%s", scenario.LabelHint(b.Level, "node", scenario.NodeLabels(nodes)))
+		}
 	}
 }

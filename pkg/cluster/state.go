@@ -18,6 +18,7 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
+	schedulingv1alpha3 "k8s.io/api/scheduling/v1alpha3"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -110,6 +111,7 @@ type State struct {
 	ResourceClaimTemplates   []*resourcev1.ResourceClaimTemplate
 	SchedulingWorkloads      []*schedulingv1beta1.Workload
 	PodGroups                []*schedulingv1beta1.PodGroup
+	CompositePodGroups       []*schedulingv1alpha3.CompositePodGroup
 	// Policies holds the ValidatingAdmissionPolicies and MutatingAdmissionPolicies, their bindings, and their parameters, each as a Param.
 	Policies []Object
 	// CustomResources holds the objects of deciders.
@@ -229,6 +231,7 @@ var objectLists = []objectList{
 	listOf(func(s *State) *[]*resourcev1.ResourceClaimTemplate { return &s.ResourceClaimTemplates }),
 	listOf(func(s *State) *[]*schedulingv1beta1.Workload { return &s.SchedulingWorkloads }),
 	listOf(func(s *State) *[]*schedulingv1beta1.PodGroup { return &s.PodGroups }),
+	listOf(func(s *State) *[]*schedulingv1alpha3.CompositePodGroup { return &s.CompositePodGroups }),
 	{func(s *State, name Ref) Object { return Find(s.Policies, name) }, collectPolicy, func(s *State, to []Object) []Object { return append(to, s.Policies...) }, func(c deriveMode, next, given *State) {
 		next.Policies = applyMixed(c, next.Policies, given.Policies)
 	}, func(before, after *State, f func(was, is Object)) {

@@ -1,17 +1,18 @@
 // Package expect judges facts. Steps and reports only hold facts; this package alone decides whether they meet a scenario's expectations,
 // deserve a finding, or are worse than before.
 //
-//	simulation.Result ─ Judge ────────▶ []Judged of each step   (step.go, failures.go, finding.go)
+//	simulation.Result ─ Judge ────────▶ []Judged of each step   (step.go, peak.go, failures.go, finding.go)
 //	                  ─ Answers ──────▶ what is right after a step    (question.go)
 //	                  ─ Golden.Judge ─▶ Judged of each step     (golden.go: the placements of a file)
 //	Facts             ─ Findings ─────▶ []Finding                    (finding.go)
 //	Comparison        ─ Verdict ──────▶ Verdict                      (verdict.go)
 //
-// It comes after pkg/ask in the order of packages, since pkg/ask/blast finds what a failure takes, and before pkg/report, which shows what
-// is judged here.
+// It comes after pkg/ask in the order of packages, since pkg/ask/blast finds what a failure takes, and pkg/ask/peak what the peak of the load
+// leaves without a node. It comes before pkg/report, which shows what is judged here.
 package expect
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -69,7 +70,7 @@ func Judge(ctx context.Context, result *simulation.Result, progress func(what st
 		}
 		f := &stepFailures{scenario: result.Scenario, step: step, progress: progress, analyses: map[failureSet]*failureAnalysis{}}
 		for _, j := range judges {
-			if err := j.judgeFailures(ctx, f); err != nil {
+			if err := cmp.Or(j.judgePeak(ctx, result, i, progress), j.judgeFailures(ctx, f)); err != nil {
 				return nil, fmt.Errorf("step %q: %w", step.Name, err)
 			}
 			if j.Findings != nil {

@@ -2,6 +2,7 @@ package loader
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/decider"
 	"github.com/faultline/faultline/pkg/input/manifest"
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
@@ -53,14 +55,23 @@ func (l *loader) findDeciders(s *scenario.Scenario, given []scenario.Decider) {
 	}
 }
 
+// keptResource is a custom resource that a decider may read, with its place.
+type keptResource struct {
+	*cluster.CustomResource
+	source manifest.Source
+	// inDump: the cluster has accepted it.
+	inDump bool
+}
+
 // keepResources turns the custom resources that no operator expands into objects, which the deciders read.
-func (r *scenarioContent) keepResources(expands func(manifest.Ignored) bool) {
+func (l *loader) keepResources(r *scenarioContent, expands func(manifest.Ignored) bool) {
 	for _, all := range [][]sourceContent{r.cluster, r.workloads, r.steps} {
 		for i := range all {
 			var rest []manifest.Ignored
 			for _, resource := range all[i].resources {
 				if kept := newCustomResource(resource); kept != nil && !expands(resource) {
 					all[i].objects = append(all[i].objects, kept)
+					l.kept = append(l.kept, keptResource{kept, resource.Source, resource.ResourceVersion != ""})
 				} else {
 					rest = append(rest, resource)
 				}
@@ -68,6 +79,45 @@ func (r *scenarioContent) keepResources(expands func(manifest.Ignored) bool) {
 			all[i].resources = rest
 		}
 	}
+}
+
+// checkResources reports what the deciders refuse of their own resources, with the line of each. It does not report it of a resource in a dump,
+// which the cluster has accepted.
+func (l *loader) checkResources(s *scenario.Scenario) {
+	if len(l.kept) == 0 || l.incomplete || s.Config == nil {
+		return
+	}
+	documents := map[string][]*manifest.Lines{}
+	for i := range s.Deciders {
+		if err := l.checkResourcesBy(&s.Deciders[i], s.Config.Release().String(), documents); err != nil {
+			l.problems.Add(field.NewPath("deciders").Index(i), "%s", err)
+		}
+	}
+}
+
+// checkResourcesBy does what checkResources does, by one decider. documents has the lines of the files that were looked up already.
+func (l *loader) checkResourcesBy(d *scenario.Decider, release string, documents map[string][]*manifest.Lines) error {
+	program, err := decider.Start(d.Start(), release)
+	if err != nil {
+		return err
+	}
+	defer program.Close()
+	own := list.Where(l.kept, func(k keptResource) bool { return program.Owns(k.CustomResource) && !k.inDump })
+	if len(own) == 0 {
+		return nil
+	}
+	_, problems, err := program.Admit(l.ctx, list.Map(own, func(k keptResource) cluster.Object { return k.CustomResource }))
+	for i := range problems {
+		of := own[problems[i].Index]
+		file := of.source.File
+		if _, known := documents[file]; !known {
+			if data, err := manifest.ReadFile(l.fsys, nil, file); err == nil {
+				documents[file] = manifest.DocumentLines(data)
+			}
+		}
+		l.problems.AddErrors(fmt.Errorf("%s: line %d: %s", file, of.source.LineOf(documents[file], problems[i].Field), problems[i].Describe(of.CustomResource)))
+	}
+	return err
 }
 
 // newCustomResource returns the resource as an object; nil if it is of one of Kubernetes' own kinds.

@@ -285,11 +285,9 @@ func (l *loader) addOwners(s *scenario.Scenario) {
 	if l.incomplete {
 		return
 	}
-	unknown := owner.NewUnknown(s.Objects())
+	unknown := owner.NewUnknown(s.Objects(), l.resourcesInDump)
 	add := func(objects *[]cluster.Object) {
-		if owners := unknown.MakeOwners(*objects); !l.ownersGone {
-			*objects = slices.Concat(*objects, owners)
-		}
+		*objects = slices.Concat(*objects, unknown.MakeOwners(*objects, l.ownersGone))
 	}
 	add(&s.Cluster)
 	add(&s.Workloads)

@@ -4,10 +4,12 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -82,7 +84,7 @@ type expander struct {
 	operators      []operator.Operator
 	knownResources []manifest.Ignored             // the custom resources at the present step
 	madeObjects    map[cluster.Ref]cluster.Object // the objects that operators have made so far
-	podsInDump     map[string]bool                // the names of resources whose pods a dump has
+	podsInDump     map[string]bool                // the keys of resources whose pods a dump has
 
 	templates map[string]*cluster.ResourceTemplate // in a federation: the template of each resource, by name
 	members   []*federation.Cluster                // the members at the present step
@@ -101,8 +103,8 @@ func (l *loader) assemble(s *scenario.Scenario, read *scenarioContent) {
 	read.convertParams()
 	l.dropBindingsWithoutParams(read)
 	e := l.newExpander()
-	if len(s.Deciders) > 0 {
-		read.keepResources(e.hasOperator)
+	if l.hasDeciders {
+		l.keepResources(read, e.hasOperator)
 	}
 	for i := range s.Members {
 		e.members = append(e.members, s.Members[i].Cluster)
@@ -188,9 +190,10 @@ func (e *expander) expandSources(given []sourceContent) []cluster.Object {
 		there := list.KeySet(read.objects, cluster.RefTo)
 		all = append(all, read.objects...)
 		done := e.leaveToDump(read)
+		uids := controllerUIDs(read.objects)
 		for _, obj := range e.loader.keepOperatorResult(operator.Expand(e.operators, list.Without(read.resources, done), e.knownResources...)) {
-			e.madeObjects[cluster.RefTo(obj)] = obj
-			if !there[cluster.RefTo(obj)] {
+			e.madeObjects[cluster.RefTo(obj)] = obj.DeepCopyObject().(cluster.Object)
+			if uid := uids[cluster.RefTo(obj)]; !there[cluster.RefTo(obj)] && !e.standsForOwner(obj, uid) {
 				all = append(all, obj)
 			}
 		}
@@ -198,14 +201,52 @@ func (e *expander) expandSources(given []sourceContent) []cluster.Object {
 	return all
 }
 
-// leaveToDump finds the custom resources whose pods are in a dump, and keeps them as ignored. It returns a function that reports whether a
-// resource is one of them. Later changes of such a resource do not change its pods; a note says so.
+// controllerUIDs returns the UIDs of the controllers that pods of a dump name.
+func controllerUIDs(objects []cluster.Object) map[cluster.Ref]types.UID {
+	uids := map[cluster.Ref]types.UID{}
+	for _, obj := range objects {
+		if pod, is := obj.(*v1.Pod); is && cluster.FromDump(pod) {
+			if by := metav1.GetControllerOfNoCopy(pod); by != nil {
+				uids[cluster.Ref{Kind: by.Kind, Namespace: pod.Namespace, Name: by.Name}] = by.UID
+			}
+		}
+	}
+	return uids
+}
+
+// standsForOwner is about an object that an operator makes, and of which a dump has the pods but not the object itself; uid is what the pods call
+// it, or "". A Job gets the pods. A StatefulSet would replace them, since its revisions are not known, so the owner of the pods stands for it.
+func (e *expander) standsForOwner(obj cluster.Object, uid types.UID) bool {
+	if uid == "" {
+		return false
+	}
+	switch o := obj.(type) {
+	case *appsv1.StatefulSet:
+		e.resourcesInDump[uid] = []cluster.Object{o}
+		return true
+	case *batchv1.Job:
+		selector := map[string]string{batchv1.ControllerUidLabel: string(uid)}
+		o.UID, o.Spec.Selector = uid, &metav1.LabelSelector{MatchLabels: selector}
+		o.Spec.Template.Labels = maps.Clone(o.Spec.Template.Labels)
+		for _, label := range []string{batchv1.ControllerUidLabel, "controller-uid"} {
+			metav1.SetMetaDataLabel(&o.Spec.Template.ObjectMeta, label, string(uid))
+		}
+	}
+	return false
+}
+
+// leaveToDump finds the custom resources whose pods are in a dump. It keeps those that control the pods themselves for the owners of these pods,
+// and the others as ignored. It returns a function that reports whether a resource is one of them. Later changes of such a resource do not
+// change its pods; a note says so.
 func (e *expander) leaveToDump(read sourceContent) func(manifest.Ignored) bool {
-	has := hasPodsInDump(read)
+	found := findPodsInDump(read)
 	for _, resource := range list.Where(read.resources, e.hasOperator) {
-		name := operator.ResourceKey(resource)
+		name, uid := operator.ResourceKey(resource), found.uids[resource.Ref]
 		switch {
-		case has(resource):
+		case found.controls[uid] && e.keepWorkloads(resource, uid):
+			e.podsInDump[name] = true
+			continue
+		case found.has[uid]:
 			e.podsInDump[name] = true
 		case e.podsInDump[name]:
 			e.notes = append(e.notes, fmt.Sprintf("%s: its pods are those of the dump; what its operator would change of them is not simulated.", name))
@@ -217,16 +258,35 @@ func (e *expander) leaveToDump(read sourceContent) func(manifest.Ignored) bool {
 	return func(resource manifest.Ignored) bool { return e.podsInDump[operator.ResourceKey(resource)] }
 }
 
-// hasPodsInDump returns a function that reports whether a dump has pods of a custom resource, or of a resource that the resource owns. For
-// example, a RayJob owns a RayCluster, which owns pods. Operators make nothing more of such a resource.
-func hasPodsInDump(read sourceContent) func(manifest.Ignored) bool {
-	has := map[types.UID]bool{}
+// keepWorkloads keeps what the operator makes of a resource whose pods are in the dump. It reports false if the operator refuses the resource.
+func (e *expander) keepWorkloads(resource manifest.Ignored, uid types.UID) bool {
+	made, err := operator.Expand(e.operators, []manifest.Ignored{resource}, e.knownResources...)
+	if err != nil {
+		return false
+	}
+	e.resourcesInDump[uid] = list.Map(made.Objects, func(obj manifest.Object) cluster.Object { return obj.Object })
+	return true
+}
+
+// podsInDump says which custom resources of a dump have pods there. A resource has the pods that it controls, and those of a resource that it
+// owns: for example, a RayJob owns a RayCluster, which owns pods. Operators make nothing more of such a resource.
+type podsInDump struct {
+	uids          map[cluster.Ref]types.UID
+	controls, has map[types.UID]bool
+}
+
+func findPodsInDump(read sourceContent) podsInDump {
+	has, controls := map[types.UID]bool{}, map[types.UID]bool{}
 	for _, obj := range read.objects {
+		by := metav1.GetControllerOfNoCopy(obj)
+		if by == nil {
+			continue
+		}
 		switch obj.(type) {
-		case *v1.Pod, *appsv1.ReplicaSet:
-			if by := metav1.GetControllerOfNoCopy(obj); by != nil {
-				has[by.UID] = true
-			}
+		case *v1.Pod:
+			has[by.UID], controls[by.UID] = true, true
+		case *appsv1.ReplicaSet:
+			has[by.UID] = true
 		}
 	}
 	owned := map[cluster.Ref]metav1.PartialObjectMetadata{}
@@ -244,10 +304,13 @@ func hasPodsInDump(read sourceContent) func(manifest.Ignored) bool {
 			}
 		}
 	}
-	return func(resource manifest.Ignored) bool {
-		uid := owned[resource.Ref].UID
-		return uid != "" && has[uid]
+	delete(has, "")
+	delete(controls, "")
+	uids := map[cluster.Ref]types.UID{}
+	for ref, resource := range owned {
+		uids[ref] = resource.UID
 	}
+	return podsInDump{uids, controls, has}
 }
 
 // expandOrTemplate expands the custom resources of a single cluster. In a federation, it makes templates of them instead, from which the members'

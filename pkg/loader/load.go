@@ -419,6 +419,7 @@ func (l *loader) overlay(s *scenario.Scenario, file *scenario.File) {
 	s.Failures, s.Ties = file.Failures, sched.Ties{Random: file.Ties == "random", Arrivals: file.Arrivals == "random", Seed: ptr.Deref(file.Seed, 1)}
 	s.Autoscaler = file.Autoscaler
 	l.findDeciders(s, file.Deciders)
+	l.hasDeciders = len(s.Deciders) > 0
 	s.AsTemplate, s.PlaceAnew = file.AsTemplate, file.Fresh
 	s.APIServer = cluster.APIServer{Plugins: file.APIServer.EnableAdmissionPlugins, User: file.APIServer.As}
 	s.Unread = l.opts.Unread

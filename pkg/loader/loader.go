@@ -10,6 +10,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/input/manifest"
@@ -47,6 +48,7 @@ type input struct {
 	runsHooks    bool                 // hooks are objects like the others
 	gateGiven    bool                 // the scenario or a flag sets the feature gate for pod groups
 	releaseGiven bool                 // the scenario or a flag sets the release
+	hasDeciders  bool                 // custom resources may be those of a decider
 }
 
 // collected is what one loader has found so far.
@@ -57,15 +59,17 @@ type collected struct {
 	incomplete       bool   // some objects could not be read
 	ignored          []manifest.Ignored
 	flaws            []manifest.Flaw
-	ignoredPodGroups []string   // pod groups whose pods are placed one by one
-	dumpPodGroups    []string   // of these, the groups that objects of a dump name
-	nodesRead        []*v1.Node // the nodes that were read
-	releaseToReread  string     // the cluster's release, if the input has to be read again as that release
-	notes            []string   // for the report
+	resourcesInDump  map[types.UID][]cluster.Object // what operators make of the resources that control pods of a dump
+	ignoredPodGroups []string                       // pod groups whose pods are placed one by one
+	dumpPodGroups    []string                       // of these, the groups that objects of a dump name
+	nodesRead        []*v1.Node                     // the nodes that were read
+	releaseToReread  string                         // the cluster's release, if the input has to be read again as that release
+	notes            []string                       // for the report
 	levelKeys        []string
 	deviceClasses    []*resourcev1.DeviceClass // of synthetic devices
 	foundConfig      *manifest.Raw             // the scheduler configuration among the objects; a snapshot has one
 	hooks            []hook                    // the hooks that were left out
+	kept             []keptResource            // the custom resources that deciders may read
 	members          map[string]string         // the path of each cluster of a federation in the file, by name
 	kindMembers      map[string]bool           // by name of a member: it is a kind cluster
 	syntheticMembers map[string]bool           // by name of a member: all its nodes are synthetic
@@ -74,9 +78,11 @@ type collected struct {
 func newLoader(file string, opts Options) *loader {
 	ctx, stop := context.WithCancelCause(context.Background())
 	l := &loader{
-		input:     &input{ctx: ctx, stop: stop, fsys: opts.FS, opts: opts, namedFiles: map[string]bool{}},
-		collected: collected{notes: slices.Clone(opts.Notes), inputContent: &scenarioContent{}, members: map[string]string{}, kindMembers: map[string]bool{}, syntheticMembers: map[string]bool{}},
-		problems:  &scenario.Problems{File: file, Flags: map[string]string{}},
+		input: &input{ctx: ctx, stop: stop, fsys: opts.FS, opts: opts, namedFiles: map[string]bool{}},
+		collected: collected{
+			notes: slices.Clone(opts.Notes), inputContent: &scenarioContent{}, resourcesInDump: map[types.UID][]cluster.Object{}, members: map[string]string{}, kindMembers: map[string]bool{}, syntheticMembers: map[string]bool{},
+		},
+		problems: &scenario.Problems{File: file, Flags: map[string]string{}},
 	}
 	if server := l.findReleaseToReread(); server != "" { // known before anything is read
 		l.opts.dumpRelease = server
@@ -88,7 +94,7 @@ func newLoader(file string, opts Options) *loader {
 func (l *loader) variantLoader(problems *scenario.Problems) *loader {
 	return &loader{
 		input:     l.input,
-		collected: collected{inputContent: l.inputContent, kindMembers: l.kindMembers, syntheticMembers: l.syntheticMembers},
+		collected: collected{inputContent: l.inputContent, resourcesInDump: map[types.UID][]cluster.Object{}, kindMembers: l.kindMembers, syntheticMembers: l.syntheticMembers},
 		problems:  problems,
 	}
 }

@@ -78,9 +78,12 @@ func Expand(stdin io.Reader, files []string, opts OperatorOptions, strict bool) 
 	if err != nil {
 		return nil, nil, err
 	}
+	if strict && len(expanded.Flaws) > 0 {
+		return nil, nil, errors.New(expanded.Flaws[0].Error())
+	}
 	return &operator.Result{
 		Objects: slices.Concat(installed.Objects, expanded.Objects), Made: slices.Concat(installed.Made, expanded.Made),
-		Notes: slices.Concat(noteFlaws(slices.Concat(set.Flaws, set.Older)), noteSkipped(set), installed.Notes, expanded.Notes), Ignored: expanded.Ignored,
+		Notes: slices.Concat(noteFlaws(slices.Concat(set.Flaws, set.Older, expanded.Flaws)), noteSkipped(set), installed.Notes, expanded.Notes), Ignored: expanded.Ignored,
 	}, set.Objects, nil
 }
 
@@ -152,6 +155,11 @@ func (l *loader) keepOperatorResult(result *operator.Result, err error) []cluste
 		return nil
 	}
 	l.ignored = append(l.ignored, result.Ignored...)
+	for _, flaw := range result.Flaws {
+		if l.flaws = append(l.flaws, flaw); l.opts.Strict {
+			l.problems.AddErrors(errors.New(flaw.Error()))
+		}
+	}
 	l.notes = append(l.notes, result.Notes...)
 	var objects []cluster.Object
 	for _, obj := range result.Objects {

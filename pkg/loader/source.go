@@ -108,11 +108,15 @@ func (l *loader) countObjects(objects []cluster.Object) {
 	l.countWithinLimits(nodes, 0, pods)
 }
 
-// decodeResource decodes an object of the scenario's file if it is a custom resource of a known operator or, in a federation, of Karmada. It
-// returns false for any other object.
+// decodeResource decodes an object of the scenario's file if it is a custom resource of a known operator, one that a decider may read or, in a
+// federation, one of Karmada. It returns false for any other object.
 func (l *loader) decodeResource(path *field.Path, data []byte) (manifest.Ignored, bool) {
 	set, err := manifest.Decode(l.problems.File, data)
-	if err != nil || len(set.Ignored) != 1 || !operator.Knows(knownOperators(l.opts.Operators), set.Ignored[0]) && !l.isKarmada(set.Ignored[0]) {
+	if err != nil || len(set.Ignored) != 1 {
+		return manifest.Ignored{}, false
+	}
+	ofDecider := l.hasDeciders && newCustomResource(set.Ignored[0]) != nil
+	if !ofDecider && !operator.Knows(knownOperators(l.opts.Operators), set.Ignored[0]) && !l.isKarmada(set.Ignored[0]) {
 		return manifest.Ignored{}, false
 	}
 	resource := set.Ignored[0]

@@ -71,6 +71,7 @@ func (v *variantReader) deriveVariant(p *scenario.Problems, change *scenario.Var
 		varied.Scenario.Autoscaler = change.Autoscaler
 		l.nodeGroups(varied.Scenario)
 	}
+	l.checkResources(varied.Scenario)
 	if l.patchResources(&read, change.Patches) {
 		before := list.IndexBy(varied.Scenario.Objects(), cluster.RefTo)
 		varied.Scenario.Steps = slices.Clone(varied.Scenario.Steps)
@@ -94,7 +95,7 @@ func (v *variantReader) cachedCluster(l *loader, sources []scenario.Source) *oth
 
 // readCluster reads a cluster, and puts it into the scenario in place of the scenario's own.
 func (v *variantReader) readCluster(l *loader, sources []scenario.Source) *otherCluster {
-	alone := &scenario.Scenario{Deciders: v.base.Deciders}
+	alone := &scenario.Scenario{}
 	content := &scenarioContent{cluster: l.readClusterSources(field.NewPath("cluster"), sources)}
 	l.assemble(alone, content)
 	l.annotatePrices(alone.Cluster)

@@ -131,7 +131,7 @@ func TestVariantWithDumpOfItsOwn(t *testing.T) {
 		t.Fatal(err)
 	}
 	s, err := New("variants", &scenario.File{
-		Cluster: []scenario.Source{source("a", nodes)}, Variants: []scenario.Variant{{Name: "dump", Cluster: []scenario.Source{other}}},
+		Cluster: []scenario.Source{source("a", nodes, pod)}, Variants: []scenario.Variant{{Name: "dump", Cluster: []scenario.Source{other}}},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -30,6 +30,7 @@ import (
 	"github.com/faultline/faultline/pkg/report/outcome"
 	"github.com/faultline/faultline/pkg/report/peak"
 	"github.com/faultline/faultline/pkg/report/plan"
+	"github.com/faultline/faultline/pkg/report/queue"
 	"github.com/faultline/faultline/pkg/report/rebalance"
 	"github.com/faultline/faultline/pkg/report/review"
 	"github.com/faultline/faultline/pkg/report/roll"
@@ -53,6 +54,7 @@ var schemas = map[string]struct {
 	roll.Kind:        {&roll.Report{}, "roll-report", "Faultline report on nodes that are replaced in turn"},
 	consolidate.Kind: {&consolidate.Report{}, "consolidate-report", "Faultline report on nodes that can go"},
 	rebalance.Kind:   {&rebalance.Report{}, "rebalance-report", "Faultline report on pods to delete so that others land better"},
+	queue.Kind:       {&queue.Report{}, "queue-report", "Faultline report on when jobs are admitted"},
 	diff.Kind:        {&diff.Report{}, "diff-report", "Faultline report on what differs between two others"},
 	explain.Kind:     {&explain.Report{}, "explain-report", "Faultline report on why pods are where they are"},
 	compare.Kind:     {&compare.Report{}, "compare-report", "Faultline report that sets variants side by side"},

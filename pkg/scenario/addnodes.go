@@ -13,6 +13,11 @@ import (
 // maxAddedNodes is the largest number of nodes that one step adds.
 const maxAddedNodes = 10000
 
+// ExceedsNodes reports whether the step makes more nodes than one step may.
+func (s *Step) ExceedsNodes() bool {
+	return s.AddNodes != nil && s.AddNodes.Count > maxAddedNodes || s.ReplaceNodes != nil && s.ReplaceNodes.Count > maxAddedNodes
+}
+
 // AddNodes adds nodes that are ready and have no pods. They have the labels, taints, resources and devices of a node that exists, or
 // existed. A label whose value is that node's name, such as kubernetes.io/hostname, gets the name of the new node as its value.
 type AddNodes struct {

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/faultline/faultline/pkg/engine/decider"
+	"github.com/faultline/faultline/pkg/list"
 )
 
 // Decider is a program that decides in the cluster beside its scheduler; see docs/deciders.md.
@@ -46,6 +47,24 @@ func validateDeciders(p *Problems, path *field.Path, f *File) {
 			p.Add(path.Index(i).Child("from"), "there is no step %q; give the name of a step, or leave it out", d.From)
 		}
 	}
+}
+
+// BeginDeciders returns the scenario with a last step in which nothing happens but that these deciders begin. A decider takes the place of one of
+// the same name.
+func (s *Scenario) BeginDeciders(step string, deciders ...Decider) *Scenario {
+	next := *s
+	next.Deciders = list.Without(s.Deciders, func(d Decider) bool {
+		return slices.ContainsFunc(deciders, func(by Decider) bool { return by.Name == d.Name })
+	})
+	for _, by := range deciders {
+		by.From = step
+		next.Deciders = append(next.Deciders, by)
+	}
+	if !s.AppliesWorkloads() && len(s.Steps) == 0 {
+		next.Steps = []LoadedStep{{Step: Step{Name: WorkloadsStep, Apply: &Source{}}}}
+	}
+	next.Steps = append(slices.Clip(next.Steps), LoadedStep{Step: Step{Name: step, Apply: &Source{}}})
+	return &next
 }
 
 // Start returns how to start the decider.

@@ -49,6 +49,8 @@ type Expect struct {
 	NodeCounts map[string]int `json:"nodeCounts,omitempty"`
 	// Failures lists bounds for what the failures of a level may take after the step.
 	Failures []FailureBounds `json:"failures,omitempty"`
+	// Peak bounds how many pods have no node if the load grows to its peak after the step, and a domain is lost then.
+	Peak *PeakBounds `json:"peak,omitempty"`
 	// Findings is the largest number of findings of the step, 0 or more: workloads with Pending or refused pods and rollouts that are stuck,
 	// as in the report's SARIF. Expectations that are not met do not count.
 	Findings *int `json:"findings,omitempty" jsonschema:"minimum=0"`
@@ -169,6 +171,19 @@ type FailureBounds struct {
 	QuorumLost *bool `json:"quorumLost,omitempty"`
 }
 
+// PeakBounds bounds how many pods have no node at the peak of the load: Pending pods in whose place no pod was Pending before, and pods that do
+// not exist although their controllers want them. The peak is tried after the step, and leaves the next step as it is.
+type PeakBounds struct {
+	Peak `json:",inline"`
+	// Pending is the largest number of such pods, 0 or more, at the peak and after each loss.
+	Pending *int `json:"pending" jsonschema:"minimum=0"`
+	// Level is the topology key of which any one domain is lost at the peak, for example rack; cluster, region, zone and node are short for the
+	// well-known keys. Default: nothing is lost.
+	Level string `json:"level,omitempty"`
+	// Mode is how the nodes of the domain fail, as in a step that fails nodes. Default: that of failures of the scenario, or unreachable.
+	Mode string `json:"mode,omitempty" jsonschema:"enum=unreachable,enum=out-of-service,enum=deleted"`
+}
+
 // ReplicatedKinds lists the kinds of workloads whose losses are counted.
 var ReplicatedKinds = []string{"Deployment", "ReplicaSet", "StatefulSet", "ReplicationController", "Job", "CronJob"}
 
@@ -232,6 +247,9 @@ func validateExpect(p *Problems, path *field.Path, expect *Expect) {
 	}
 	for i := range expect.Failures {
 		validateFailureBounds(p, path.Child("failures").Index(i), &expect.Failures[i])
+	}
+	if expect.Peak != nil {
+		validatePeakBounds(p, path.Child("peak"), expect.Peak)
 	}
 	for i := range expect.Bindings {
 		validateBinding(p, path.Child("bindings").Index(i), &expect.Bindings[i])
@@ -366,5 +384,17 @@ func validateAtLeast(p *Problems, path *field.Path, value *int, least int) {
 		validateNotNegative(p, path, *value)
 	case *value < least:
 		p.Add(path, "%d is less than %d; give %[2]d or more", *value, least)
+	}
+}
+
+func validatePeakBounds(p *Problems, path *field.Path, b *PeakBounds) {
+	b.Peak.validateLoad(p, path)
+	if b.Pending == nil {
+		p.Add(path.Child("pending"), "is missing; give the largest number of pods that may have no node, such as 0")
+	}
+	validateAtLeast(p, path.Child("pending"), b.Pending, 0)
+	validateMode(p, path.Child("mode"), b.Mode)
+	if b.Mode != "" && b.Level == "" {
+		p.Add(path.Child("mode"), "has no effect without a level; give the level of which a domain is lost, such as zone")
 	}
 }

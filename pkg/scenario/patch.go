@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/engine/decider"
 	"github.com/faultline/faultline/pkg/federation"
 	"github.com/faultline/faultline/pkg/input/manifest"
 	"github.com/faultline/faultline/pkg/input/operator"
@@ -90,6 +91,9 @@ func init() { jsonpatch.AccumulatedCopySizeLimit = maxJSONPatchCopyBytes }
 
 // Apply returns the object after the patch, defaulted and validated. It does not change the given object.
 func (p *Patch) Apply(obj cluster.Object) (cluster.Object, error) {
+	if r, is := obj.(*cluster.CustomResource); is {
+		return p.applyToCustom(r)
+	}
 	before, err := manifest.Encode(obj)
 	if err != nil {
 		return nil, err
@@ -106,6 +110,30 @@ func (p *Patch) Apply(obj cluster.Object) (cluster.Object, error) {
 		return nil, fmt.Errorf("the patch changes the kind, namespace or name of %s, which cannot change", cluster.RefTo(obj).Describe())
 	}
 	return patched.Object, nil
+}
+
+// applyToCustom returns the resource of a decider after the patch, without its defaults. The status stays as it is.
+func (p *Patch) applyToCustom(r *cluster.CustomResource) (cluster.Object, error) {
+	if p.Type == "strategic" {
+		return nil, errors.New("type: strategic is not for custom resources, which the API server patches by merge or json; give one of these")
+	}
+	before, err := r.MarshalJSON()
+	if err != nil {
+		return nil, err
+	}
+	after, err := p.applyToJSON(before, nil)
+	patched := &cluster.CustomResource{}
+	if err == nil {
+		err = patched.UnmarshalJSON(after)
+	}
+	if err != nil {
+		return nil, &misfitError{cluster.RefTo(r).Describe(), err}
+	}
+	if cluster.RefTo(patched) != cluster.RefTo(r) || patched.GetAPIVersion() != r.GetAPIVersion() {
+		return nil, fmt.Errorf("the patch changes the kind, namespace or name of %s, which cannot change", cluster.RefTo(r).Describe())
+	}
+	decider.SetStatusOf(patched, r)
+	return patched, nil
 }
 
 // misfitError is the error of a patch that does not fit an object.

@@ -12,7 +12,7 @@ import (
 )
 
 // Step is one thing that happens, and what is expected after it. Give it a name and at most one action; fresh and expect can be given with
-// an action or alone. A federation takes none of fresh, scaleBy, peak, trigger, removeNodes, replaceNodes, drain and makeRoom; only
+// an action or alone. A federation takes none of fresh, scaleBy, peak, trigger, finish, removeNodes, replaceNodes, drain and makeRoom; only
 // a federation takes join.
 type Step struct {
 	// Name is the step's name on the report. No two steps have the same name.
@@ -38,6 +38,8 @@ type Step struct {
 	Rollout *Rollout `json:"rollout,omitempty"`
 	// Trigger runs a CronJob once, as kubectl create job --from does.
 	Trigger *Trigger `json:"trigger,omitempty"`
+	// Finish lets the running pods of a Job succeed, in one moment.
+	Finish *Finish `json:"finish,omitempty"`
 	// AddNodes adds nodes like an existing one.
 	AddNodes *AddNodes `json:"addNodes,omitempty"`
 	// RemoveNodes removes nodes in one moment, without a drain; controllers replace their pods.
@@ -80,7 +82,7 @@ type LoadedStep struct {
 	Expects ExpectLines
 }
 
-// Targets returns the target of the step's action, if it is a patch, a scale, a rollout or a trigger.
+// Targets returns the target of the step's action, if it is a patch, a scale, a rollout, a trigger or a finish.
 func (s *Step) Targets() []Target {
 	switch {
 	case s.Patch != nil:
@@ -91,6 +93,8 @@ func (s *Step) Targets() []Target {
 		return []Target{s.Rollout.Target}
 	case s.Trigger != nil:
 		return []Target{s.Trigger.Target}
+	case s.Finish != nil:
+		return []Target{s.Finish.Target}
 	}
 	return nil
 }
@@ -263,7 +267,7 @@ func validateSteps(p *Problems, s *Scenario, from int, resources func(Target) bo
 }
 
 // liveActions are the actions that a running cluster takes besides what kubectl does.
-var liveActions = []string{"scaleBy", "trigger", "addNodes", "removeNodes", "replaceNodes", "fail", "restore"}
+var liveActions = []string{"scaleBy", "trigger", "finish", "addNodes", "removeNodes", "replaceNodes", "fail", "restore"}
 
 // CheckLive returns the problems of a step for a running cluster, which has clients for everything that they can do.
 func (s *Step) CheckLive() error {

@@ -44,7 +44,7 @@ func init() {
 		"CSIDriver": "csidriver csidrivers", "CSIStorageCapacity": "csistoragecapacity csistoragecapacities",
 		"ResourceClaim": "resourceclaim resourceclaims", "ResourceClaimTemplate": "resourceclaimtemplate resourceclaimtemplates",
 		"DeviceClass": "deviceclass deviceclasses", "ResourceSlice": "resourceslice resourceslices",
-		"DeviceTaintRule": "devicetaintrule devicetaintrules", "Workload": "workload workloads", "PodGroup": "podgroup podgroups",
+		"DeviceTaintRule": "devicetaintrule devicetaintrules", "Workload": "workload workloads", "PodGroup": "podgroup podgroups", "CompositePodGroup": "compositepodgroup compositepodgroups",
 	} {
 		for _, name := range strings.Fields(names) {
 			kinds[name] = kind
@@ -126,6 +126,17 @@ func ParseWorkload(text string) (cluster.Ref, error) {
 // MatchesName reports whether the object has a name that ParseWorkload returned.
 func MatchesName(object, name cluster.Ref) bool {
 	return strings.EqualFold(object.Kind, name.Kind) && object.Name == name.Name && (name.Namespace == "" || object.Namespace == name.Namespace)
+}
+
+// NamesResource reports whether the target names a custom resource as kubectl does: nodepool/default, nodepools/default or
+// nodepools.karpenter.sh/default. The resource's namespace is empty if its kind has none.
+func (t Target) NamesResource(apiVersion, kind, namespace, name string) bool {
+	word, asked, found := strings.Cut(t.Target, "/")
+	word, group, _ := strings.Cut(strings.ToLower(word), ".")
+	ofGroup, _, _ := strings.Cut(apiVersion, "/")
+	own := strings.ToLower(kind)
+	return found && asked == name && (word == own || word == own+"s" || word == own+"es") && (group == "" || group == ofGroup) &&
+		(namespace == "" || namespace == cmp.Or(t.Namespace, v1.NamespaceDefault))
 }
 
 // isOtherKind reports whether a target is kind/name with a kind that is not Kubernetes' own. A controller of such a kind may be among the

@@ -60,7 +60,9 @@ func (s *Scenario) FindObject(p *Problems, path *field.Path, target Target) (clu
 		wanted.Kind, wanted.Name, _ = strings.Cut(target.Target, "/")
 	}
 	for _, obj := range s.Objects() {
-		if ref := cluster.RefTo(obj); MatchesName(ref, wanted) {
+		ref := cluster.RefTo(obj)
+		r, custom := obj.(*cluster.CustomResource)
+		if MatchesName(ref, wanted) || custom && target.NamesResource(r.GetAPIVersion(), ref.Kind, ref.Namespace, ref.Name) {
 			return ref, true
 		}
 	}

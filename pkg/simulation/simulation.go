@@ -55,6 +55,8 @@ type Result struct {
 	Cycles sched.Cycles
 
 	initial world.Mark // position before the first step
+	// events are what deciders reported before the first step.
+	events []world.ActEvent
 }
 
 // Step is one step and the cluster after it. It makes no judgement; package expect does.
@@ -179,7 +181,7 @@ func (r *run) begin(ctx context.Context) (*Result, *cluster.State, error) {
 		if common, ok := scenario.CommonSteps(s, known.Scenario); ok {
 			return r.reuseSteps(known, common)
 		}
-		if scenario.Continues(s, known.Scenario) && s.Autoscaler == nil { // an autoscaler would add notes
+		if scenario.Continues(s, known.Scenario) && s.Autoscaler == nil && s.Deciders == nil { // an autoscaler would add notes, and so would deciders
 			settled := &known.Steps[0]
 			return &Result{Scenario: s, Initial: settled.State, Notes: known.Notes, initial: settled.after}, settled.State, r.Resume(settled.after)
 		}
@@ -188,13 +190,18 @@ func (r *run) begin(ctx context.Context) (*Result, *cluster.State, error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	first := &world.Record{}
 	if !s.AppliesWorkloads() && len(s.Steps) > 0 {
-		first := &world.Record{}
 		if state, err = r.Settle(ctx, state, first); err != nil {
 			return nil, nil, err
 		}
 		if did := first.Autoscaling; did != nil && did.Changed() {
 			notes = append(notes, fmt.Sprintf("Before the first step the autoscaler acts: %s.", did.DescribeSizes()))
+		}
+		for _, did := range first.Decided(state) {
+			if said := did.Describe(); said != "" {
+				notes = append(notes, fmt.Sprintf("Before the first step %s.", said))
+			}
 		}
 	}
 	if !s.Federated() { // whose members are asked again
@@ -204,7 +211,7 @@ func (r *run) begin(ctx context.Context) (*Result, *cluster.State, error) {
 		notes = append(notes, "Workloads that are applied together, evictions of a drain and pods that wait come in an order that is drawn from the seed.")
 	}
 	notes = append(notes, s.Config.Notes(len(state.Nodes))...)
-	return &Result{Scenario: s, Initial: state, Notes: slices.Concat(s.Notes, notes), initial: r.Mark()}, state, nil
+	return &Result{Scenario: s, Initial: state, Notes: slices.Concat(s.Notes, notes), initial: r.Mark(), events: first.Events}, state, nil
 }
 
 // reuseSteps returns a result that begins with the common steps of the known one.
@@ -243,6 +250,8 @@ func (r *run) runStep(ctx context.Context, state *cluster.State, spec *scenario.
 	if n := len(result.Steps); n > 0 {
 		step.Said = result.Steps[n-1].Pending
 		state = r.DropUserRefusals(state)
+	} else {
+		step.Events = slices.Clone(result.events)
 	}
 	before := state
 	state, err := r.doStep(ctx, state, spec, &step)

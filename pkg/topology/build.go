@@ -185,6 +185,10 @@ func (b *builder) addZones(outer domainDraft) {
 
 // addLevels creates the domains of the additional levels, from the given depth inwards.
 func (b *builder) addLevels(outer domainDraft, depth int) {
+	if last := len(outer.levels.items) - 1; depth == 0 && last >= 0 && b.countInnermost(outer.levels.items) > b.limit {
+		b.reportOverflow(outer.levels.path.Index(last), "innermost domains")
+		return
+	}
 	if depth < len(outer.levels.items) {
 		l, path := &outer.levels.items[depth], outer.levels.path.Index(depth)
 		if b.failed[path.Child("key").String()] {
@@ -222,6 +226,18 @@ func (b *builder) addLevels(outer domainDraft, depth int) {
 		b.reportOverflow(outer.path, "innermost domains")
 	}
 	b.limitReached = b.limitReached || max(b.plannedNodes, len(b.innermost)) > b.countLimit
+}
+
+// countInnermost returns how many domains the levels make inside of one outer domain, and stops above the limit: thirty levels of ten domains each would
+// be built for a minute before the first of them is too many.
+func (b *builder) countInnermost(levels []Level) int {
+	n := 1
+	for i := range levels {
+		if n *= validCount(levels[i].Count, b.limit); n > b.limit {
+			break
+		}
+	}
+	return n
 }
 
 // declareNames returns the names of the domains that an entry declares. It stops at the first invalid name, which it reports.

@@ -1,6 +1,7 @@
 package topology
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -133,6 +134,11 @@ nodeGroups: [{count: 1, namePattern: "a_{index}"}, {name: ` + strings.Repeat("x"
 			"too many domains", `{regions: [{count: 1000}], zones: [{count: 10000}], levels: [{key: rack, count: 3}], nodeGroups: [{total: 1}]}`,
 			[]string{`cluster.levels[0]: Forbidden: the cluster has more than 100000 innermost domains`},
 		},
+		{
+			// 10 to the power of 12 domains, of which none is built.
+			"too many domains of levels", "levels: [" + tenfold(12) + "]\nnodeGroups: [{total: 5}]",
+			[]string{`cluster.levels[11]: Forbidden: the cluster has more than 100000 innermost domains`},
+		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			spec := decode(t, test.spec)
@@ -150,4 +156,13 @@ nodeGroups: [{count: 1, namePattern: "a_{index}"}, {name: ` + strings.Repeat("x"
 			}
 		})
 	}
+}
+
+// tenfold returns n levels of ten domains each.
+func tenfold(n int) string {
+	var levels []string
+	for i := range n {
+		levels = append(levels, fmt.Sprintf("{key: level-%d, count: 10}", i))
+	}
+	return strings.Join(levels, ", ")
 }

@@ -11,7 +11,6 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/autoscaler"
@@ -19,6 +18,7 @@ import (
 	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/topology"
+	"github.com/faultline/faultline/pkg/words"
 )
 
 // Autoscaling is what the Cluster Autoscaler did in a step.
@@ -39,15 +39,6 @@ type Autoscaling struct {
 	Status string `json:"-"`
 
 	scaleUps int // loops that added nodes
-}
-
-// Moment counts nodes and Pending pods at a time.
-type Moment struct {
-	At      metav1.Time `json:"at"`
-	Nodes   int         `json:"nodes"`
-	Pending int         `json:"pending"`
-	// Price is what all nodes with a known price cost in an hour; missing if no price is known.
-	Price *float64 `json:"price,omitempty"`
 }
 
 // GroupSize is the size of a node group before and after a step.
@@ -204,7 +195,7 @@ func (c *Cluster) runAutoscaler(ctx context.Context, state *cluster.State, to *R
 	}
 	groups := s.groups(state)
 	done := to.ensureAutoscaling(s, groups)
-	done.appendMoment(state, len(to.Pending), s.Autoscaler)
+	done.Moments = appendMoment(done.Moments, state, len(to.Pending), s.Autoscaler)
 	decision, zone, err := s.decide(ctx, state, groups, unschedulablePods(to.Pending))
 	if err != nil {
 		return nil, time.Time{}, err
@@ -346,22 +337,6 @@ func (r *Record) ensureAutoscaling(s *scaler, groups []autoscaler.Group) *Autosc
 	return r.Autoscaling
 }
 
-// appendMoment appends the current numbers, unless they equal the last moment's.
-func (a *Autoscaling) appendMoment(state *cluster.State, pending int, by *scenario.Autoscaler) {
-	now := Moment{At: state.Now, Nodes: len(state.Nodes), Pending: pending}
-	for _, node := range state.Nodes {
-		if price, known, _ := by.Price(node); known { // loading the scenario has validated the price
-			now.Price = ptr.To(ptr.Deref(now.Price, 0) + price)
-		}
-	}
-	if n := len(a.Moments); n > 0 {
-		if last := a.Moments[n-1]; last.Nodes == now.Nodes && last.Pending == now.Pending && ptr.Equal(last.Price, now.Price) {
-			return
-		}
-	}
-	a.Moments = append(a.Moments, now)
-}
-
 // setGroupSizes sets the current sizes of the groups.
 func (a *Autoscaling) setGroupSizes(groups []autoscaler.Group) {
 	for i, group := range groups {
@@ -426,14 +401,14 @@ func (a *Autoscaling) LastGrowth(since time.Time) (last time.Duration) {
 	return last
 }
 
-// DescribeSizes returns "spot 3->5, its maximum, large 2->1", or "changes no group".
+// DescribeSizes returns "spot from 3 to 5 nodes, its maximum, large from 2 to 1 node", or "changes no group".
 func (a *Autoscaling) DescribeSizes() string {
 	var all []string
 	for _, g := range a.Groups {
 		if g.From == g.To {
 			continue
 		}
-		change := fmt.Sprintf("%s %d->%d", g.Name, g.From, g.To)
+		change := fmt.Sprintf("%s from %d to %s", g.Name, g.From, words.Count(g.To, "node"))
 		if g.To >= g.Max {
 			change += ", its maximum"
 		}

@@ -171,11 +171,13 @@ func (c *Cluster) Start(s *scenario.Scenario) (*cluster.State, []string, error) 
 	if c.engine == nil {
 		return WithoutKubelets(state), notes, nil
 	}
-	resources, err := c.admitResources(list.Map(state.CustomResources, func(r *cluster.CustomResource) cluster.Object { return r }))
-	if err != nil {
-		return state, notes, &Problem{field.NewPath("cluster"), err}
+	if len(c.actors) > 0 {
+		objects, err := c.admitByDeciders(s.EmptyState(), newAtStart(state))
+		if objects == nil && err != nil { // the loader has reported what is wrong with the files; what is in a dump stands
+			return state, notes, &Problem{field.NewPath("cluster"), err}
+		}
+		state = state.With(objects...)
 	}
-	state = state.With(resources...)
 	return controller.WithRefusedBefore(state), notes, nil
 }
 

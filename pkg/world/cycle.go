@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -88,7 +89,7 @@ func signState(state *cluster.State) signature {
 			}
 		}
 		for _, taint := range node.Spec.Taints {
-			parts = append(parts, taint.Key+"="+taint.Value+":"+string(taint.Effect))
+			parts = append(parts, fmt.Sprint(taint.Key, "=", withoutTimes(taint.Value), ":", taint.Effect))
 		}
 		if owned { // a decider made it, and makes up its name
 			name = "new"
@@ -113,7 +114,7 @@ func signState(state *cluster.State) signature {
 	return sha256.Sum256([]byte(strings.Join(lines, "\n")))
 }
 
-// withoutTimes returns a value of JSON without what looks like a time.
+// withoutTimes returns a value of JSON without what looks like a time in its texts.
 func withoutTimes(value any) any {
 	switch v := value.(type) {
 	case map[string]any:
@@ -129,9 +130,11 @@ func withoutTimes(value any) any {
 		}
 		return kept
 	case string:
-		if _, err := time.Parse(time.RFC3339, v); err == nil {
-			return ""
-		}
+		return someTime.ReplaceAllString(v, "")
 	}
 	return value
 }
+
+// someTime matches a time in a text, as in an annotation that says since when a node is empty: of RFC 3339, or seconds or milliseconds since 1970,
+// from the year 2017 to 2036.
+var someTime = regexp.MustCompile(`\b(\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)?|(1[5-9]|20)\d{8}(\d{3})?)\b`)

@@ -16,6 +16,7 @@ import (
 	"github.com/faultline/faultline/pkg/engine/node"
 	"github.com/faultline/faultline/pkg/input/admission"
 	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/topology"
 )
 
 // deciderCalls does what a decider wants, at one moment.
@@ -40,13 +41,13 @@ func (c *deciderCalls) do(call *decider.Message) (cluster.Object, *decider.Refus
 		if obj, err = c.actor.program.Decode(call.Create); err != nil {
 			return nil, nil, err
 		}
-		act.Verb, act.Object = "create", cluster.RefTo(obj)
+		act.Verb, act.Object, act.Price = "create", cluster.RefTo(obj), priceOf(obj)
 		stored, refused, err = c.create(obj)
 	case call.Patch != nil:
 		act.Verb, act.Object = "patch", refOf(call.Patch.Ref)
 		stored, refused, err = c.patch(call.Patch)
 	case call.Delete != nil:
-		act.Verb, act.Object = "delete", refOf(*call.Delete)
+		act.Verb, act.Object, act.Price = "delete", refOf(*call.Delete), priceOf(c.find(*call.Delete))
 		stored, refused = c.delete(*call.Delete)
 	default:
 		act.Verb, act.Object = "evict", refOf(*call.Evict)
@@ -58,10 +59,21 @@ func (c *deciderCalls) do(call *decider.Message) (cluster.Object, *decider.Refus
 	if refused != nil {
 		act.Refused = refused.Message
 	}
-	if act.Verb != "patch" || refused != nil { // a decider patches the status of its own resources at every moment
+	// A decider patches the status of its own resources at every moment. A patch of a Job starts or stops it.
+	if act.Verb != "patch" || refused != nil || act.Object.Kind == "Job" {
 		c.to.Acts = append(c.to.Acts, act)
 	}
 	return stored, refused, err
+}
+
+// priceOf returns what the object costs an hour if it is a Node with a price; else nil.
+func priceOf(obj cluster.Object) *float64 {
+	if of, isNode := obj.(*v1.Node); isNode {
+		if price, known, _ := topology.Price(of); known { // the price of a wrong annotation is not known
+			return &price
+		}
+	}
+	return nil
 }
 
 func refOf(ref decider.Ref) cluster.Ref {

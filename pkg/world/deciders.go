@@ -3,6 +3,7 @@ package world
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/decider"
 	"github.com/faultline/faultline/pkg/engine/placement"
+	"github.com/faultline/faultline/pkg/scenario"
 )
 
 // maxDecisions limits how often a decider acts in a step without coming to rest.
@@ -54,6 +56,8 @@ type Act struct {
 	Owner cluster.Ref `json:"owner,omitzero"`
 	Node  string      `json:"node,omitempty"`
 	To    string      `json:"to,omitempty"`
+	// Price is what a Node that is created or deleted costs an hour; missing if that is not known.
+	Price *float64 `json:"price,omitempty"`
 	// Why is the decider's reason.
 	Why string `json:"why,omitempty"`
 	// Refused is the API server's answer if it refused.
@@ -108,6 +112,13 @@ func (r *Record) followEvicted(owner func(*v1.Pod) cluster.Ref, placed []placeme
 // time to ask again; the zero time means that only another change makes it worth asking.
 func (c *Cluster) askDeciders(ctx context.Context, state *cluster.State, to *Record) (*cluster.State, time.Time, error) {
 	var again time.Time
+	if len(c.actors) > 0 {
+		var by *scenario.Autoscaler
+		if c.scaler != nil {
+			by = c.scaler.Autoscaler
+		}
+		to.Moments = appendMoment(to.Moments, state, len(to.Pending), by)
+	}
 	for i, a := range c.actors {
 		for len(to.moments) <= i {
 			to.moments = append(to.moments, moments{seen: map[signature]moment{}})
@@ -115,7 +126,7 @@ func (c *Cluster) askDeciders(ctx context.Context, state *cluster.State, to *Rec
 		if to.moments[i].rests || !a.began {
 			continue
 		}
-		before := len(to.Acts)
+		before, memory := len(to.Acts), a.memory
 		next, answer, err := c.ask(ctx, a, to.moments[i].rounds+1, state, to)
 		if err != nil {
 			return nil, time.Time{}, err
@@ -126,6 +137,11 @@ func (c *Cluster) askDeciders(ctx context.Context, state *cluster.State, to *Rec
 			if last, seen := to.moments[i].seen[now]; seen {
 				to.Cycles = append(to.Cycles, Cycle{Decider: a.Name, EverySeconds: state.Now.Sub(last.at).Seconds(), Acts: actsOf(to.Acts[last.acts:before], a.Name)})
 				to.moments[i].rests = true
+				// The round is not begun anew: the cluster stays as it was before it.
+				to.Acts, to.moments[i].rounds = to.Acts[:before], to.moments[i].rounds-1
+				a.memory = memory
+				a.program.TakeBack(next)
+				continue
 			}
 			to.moments[i].seen[now] = moment{state.Now.Time, before}
 			if to.moments[i].rounds > maxDecisions {
@@ -171,40 +187,58 @@ func (c *Cluster) ask(ctx context.Context, a *actor, round int, state *cluster.S
 	return calls.state, answer, nil
 }
 
-// admitResources lets the deciders set the defaults of their own resources among the objects. An error names the resource.
-func (c *Cluster) admitResources(objects []cluster.Object) ([]cluster.Object, error) {
-	if len(c.actors) == 0 {
-		return objects, nil
-	}
+// admitByDeciders lets the deciders set the defaults of their own resources among the objects, and change new objects of the kinds of their
+// webhooks. The error has a line for each thing that is wrong with an object, and its name; the objects are then there, too.
+func (c *Cluster) admitByDeciders(state *cluster.State, objects []cluster.Object) ([]cluster.Object, error) {
 	admitted := slices.Clone(objects)
+	var wrong []error
 	for _, a := range c.actors {
 		if a.deciding {
 			continue
 		}
-		var own []*cluster.CustomResource
+		if err := a.start(c); err != nil {
+			return nil, err
+		}
+		var admits []cluster.Object
 		var at []int
 		for i, obj := range admitted {
-			if r, is := obj.(*cluster.CustomResource); is {
-				if err := a.start(c); err != nil {
-					return nil, err
-				}
-				if a.program.Owns(r) {
-					own, at = append(own, r), append(at, i)
-				}
+			if a.program.Admits(obj) && (isCustom(obj) || state.Find(cluster.RefTo(obj)) == nil) {
+				admits, at = append(admits, obj), append(at, i)
 			}
 		}
-		if len(own) == 0 {
+		if len(admits) == 0 {
 			continue
 		}
-		defaulted, err := a.program.Admit(context.Background(), own)
+		defaulted, problems, err := a.program.Admit(context.Background(), admits)
+		for i := range problems {
+			wrong = append(wrong, errors.New(problems[i].Describe(admits[problems[i].Index])))
+		}
 		if err != nil {
 			return nil, err
 		}
-		for i, r := range defaulted {
-			admitted[at[i]] = r
+		for i, obj := range defaulted {
+			admitted[at[i]] = obj
 		}
 	}
-	return admitted, nil
+	return admitted, errors.Join(wrong...)
+}
+
+// newAtStart returns the objects of a cluster that deciders admit when it starts: their own resources, Jobs, and the pods that have no node. All
+// others were admitted when they were created.
+func newAtStart(state *cluster.State) []cluster.Object {
+	var objects []cluster.Object
+	for _, r := range state.CustomResources {
+		objects = append(objects, r)
+	}
+	for _, job := range state.Jobs {
+		objects = append(objects, job)
+	}
+	for _, pod := range state.Pods {
+		if pod.Spec.NodeName == "" {
+			objects = append(objects, pod)
+		}
+	}
+	return objects
 }
 
 // closeDeciders ends the deciders' programs.

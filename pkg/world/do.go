@@ -42,6 +42,7 @@ var actions = Actions[*Cluster]{
 	"delete":       (*Cluster).delete,
 	"rollout":      editAction(RolloutEdit),
 	"trigger":      (*Cluster).trigger,
+	"finish":       (*Cluster).finish,
 	"addNodes":     (*Cluster).addNodes,
 	"removeNodes":  (*Cluster).removeNodes,
 	"replaceNodes": (*Cluster).replaceNodes,
@@ -67,7 +68,7 @@ func (c *Cluster) admit(state *cluster.State, path *field.Path, to *Record, obje
 
 // admitWith does what admit does, with the given function of the API server.
 func (c *Cluster) admitWith(admit func(*cluster.State, ...cluster.Object) (*cluster.State, []string, error), state *cluster.State, path *field.Path, to *Record, objects ...cluster.Object) (*cluster.State, error) {
-	objects, err := c.admitResources(objects)
+	objects, err := c.admitByDeciders(state, objects)
 	if err != nil {
 		return state, &Problem{path, err}
 	}

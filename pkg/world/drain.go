@@ -171,9 +171,13 @@ func (d *drainer) findDrainableNode(ctx context.Context, from Mark, state *clust
 // drainTogether evicts the pods of the nodes until all pods are gone, no budget allows another eviction, or the timeout is over. The last of the
 // results gets the pods that were placed meanwhile and the pods that wait.
 func (d *drainer) drainTogether(ctx context.Context, state *cluster.State, names []string, to *Record) (*cluster.State, []DrainedNode, error) {
-	all, last := make([]DrainedNode, len(names)), &Record{Autoscaling: to.Autoscaling}
+	all, last := make([]DrainedNode, len(names)), &Record{Autoscaling: to.Autoscaling, Acts: to.Acts, Events: to.Events, Cycles: to.Cycles, Moments: to.Moments, moments: to.moments}
 	var pods []podToEvict
 	for i, name := range names {
+		if state.Node(name) == nil { // a decider has removed it
+			all[i] = DrainedNode{Node: name, Ends: true}
+			continue
+		}
 		evict, blocked, err := node.PodsToEvict(state, name, d.options.DrainOptions)
 		if err != nil {
 			return nil, nil, err
@@ -207,6 +211,7 @@ func (d *drainer) drainTogether(ctx context.Context, state *cluster.State, names
 	to.Preempted = append(to.Preempted, last.Preempted...)
 	to.Notes = append(to.Notes, last.Notes...)
 	to.Autoscaling = last.Autoscaling
+	to.Acts, to.Events, to.Cycles, to.Moments, to.moments = last.Acts, last.Events, last.Cycles, last.Moments, last.moments
 	return state, all, nil
 }
 

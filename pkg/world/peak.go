@@ -9,20 +9,25 @@ import (
 	"math/big"
 	"slices"
 	"strconv"
+	"time"
 
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
 
 	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/engine/controller"
 	"github.com/faultline/faultline/pkg/input/admission"
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// peak scales the workloads with a HorizontalPodAutoscaler, and those that the step names, towards their replicas at the peak.
+// peak scales the workloads with a HorizontalPodAutoscaler, and those that the step names, towards their replicas at the peak. The CronJobs of the
+// step run at the same moment.
 func (c *Cluster) peak(_ context.Context, state *cluster.State, step *scenario.LoadedStep, to *Record) (*cluster.State, string, error) {
 	path := field.NewPath("peak", "replicas")
 	targets, _, problem := FindPeak(state, step.Peak)
@@ -42,8 +47,53 @@ func (c *Cluster) peak(_ context.Context, state *cluster.State, step *scenario.L
 		}
 	}
 	next, err := c.admitWith(admission.Scale, state, path, to, scaled...)
-	return next, fmt.Sprintf("scale %s to %s of the way to the peak, from %d to %s", words.Count(len(targets), "workload"), percent(step.Peak.Way()), before, words.Count(after, "replica")),
-		errors.Join(problem, err)
+	did := fmt.Sprintf("scale %s to %s of the way to the peak, from %d to %s", words.Count(len(targets), "workload"), percent(step.Peak.Way()), before, words.Count(after, "replica"))
+	if len(step.Peak.CronJobs) > 0 {
+		due, _, missing := FindCronJobs(next, step.Peak)
+		for _, cronJob := range due {
+			after, _, failed := controller.RunCronJob(next, cronJob)
+			if failed != nil {
+				missing = errors.Join(missing, &Problem{field.NewPath("peak", "cronJobs"), failed})
+				continue
+			}
+			next = after
+		}
+		did, err = did+fmt.Sprintf(", and run %s", words.Count(len(due), "CronJob")), errors.Join(err, missing)
+	}
+	return next, did, errors.Join(problem, err)
+}
+
+// FindCronJobs returns the CronJobs that the step runs, in order of arrival, and the beginning of the busiest hour, in UTC, if the step asks for that;
+// the zero time if it does not, or if no CronJob is ever due. The error joins a [Problem] for each CronJob of the step that does not exist.
+func FindCronJobs(state *cluster.State, action *scenario.Peak) (runs []*batchv1.CronJob, busiest time.Time, err error) {
+	var problems []error
+	named := map[*batchv1.CronJob]bool{}
+	for i, name := range action.CronJobs {
+		switch name {
+		case scenario.AllCronJobs:
+			for _, cronJob := range state.CronJobs {
+				named[cronJob] = true
+			}
+		case scenario.BusiestCronJobs:
+			hour := controller.FindBusiestHour(state)
+			for _, cronJob := range hour.CronJobs {
+				named[cronJob], busiest = true, hour.Begin
+			}
+		default:
+			path := field.NewPath("peak", "cronJobs").Index(i)
+			ref, err := scenario.ParseWorkload(name)
+			if err != nil {
+				problems = append(problems, &Problem{path, err})
+				continue
+			}
+			obj, err := findTarget(state, path, scenario.Target{Target: ref.String(), Namespace: cmp.Or(ref.Namespace, v1.NamespaceDefault)}, "CronJob")
+			if cronJob, is := obj.(*batchv1.CronJob); is && err == nil {
+				named[cronJob] = true
+			}
+			problems = append(problems, err)
+		}
+	}
+	return list.Where(state.CronJobs, func(cronJob *batchv1.CronJob) bool { return named[cronJob] }), busiest, errors.Join(problems...)
 }
 
 func percent(share float64) string { return strconv.FormatFloat(share*100, 'g', 6, 64) + " %" }

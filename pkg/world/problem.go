@@ -70,6 +70,9 @@ func findTarget(state *cluster.State, path *field.Path, target scenario.Target, 
 			return owner, nil
 		}
 	}
+	if r := findResource(state, target); r != nil && len(kinds) == 0 {
+		return r, nil
+	}
 	wanted, err := target.RefOfKind(kinds...)
 	if err != nil {
 		return nil, &Problem{path, err}
@@ -78,4 +81,14 @@ func findTarget(state *cluster.State, path *field.Path, target scenario.Target, 
 		return obj, nil
 	}
 	return nil, &Problem{path, &MissingError{Ref: wanted, Argument: target.Argument()}}
+}
+
+// findResource returns the custom resource that the target names; nil if there is none.
+func findResource(state *cluster.State, target scenario.Target) *cluster.CustomResource {
+	for _, r := range state.CustomResources {
+		if target.NamesResource(r.GetAPIVersion(), r.GetKind(), r.GetNamespace(), r.GetName()) {
+			return r
+		}
+	}
+	return nil
 }

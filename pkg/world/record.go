@@ -40,6 +40,8 @@ type Record struct {
 	Acts   []Act
 	Events []ActEvent
 	Cycles []Cycle
+	// Moments describe the cluster each time that nothing moved and the deciders were asked. A moment that equals the one before is left out.
+	Moments []Moment
 	// Notes say what was assumed, added or refused, and which Jobs failed.
 	Notes []string
 	// MovedAt is when Karmada last moved a workload away from a lost cluster.

@@ -60,7 +60,7 @@ func TestOneCommandDumps(t *testing.T) {
 	for _, kind := range []string{"Node", "Namespace", "Pod", "Service", "PersistentVolume", "PersistentVolumeClaim", "Deployment", "ReplicaSet", "StatefulSet",
 		"DaemonSet", "Job", "CronJob", "HorizontalPodAutoscaler", "PodDisruptionBudget", "PriorityClass", "StorageClass", "CSINode", "CSIDriver",
 		"CSIStorageCapacity", "ControllerRevision", "ReplicationController", "RuntimeClass", "LimitRange", "ResourceQuota",
-		"DeviceClass", "ResourceSlice", "ResourceClaim", "ResourceClaimTemplate", "DeviceTaintRule", "PodGroup", "Workload",
+		"DeviceClass", "ResourceSlice", "ResourceClaim", "ResourceClaimTemplate", "DeviceTaintRule", "PodGroup", "CompositePodGroup", "Workload",
 		"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding", "MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding",
 		"ValidatingWebhookConfiguration", "MutatingWebhookConfiguration"} {
 		want[kind] = true
@@ -100,7 +100,7 @@ func moreKinds(t *testing.T) string {
 	if got := more("pods", "deployments.apps", "podgroups.scheduling.volcano.sh", "priorityclasses.scheduling.k8s.io"); got != "" {
 		t.Errorf("an older API server adds %q", got)
 	}
-	all := more("pods", "podgroups.scheduling.k8s.io", "workloads.scheduling.k8s.io", "deviceclasses.resource.k8s.io", "resourceslices.resource.k8s.io",
+	all := more("pods", "podgroups.scheduling.k8s.io", "compositepodgroups.scheduling.k8s.io", "workloads.scheduling.k8s.io", "deviceclasses.resource.k8s.io", "resourceslices.resource.k8s.io",
 		"resourceclaims.resource.k8s.io", "resourceclaimtemplates.resource.k8s.io", "devicetaintrules.resource.k8s.io",
 		"validatingadmissionpolicies.admissionregistration.k8s.io", "validatingadmissionpolicybindings.admissionregistration.k8s.io",
 		"mutatingadmissionpolicies.admissionregistration.k8s.io", "mutatingadmissionpolicybindings.admissionregistration.k8s.io")

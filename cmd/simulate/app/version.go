@@ -25,5 +25,5 @@ func newVersion(s command.Streams) *cobra.Command {
 }
 
 func versionText() string {
-	return fmt.Sprintf("simulate %s\nkube-scheduler %s, also as Kubernetes %s\n%s %s/%s\n", version, sched.Version, words.Or(sched.Releases()[:3]), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	return fmt.Sprintf("simulate %s\nkube-scheduler %s, also as Kubernetes %s, with a preview of %s\n%s %s/%s\n", version, sched.Version, words.Or(sched.EarlierReleases()), sched.Preview(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }

@@ -6,25 +6,20 @@
 package main
 
 import (
-	"bytes"
 	_ "embed"
 	"fmt"
-	"io/fs"
 	"os"
-	"os/exec"
-	"path/filepath"
-	"slices"
-	"strings"
+
+	"github.com/faultline/faultline/deciders/kit/ordered"
 )
 
 //go:embed order.txt
 var order []byte
 
-// edit replaces a text, which the file has so many times.
 type edit struct {
-	file     string
-	times    int
-	old, new string
+	File     string
+	Times    int
+	Old, New string
 }
 
 var edits = []edit{
@@ -72,98 +67,15 @@ var edits = []edit{
 }
 
 func main() {
-	if err := write(".ordered"); err != nil {
+	c := ordered.Copy{
+		Module: "sigs.k8s.io/karpenter", Keep: []string{"kwok", "pkg"}, Extensions: []string{".go", ".mod", ".json", ".yaml"},
+		Add: map[string][]byte{"pkg/scheduling/order.go": order},
+	}
+	for _, e := range edits {
+		c.Edits = append(c.Edits, ordered.Edit(e))
+	}
+	if err := c.Write(); err != nil {
 		fmt.Fprintln(os.Stderr, "ordered:", err)
 		os.Exit(1)
 	}
-}
-
-// write writes the copy, and the go.mod and go.sum that a build with it has.
-func write(folder string) error {
-	listed, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/karpenter").Output()
-	if err != nil {
-		return fmt.Errorf("where is sigs.k8s.io/karpenter: %w; run it in the folder of deciders/karpenter", err)
-	}
-	module := strings.TrimSpace(string(listed))
-	contents, err := edited(module)
-	if err != nil {
-		return err
-	}
-	err = filepath.WalkDir(module, func(path string, entry fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		file, err := filepath.Rel(module, path)
-		if err != nil {
-			return err
-		}
-		if entry.IsDir() {
-			if top, _, _ := strings.Cut(file, "/"); !slices.Contains([]string{".", "pkg", "kwok"}, top) || entry.Name() == "examples" {
-				return filepath.SkipDir
-			}
-			return nil
-		}
-		content, ok := contents[filepath.ToSlash(file)]
-		if !ok {
-			if strings.HasSuffix(file, "_test.go") || !slices.Contains([]string{".go", ".mod", ".json", ".yaml"}, filepath.Ext(file)) {
-				return nil
-			}
-			read, err := os.ReadFile(path)
-			if err != nil {
-				return err
-			}
-			content = string(read)
-		}
-		return writeFile(filepath.Join(folder, "karpenter", file), []byte(content))
-	})
-	if err != nil {
-		return err
-	}
-	if err := writeFile(filepath.Join(folder, "karpenter", "pkg", "scheduling", "order.go"), order); err != nil {
-		return err
-	}
-	for _, name := range []string{"go.mod", "go.sum"} {
-		content, err := os.ReadFile(name)
-		if err != nil {
-			return err
-		}
-		if name == "go.mod" {
-			content = append(content, "\nreplace sigs.k8s.io/karpenter => ./"+folder+"/karpenter\n"...)
-		}
-		if err := writeFile(filepath.Join(folder, name), content); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// edited returns the files that the edits change.
-func edited(module string) (map[string]string, error) {
-	contents := map[string]string{}
-	for _, e := range edits {
-		content, ok := contents[e.file]
-		if !ok {
-			read, err := os.ReadFile(filepath.Join(module, e.file))
-			if err != nil {
-				return nil, err
-			}
-			content = string(read)
-		}
-		if found := strings.Count(content, e.old); found != e.times {
-			return nil, fmt.Errorf("%s has %d times, not %d times: %q; look at what this version of Karpenter does there", e.file, found, e.times, e.old)
-		}
-		contents[e.file] = strings.ReplaceAll(content, e.old, e.new)
-	}
-	return contents, nil
-}
-
-// writeFile leaves alone a file that is as it should be.
-func writeFile(path string, content []byte) error {
-	if old, err := os.ReadFile(path); err == nil && bytes.Equal(old, content) {
-		return nil
-	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return err
-	}
-	return os.WriteFile(path, content, 0o644)
 }

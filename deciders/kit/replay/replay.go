@@ -2,10 +2,13 @@
 package replay
 
 import (
+	"bytes"
 	"encoding/json"
+	"flag"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -72,4 +75,53 @@ func RunJSON(t testing.TB, simulate string, args ...string) *Report {
 		t.Fatal(err)
 	}
 	return report
+}
+
+var update = flag.Bool("update", false, "write the transcripts anew")
+
+// Transcripts runs the commands of the transcripts in testdata/transcripts: each folder has the files of a transcript, and in the file transcript
+// each command after "$ ", with what it prints. The decider is found in the PATH by its name.
+func Transcripts(t *testing.T, simulate, decider, name string) {
+	t.Helper()
+	bin := t.TempDir()
+	for path, link := range map[string]string{simulate: "simulate", decider: "faultline-" + name} {
+		if err := os.Symlink(path, filepath.Join(bin, link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("PATH", bin+string(filepath.ListSeparator)+os.Getenv("PATH"))
+	t.Setenv("COLUMNS", "140")
+	files, err := filepath.Glob("testdata/transcripts/*/transcript")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no transcripts: %v", err)
+	}
+	for _, file := range files {
+		t.Run(filepath.Base(filepath.Dir(file)), func(t *testing.T) {
+			want, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got bytes.Buffer
+			for line := range strings.Lines(string(want)) {
+				if !strings.HasPrefix(line, "$ ") {
+					if strings.HasPrefix(line, "# ") {
+						got.WriteString(line)
+					}
+					continue
+				}
+				got.WriteString(line)
+				cmd := exec.Command("bash", "-c", strings.TrimPrefix(line, "$ "))
+				cmd.Dir = filepath.Dir(file)
+				out, _ := cmd.CombinedOutput() // an error is a line of the transcript
+				got.Write(out)
+			}
+			if *update {
+				if err := os.WriteFile(file, got.Bytes(), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			} else if got.String() != string(want) {
+				t.Errorf("%s: the commands print\n%s\nnot\n%s", file, got.String(), want)
+			}
+		})
+	}
 }

@@ -253,7 +253,10 @@ type Recovery struct {
 	LastMove float64 `json:"lastMoveSeconds,omitempty"`
 	// Autoscaling is what the Cluster Autoscaler did for the lost pods; missing without an autoscaler, and if it added and removed no node.
 	Autoscaling *world.Autoscaling `json:"autoscaling,omitempty"`
-	// LastNode is the number of seconds from the failure until the last node that the autoscaler added. It is missing if it added none.
+	// Decided is what each decider did to nodes; missing without a decider, and if none added or removed a node.
+	Decided []world.Decided `json:"decided,omitempty"`
+	// LastNode is the number of seconds from the failure until the last node that the autoscaler or a decider added. It is missing if none was
+	// added.
 	LastNode float64 `json:"lastNodeSeconds,omitempty"`
 	// After is the blast radius of one more failure of the level.
 	After Radius `json:"after"`

@@ -266,9 +266,15 @@ func simulateRecovery(ctx context.Context, w world.World, state *cluster.State, 
 	if did := step.Autoscaling; did != nil && did.Changed() {
 		r.Autoscaling = did.WithoutUnchangedGroups()
 		r.LastNode = r.Autoscaling.LastGrowth(state.Now.Time).Seconds()
-		if opts.Mode == node.Unreachable && r.LastNode > 0 {
-			r.LastNode += node.NodeMonitorGracePeriod.Seconds()
+	}
+	for _, did := range step.Decided(settled) {
+		if len(did.AddedNodes)+len(did.RemovedNodes) > 0 {
+			r.Decided = append(r.Decided, did.WithNodesAlone())
+			r.LastNode = max(r.LastNode, did.LastGrowth(state.Now.Time).Seconds())
 		}
+	}
+	if opts.Mode == node.Unreachable && r.LastNode > 0 {
+		r.LastNode += node.NodeMonitorGracePeriod.Seconds()
 	}
 	moved := step.LastMove(state.Now.Time)
 	if moved > 0 {

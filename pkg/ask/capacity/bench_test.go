@@ -5,9 +5,7 @@ import (
 	"testing"
 
 	"github.com/faultline/faultline/pkg/ask/capacity"
-	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/node"
-	"github.com/faultline/faultline/pkg/simulation"
 )
 
 // BenchmarkCapacity asks how many more pods of 1,500m fit on empty nodes of 16 cores, ten per node, and how many if any of four zones may

@@ -32,7 +32,7 @@ func Claims(base *simulation.Result, answers []Mix, opts Options) ([]claim.Claim
 		c := &claimant{Mix: &answers[i], prober: newProber(base, answers[i].Workloads, Options{}), opts: opts}
 		claims = append(claims, c.fitClaims()...)
 		for k := range c.Survive {
-			if base.Scenario.Autoscaler == nil {
+			if base.Scenario.Autoscaler == nil && base.Scenario.Deciders == nil {
 				claims = append(claims, c.surviveClaims(&c.Survive[k], lost[c.Survive[k].Level])...)
 			}
 		}

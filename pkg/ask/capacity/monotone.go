@@ -40,7 +40,7 @@ func (p *prober) fitIsMonotone() bool {
 // hasOtherActors reports whether something besides the controller and the scheduler may act on the pods, or whether Pending pods may get a node
 // before the new ones.
 func (p *prober) hasOtherActors() bool {
-	return p.scenario.Autoscaler != nil || len(p.state.Policies) > 0 || p.state.Federation != nil || len(p.pending) > 0
+	return p.scenario.Autoscaler != nil || len(p.scenario.Deciders) > 0 || len(p.state.Policies) > 0 || p.state.Federation != nil || len(p.pending) > 0
 }
 
 // isRollingOut reports whether the Deployment has pods of several templates. New pods are then divided among these.

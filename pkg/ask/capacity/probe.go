@@ -191,8 +191,11 @@ func (p *prober) hasSlowStatefulSet() bool {
 	})
 }
 
-// hasLargeAutoscaler reports whether an autoscaler may add so many nodes that filling them takes long.
+// hasLargeAutoscaler reports whether an autoscaler, or a decider, may add so many nodes that filling them takes long.
 func (p *prober) hasLargeAutoscaler() bool {
+	if len(p.scenario.Deciders) > 0 {
+		return true
+	}
 	const many = 50
 	nodes := 0
 	if by := p.scenario.Autoscaler; by != nil {

@@ -24,7 +24,7 @@ func Brief(causes []Cause) string {
 	}
 	refusing := list.Where(causes, func(c Cause) bool { return c.Preemption == nil && c.Rollout == nil })
 	slices.SortStableFunc(refusing, Compare)
-	first := list.Map(refusing[:min(2, len(refusing))], Cause.brief)
+	first := list.Distinct(list.Map(refusing[:min(2, len(refusing))], Cause.brief))
 	if text := strings.Join(first, ", "); len(text) <= maxBrief || len(first) < 2 {
 		return text
 	}
@@ -83,15 +83,25 @@ func (c Cause) brief() string {
 		return fmt.Sprintf("the anti-affinity of %s keeps it off %s", c.PodAffinity.Owner, on)
 	case c.PodAffinity != nil:
 		return fmt.Sprintf("anti-affinity over %s keeps it off %s", c.PodAffinity.TopologyKey, on)
+	case c.Devices != nil && len(c.Devices.Options) > 0:
+		return c.Devices.brief(on)
 	case c.HostPort != nil:
 		return fmt.Sprintf("host port %d is taken on %s", c.HostPort.Port, on)
 	}
 	if v := c.Volume; v != nil && v.Asked != "" {
-		return fmt.Sprintf("claim %s finds no volume of %s on %s", v.Claim, v.Asked, on)
+		return fmt.Sprintf("claim %s finds no volume of %s", v.Claim, v.Asked) + onNodes(c.Nodes)
 	} else if v != nil && len(v.Wants) > 0 {
 		return fmt.Sprintf("%s cannot reach the volume of claim %s", on, v.Claim)
 	}
 	return words.Shorten(c.Sentence, maxBrief)
+}
+
+// onNodes returns " on 3 nodes", and nothing if the plugin looked at no node.
+func onNodes(nodes int) string {
+	if nodes == 0 {
+		return ""
+	}
+	return " on " + words.Count(nodes, "node")
 }
 
 // isAre returns "1 node is" or "3 nodes are".

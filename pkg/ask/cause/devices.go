@@ -62,6 +62,9 @@ type DeviceOption struct {
 	NoClass bool `json:"noClass,omitempty"`
 }
 
+// maxSelector is how many characters of a CEL expression a sentence shows. An expression can have 10,240.
+const maxSelector = 200
+
 // notAllocated is the plugin's message for a node on which the pod's claims cannot be allocated; see dynamicresources.go in
 // https://github.com/kubernetes/kubernetes/tree/v1.37.1/pkg/scheduler/framework/plugins/dynamicresources.
 const notAllocated = "cannot allocate all claims"
@@ -288,6 +291,20 @@ func constraintsOf(claim *resourcev1.ResourceClaim) []string {
 	return all
 }
 
+// brief returns, for example, "2 devices of gpu.example.com asked and at most 1 free on 3 nodes".
+func (d *Devices) brief(on string) string {
+	o := d.Options[0]
+	switch {
+	case o.NoClass:
+		return fmt.Sprintf("DeviceClass %s does not exist", o.Class)
+	case o.Devices == 0:
+		return fmt.Sprintf("devices of %s asked and none on %s", o.Class, on)
+	case o.Asked == 0:
+		return fmt.Sprintf("all devices of %s asked and %d of %d free on %s", o.Class, o.Free, o.Matching, d.Node)
+	}
+	return fmt.Sprintf("%s of %s asked and at most %d free on %s", words.Count(o.Asked, "device"), o.Class, o.Free, on)
+}
+
 // togetherSentence returns, for example, "each request of its claims by itself finds enough devices on g-1, but no choice serves all of
 // them at once; wanted are the same numa for all requests".
 func (d *Devices) togetherSentence() string {
@@ -330,7 +347,7 @@ func (o *DeviceOption) describe(nearest string) string {
 	}
 	line += " of DeviceClass " + o.Class
 	if len(o.Selectors) > 0 {
-		line += " with " + strings.Join(o.Selectors, " and ")
+		line += " with " + strings.Join(list.Map(o.Selectors, func(s string) string { return words.Shorten(s, maxSelector) }), " and ")
 	}
 	switch {
 	case o.Devices == 0 && len(o.Incomplete) == 0:

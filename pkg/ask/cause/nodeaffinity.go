@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
@@ -139,6 +140,14 @@ func expressionText(r *v1.NodeSelectorRequirement) string {
 	return fmt.Sprintf("%s %s (%s)", r.Key, strings.ToLower(string(r.Operator)), words.Few(r.Values))
 }
 
+// shownValue returns the value of a label, and "" in quotes for the empty one, which labels of roles have.
+func shownValue(value string) string {
+	if value == "" {
+		return strconv.Quote(value)
+	}
+	return value
+}
+
 // sentence returns, for example, "wants disk=ssd and pool=db; no node has pool=db (there are a and b); w-3 comes nearest and lacks only
 // disk=ssd (it has disk=hdd)".
 func (a *NodeAffinity) sentence(nearest *v1.Node, lacks []requirement) string {
@@ -146,13 +155,13 @@ func (a *NodeAffinity) sentence(nearest *v1.Node, lacks []requirement) string {
 	for _, unmet := range a.Unmet {
 		s += "; no node has " + unmet.Requirement
 		if len(unmet.Values) > 0 {
-			s += " (the values there are: " + words.Few(unmet.Values) + ")"
+			s += " (the values there are: " + words.Few(list.Map(unmet.Values, shownValue)) + ")"
 		}
 	}
 	var has []string
 	for _, req := range lacks {
 		if value, labelled := nearest.Labels[req.key]; labelled {
-			has = append(has, req.key+"="+value)
+			has = append(has, req.key+"="+shownValue(value))
 		}
 	}
 	only := ""

@@ -31,6 +31,8 @@ type PodAffinity struct {
 	TopologyKey string   `json:"topologyKey"`
 	Selector    string   `json:"selector"`
 	Namespaces  []string `json:"namespaces"`
+	// NamespaceLabels are the labels by which the term selects the namespaces; missing if it names them.
+	NamespaceLabels string `json:"namespaceLabels,omitempty"`
 	// Matching are the running pods that the term selects; for an anti-affinity, only the pods in the domains of refused nodes.
 	Matching []LocatedPod `json:"matching,omitempty"`
 	// Elsewhere are pods with these labels in namespaces in which an affinity does not look, if it finds none in its own.
@@ -198,8 +200,11 @@ func (v *view) antiAffinitiesOfOthers(nodes []*v1.Node) []Cause {
 // shop/web-1 on w-1".
 func (a *PodAffinity) sentence() string {
 	where := "in " + words.Pick(len(a.Namespaces), "namespace ", "namespaces ") + words.And(a.Namespaces)
-	if slices.Equal(a.Namespaces, []string{"*"}) {
+	switch {
+	case slices.Equal(a.Namespaces, []string{"*"}):
 		where = "in any namespace"
+	case len(a.Namespaces) == 0:
+		where = fmt.Sprintf("in namespaces with %s, which no namespace has", a.NamespaceLabels)
 	}
 	pods := words.Few(list.Map(a.Matching, func(p LocatedPod) string { return a.locationText(p) }))
 	var sentence string
@@ -237,6 +242,7 @@ type term struct {
 	namespaces      labels.Selector // selects namespaces by their labels; nil: selects none
 	namespaceNames  []string        // names of namespaces
 	shownNamespaces []string
+	namespaceLabels string // the labels by which alone it selects namespaces
 }
 
 // newTerm reads a term of the owner. The selector already contains its matchLabelKeys, since the API server puts them there.
@@ -261,6 +267,9 @@ func (v *view) newTerm(t *v1.PodAffinityTerm, owner *v1.Pod) *term {
 			read.shownNamespaces = []string{"*"}
 			return read
 		}
+		if len(read.shownNamespaces) == 0 {
+			read.namespaceLabels = read.namespaces.String()
+		}
 		for _, namespace := range v.state.Namespaces {
 			if read.namespaces.Matches(labels.Set(namespace.Labels)) && !slices.Contains(read.shownNamespaces, namespace.Name) {
 				read.shownNamespaces = append(read.shownNamespaces, namespace.Name)
@@ -279,5 +288,5 @@ func (t *term) selects(pod *v1.Pod) bool {
 }
 
 func (t *term) newFact(owner string, anti bool) PodAffinity {
-	return PodAffinity{Owner: owner, Anti: anti, TopologyKey: t.key, Selector: t.text, Namespaces: t.shownNamespaces}
+	return PodAffinity{Owner: owner, Anti: anti, TopologyKey: t.key, Selector: t.text, Namespaces: t.shownNamespaces, NamespaceLabels: t.namespaceLabels}
 }

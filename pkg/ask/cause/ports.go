@@ -17,24 +17,47 @@ type HostPort struct {
 	HeldBy   []LocatedPod `json:"heldBy"`
 }
 
+// mostPorts is how many taken host ports have a cause; the sentence of the last one counts the others.
+const mostPorts = 5
+
 // hostPorts returns a cause for each host port that is taken on a node which NodePorts refuses.
 func hostPorts(v *view, r refused) []Cause {
-	var causes []Cause
-	for _, wanted := range HostPortsOf(v.pod) {
-		fact := HostPort{Port: wanted.HostPort, Protocol: wanted.Protocol}
-		for _, node := range r.nodes {
-			for _, other := range v.podsOn[node.Name] {
-				if list.Count(HostPortsOf(other), func(held v1.ContainerPort) bool { return portsConflict(wanted, held) }) > 0 {
-					fact.HeldBy = append(fact.HeldBy, LocatedPod{Pod: other.Namespace + "/" + other.Name, Node: node.Name})
-					break
-				}
+	held := map[int32][]heldPort{} // by number: comparing each port with each took a minute for pods with thousands
+	for _, node := range r.nodes {
+		for _, other := range v.podsOn[node.Name] {
+			for _, port := range HostPortsOf(other) {
+				held[port.HostPort] = append(held[port.HostPort], heldPort{port, LocatedPod{Pod: other.Namespace + "/" + other.Name, Node: node.Name}})
 			}
 		}
-		if len(fact.HeldBy) > 0 {
+	}
+	var causes []Cause
+	more := 0
+	for _, wanted := range HostPortsOf(v.pod) {
+		fact := HostPort{Port: wanted.HostPort, Protocol: wanted.Protocol}
+		for _, by := range held[wanted.HostPort] {
+			last := len(fact.HeldBy) - 1 // the ports of a node are in a row, and one pod of it is enough
+			if portsConflict(wanted, by.port) && (last < 0 || fact.HeldBy[last].Node != by.pod.Node) {
+				fact.HeldBy = append(fact.HeldBy, by.pod)
+			}
+		}
+		switch {
+		case len(fact.HeldBy) == 0:
+		case len(causes) == mostPorts:
+			more++
+		default:
 			causes = append(causes, Cause{Plugin: "NodePorts", Nodes: len(fact.HeldBy), Sentence: fact.sentence(), HostPort: &fact})
 		}
 	}
+	if more > 0 {
+		causes[mostPorts-1].Sentence += fmt.Sprintf("; %s of its ports %s taken, too", words.Count(more, "other"), words.Pick(more, "is", "are"))
+	}
 	return causes
+}
+
+// heldPort is a port of the host that a pod holds.
+type heldPort struct {
+	port v1.ContainerPort
+	pod  LocatedPod
 }
 
 // sentence returns, for example, "host port 9033/TCP is held by default/web-1 on w-1".

@@ -7,11 +7,14 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
+	nodev1 "k8s.io/api/node/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/pod-security-admission/api"
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/list"
+	"github.com/faultline/faultline/pkg/words"
 )
 
 // Denial is the object because of which the API server rejects a pod, and what the object allows.
@@ -52,7 +55,7 @@ func ExplainDenial(state *cluster.State, r cluster.Refusal) []Cause {
 	if found := memberPattern.FindStringSubmatch(r.Message); found != nil && state.Federation != nil && state.Federation.Member(found[1]) != nil {
 		in.Message, in.state, of = strings.TrimSuffix(r.Message, found[0]), state.Federation.Member(found[1]).State, found[0]
 	}
-	for _, read := range []func(refusal) *Cause{refusal.exceededQuota, refusal.failedQuota, refusal.limitRange, refusal.defaultLimit, refusal.podSecurity, refusal.policy} {
+	for _, read := range []func(refusal) *Cause{refusal.exceededQuota, refusal.failedQuota, refusal.limitRange, refusal.defaultLimit, refusal.podSecurity, refusal.policy, refusal.missingObject} {
 		if c := read(in); c != nil {
 			c.Sentence += of
 			return []Cause{*c}
@@ -231,6 +234,50 @@ func (r refusal) findContainer(of, index string) *v1.Container {
 		}
 	}
 	return nil
+}
+
+// missingPatterns match the words about an object that the pod names and that does not exist, by the plugin that looks for it. See
+// https://github.com/kubernetes/kubernetes/tree/v1.37.1/plugin/pkg/admission.
+var missingPatterns = []struct {
+	plugin, kind string
+	pattern      *regexp.Regexp
+}{
+	{"Priority", "PriorityClass", regexp.MustCompile(`no PriorityClass with name (\S+) was found`)},
+	{"ServiceAccount", "ServiceAccount", regexp.MustCompile(`error looking up service account (\S+): serviceaccount "[^"]*" not found`)},
+	{"RuntimeClass", "RuntimeClass", regexp.MustCompile(`RuntimeClass "([^"]+)" not found`)},
+}
+
+// missingObject returns, for example, "PriorityClass vital does not exist; there are batch and high".
+func (r refusal) missingObject() *Cause {
+	for _, missing := range missingPatterns {
+		found := missing.pattern.FindStringSubmatch(r.Message)
+		if found == nil {
+			continue
+		}
+		d := Denial{Object: missing.kind + " " + found[1]}
+		sentence := d.Object + " does not exist"
+		if names := r.namesOf(missing.kind); len(names) > 0 {
+			sentence += fmt.Sprintf("; there %s %s", words.Pick(len(names), "is", "are"), words.Few(names))
+		}
+		return &Cause{Plugin: missing.plugin, Sentence: sentence, Denial: &d}
+	}
+	return nil
+}
+
+// namesOf returns the names of the classes that exist, sorted, or of the namespace's accounts.
+func (r refusal) namesOf(kind string) []string {
+	var names []string
+	switch kind {
+	case "PriorityClass":
+		names = list.Map(r.state.PriorityClasses, func(c *schedulingv1.PriorityClass) string { return c.Name })
+	case "RuntimeClass":
+		names = list.Map(r.state.RuntimeClasses, func(c *nodev1.RuntimeClass) string { return c.Name })
+	case "ServiceAccount":
+		own := list.Where(r.state.ServiceAccounts, func(a *v1.ServiceAccount) bool { return a.Namespace == r.Namespace })
+		names = list.Map(own, func(a *v1.ServiceAccount) string { return a.Name })
+	}
+	slices.Sort(names)
+	return names
 }
 
 // podSecurityPattern matches the words of

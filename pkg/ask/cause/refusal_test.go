@@ -50,6 +50,10 @@ func TestOfRefusal(t *testing.T) {
 				Denial: &cause.Denial{Object: "LimitRange default/narrow", Amounts: []cause.Amount{{Resource: "memory", Asked: "3Gi", Bound: "maximum", Of: "Container", Value: "1Gi", Field: "limit"},
 					{Resource: "memory", Asked: "3", Bound: "maxLimitRequestRatio", Of: "Container", Value: "2", Field: "ratio"}}}}},
 		},
+		"a priority class that is not there": {
+			[]string{"  - {apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: batch}, value: 1}\n", deployment("1", "priorityClassName: vital, containers: [{name: c, image: c}]")},
+			[]cause.Cause{{Plugin: "Priority", Sentence: "PriorityClass vital does not exist; there is batch", Denial: &cause.Denial{Object: "PriorityClass vital"}}},
+		},
 		"no limit where a range wants one": {
 			[]string{"  - {apiVersion: v1, kind: LimitRange, metadata: {name: pods}, spec: {limits: [{type: Pod, max: {memory: 4Gi}}]}}\n", deployment("1", "containers: [{name: c, image: c}]")},
 			[]cause.Cause{{Plugin: "LimitRanger", Sentence: "LimitRange default/pods: a Pod has at most 4Gi memory, and one here gives no limit",
@@ -70,9 +74,9 @@ func TestOfRefusal(t *testing.T) {
 			[]cause.Cause{{Plugin: "ValidatingAdmissionPolicy", Sentence: "ValidatingAdmissionPolicy ceiling, by its binding all: no more than 2 replicas",
 				Denial: &cause.Denial{Object: "ValidatingAdmissionPolicy ceiling", Binding: "all", Says: "no more than 2 replicas"}}},
 		},
-		"no object refuses a class that does not exist": {
+		"the class that does not exist": {
 			[]string{deployment("1", "runtimeClassName: gvisor, containers: [{name: c, image: c}]")},
-			nil,
+			[]cause.Cause{{Plugin: "RuntimeClass", Sentence: "RuntimeClass gvisor does not exist", Denial: &cause.Denial{Object: "RuntimeClass gvisor"}}},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 	deploymentutil "k8s.io/kubernetes/pkg/controller/deployment/util"
 
 	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/engine/controller"
 	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/words"
 )
@@ -48,7 +49,9 @@ func (f *Finder) heldByOld(ctx context.Context, state *cluster.State, pod *v1.Po
 	for _, without := range tries {
 		objects := list.Map(without, func(pod *v1.Pod) cluster.Object { return pod })
 		alone := withoutGroup(pod)
-		result, err := f.placePod(ctx, state.Without(objects...).With(alone), alone)
+		freed := *state.Without(objects...).With(alone)
+		freed.ResourceClaims = controller.ClaimsInUse(&freed)
+		result, err := f.placePod(ctx, &freed, alone)
 		if err != nil {
 			return nil, err
 		}

@@ -11,6 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/engine/sched"
 	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/words"
 )
@@ -116,7 +117,7 @@ func (v *view) countSpread(all []v1.TopologySpreadConstraint, c *v1.TopologySpre
 			continue
 		}
 		counts[node.Labels[c.TopologyKey]] += list.Count(v.podsOn[node.Name], func(pod *v1.Pod) bool {
-			return pod.DeletionTimestamp == nil && pod.Namespace == v.pod.Namespace && !selector.Empty() && selector.Matches(labels.Set(pod.Labels))
+			return pod.DeletionTimestamp == nil && pod.Namespace == v.pod.Namespace && (!selector.Empty() || sched.EmptySelectorCounts()) && selector.Matches(labels.Set(pod.Labels))
 		})
 	}
 	return sortedDomains(counts)

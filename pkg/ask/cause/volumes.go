@@ -190,9 +190,12 @@ func (v *view) unboundSentence(f *Volume, claim *v1.PersistentVolumeClaim) strin
 	}
 	switch {
 	case f.Class == "":
+		if !storagehelpers.PersistentVolumeClaimHasClass(claim) {
+			asks += ", and no class is the default" + v.existingClasses()
+		}
 		return asks + volumes
 	case at < 0:
-		return asks + ", and there is no such class" + volumes
+		return asks + ", and there is no such class" + v.existingClasses() + volumes
 	}
 	class := v.state.StorageClasses[at]
 	switch {
@@ -201,7 +204,7 @@ func (v *view) unboundSentence(f *Volume, claim *v1.PersistentVolumeClaim) strin
 	case class.VolumeBindingMode == nil || *class.VolumeBindingMode == storagev1.VolumeBindingImmediate:
 		return asks + ": its class binds at once, before the pod has a node, and nothing has bound it"
 	case len(class.AllowedTopologies) > 0:
-		return asks + ", and the allowedTopologies of its class leave out the refused nodes" + volumes
+		return fmt.Sprintf("%s, and its class allows volumes only where %s", asks, allowedText(class.AllowedTopologies)) + volumes
 	}
 	var room []string
 	for _, capacity := range v.state.CSIStorageCapacities {
@@ -213,6 +216,24 @@ func (v *view) unboundSentence(f *Volume, claim *v1.PersistentVolumeClaim) strin
 		return fmt.Sprintf("%s, and no CSIStorageCapacity of the class on these nodes has room for it (there are %s)", asks, words.Few(room))
 	}
 	return asks + volumes
+}
+
+// existingClasses returns, for example, " (there are gp3 and io2)".
+func (v *view) existingClasses() string {
+	names := list.Map(v.state.StorageClasses, func(c *storagev1.StorageClass) string { return c.Name })
+	if len(names) == 0 {
+		return " (there is none)"
+	}
+	return fmt.Sprintf(" (there %s %s)", words.Pick(len(names), "is", "are"), words.Few(names))
+}
+
+// allowedText returns, for example, "a node has topology.kubernetes.io/zone=eu-1c".
+func allowedText(terms []v1.TopologySelectorTerm) string {
+	return "a node has " + words.Or(list.Map(terms, func(term v1.TopologySelectorTerm) string {
+		return words.And(list.Map(term.MatchLabelExpressions, func(r v1.TopologySelectorLabelRequirement) string {
+			return expressionText(&v1.NodeSelectorRequirement{Key: r.Key, Operator: v1.NodeSelectorOpIn, Values: r.Values})
+		}))
+	}))
 }
 
 // noProvisioner is the provisioner of storage classes whose volumes somebody creates by hand, such as local volumes.

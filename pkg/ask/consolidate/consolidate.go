@@ -61,6 +61,8 @@ type Answer struct {
 	Unproven int `json:"unproven,omitempty"`
 	// Stranded says, for each level, how many pods the worst loss leaves without a node, before the removals and after them.
 	Stranded []Stranded `json:"stranded,omitempty"`
+	// Decided is what a decider makes of the nodes, if it chooses them; missing otherwise.
+	Decided *Decided `json:"decided,omitempty"`
 
 	// Steps are the steps that drain and remove the nodes.
 	Steps []scenario.Step `json:"-"`
@@ -75,6 +77,8 @@ type Removed struct {
 	Evicted int `json:"evicted"`
 	// Price is what the node costs per hour; missing if that is not known.
 	Price *float64 `json:"price,omitempty"`
+	// Why is the decider's reason; missing without a decider.
+	Why string `json:"why,omitempty"`
 }
 
 // Why is the kind of reason for which a node stays.
@@ -100,6 +104,9 @@ const (
 	ByFailure Why = "failure"
 	// ByAutoscaler means that the autoscaler would add another node.
 	ByAutoscaler Why = "autoscaler"
+	// ByDecider means that the decider keeps the node, and Unmentioned that the decider does not know the node as one of its own.
+	ByDecider   Why = "decider"
+	Unmentioned Why = "not its own"
 )
 
 // Stay is a node that stays, with the reason.
@@ -114,6 +121,9 @@ type Stay struct {
 	removedBefore int             // number of nodes that had been removed when this one was tried
 	steps         []scenario.Step // the steps of the try
 }
+
+// Reason returns what nodes that stay for the same reason have in common.
+func (s Stay) Reason() string { return string(s.Why) + s.Message }
 
 // Stranded is the number of pods that the worst loss of a domain of the level leaves without a node, Before the removals and After them.
 type Stranded struct {

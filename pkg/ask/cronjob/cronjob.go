@@ -11,6 +11,8 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/engine/controller"
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/words"
 )
 
@@ -30,14 +32,14 @@ type CronJob struct {
 }
 
 // All returns the CronJobs of the state, in order of arrival.
-func All(state *cluster.State) (all []CronJob) {
-	for _, obj := range state.CronJobs {
-		all = append(all, CronJob{
-			Namespace: obj.Namespace, Name: obj.Name, Schedule: obj.Spec.Schedule, TimeZone: ptr.Deref(obj.Spec.TimeZone, ""),
-			When: scheduleInWords(obj.Spec.Schedule), Pods: podsAtOnce(&obj.Spec.JobTemplate.Spec), Suspended: ptr.Deref(obj.Spec.Suspend, false),
-		})
+func All(state *cluster.State) []CronJob { return list.Map(state.CronJobs, Describe) }
+
+// Describe describes the CronJob.
+func Describe(obj *batchv1.CronJob) CronJob {
+	return CronJob{
+		Namespace: obj.Namespace, Name: obj.Name, Schedule: obj.Spec.Schedule, TimeZone: ptr.Deref(obj.Spec.TimeZone, ""),
+		When: scheduleInWords(obj.Spec.Schedule), Pods: controller.PodsOfRun(obj), Suspended: ptr.Deref(obj.Spec.Suspend, false),
 	}
-	return all
 }
 
 // DescribeRuns returns a sentence such as "cronjob/nightly runs every day at 03:00, with 3 pods".
@@ -50,18 +52,6 @@ func (c CronJob) DescribeRuns() string {
 		return fmt.Sprintf("%s is suspended, and would run %s, with %s", name, when, words.Count(c.Pods, "pod"))
 	}
 	return fmt.Sprintf("%s runs %s, with %s", name, when, words.Count(c.Pods, "pod"))
-}
-
-// podsAtOnce returns the number of pods that a Job starts with.
-func podsAtOnce(job *batchv1.JobSpec) int {
-	if ptr.Deref(job.Suspend, false) {
-		return 0
-	}
-	pods := ptr.Deref(job.Parallelism, 1)
-	if job.Completions != nil {
-		pods = min(pods, *job.Completions)
-	}
-	return int(pods)
 }
 
 // scheduleInWords says when a schedule is due: "every day at 03:00". It repeats a schedule that is not that simple.

@@ -15,11 +15,13 @@ import (
 	"github.com/faultline/faultline/pkg/cluster/rule"
 	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/words"
 )
 
 // Changes of rules about other pods: where an affinity looks for them, and what their own rules keep away.
 
-// lookElsewhere lets each required affinity that names no namespaces look in those that have its pods, too.
+// lookElsewhere lets each required affinity look in the namespaces that have its pods, too: where it names no namespaces, it names these; where it
+// selects namespaces by labels, they get the labels.
 func (p *pendingPod) lookElsewhere() []attempt {
 	if p.spec == nil || !p.refusedBy("InterPodAffinity") || p.spec.Affinity == nil || p.spec.Affinity.PodAffinity == nil {
 		return nil
@@ -28,7 +30,13 @@ func (p *pendingPod) lookElsewhere() []attempt {
 	terms := p.spec.Affinity.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution
 	for i := range terms {
 		selector, err := metav1.LabelSelectorAsSelector(terms[i].LabelSelector)
-		if err != nil || selector.Empty() || len(terms[i].Namespaces) > 0 || terms[i].NamespaceSelector != nil {
+		if err != nil || selector.Empty() {
+			continue
+		}
+		if terms[i].NamespaceSelector != nil {
+			attempts = append(attempts, p.labelNamespaces(&terms[i], selector)...)
+		}
+		if len(terms[i].Namespaces) > 0 || terms[i].NamespaceSelector != nil {
 			continue
 		}
 		namespaces := []string{p.owner.Namespace}
@@ -49,6 +57,27 @@ func (p *pendingPod) lookElsewhere() []attempt {
 		}))
 	}
 	return attempts
+}
+
+// labelNamespaces gives the namespaces that have pods of an affinity the labels by which it selects namespaces.
+func (p *pendingPod) labelNamespaces(term *v1.PodAffinityTerm, selector labels.Selector) []attempt {
+	if len(term.NamespaceSelector.MatchExpressions) > 0 || p.member != nil {
+		return nil
+	}
+	var all []candidate
+	for _, namespace := range p.step.State.Namespaces {
+		has := slices.ContainsFunc(p.step.State.Pods, func(pod *v1.Pod) bool {
+			return pod.Spec.NodeName != "" && pod.Namespace == namespace.Name && selector.Matches(labels.Set(pod.Labels))
+		})
+		if has && !labels.SelectorFromSet(term.NamespaceSelector.MatchLabels).Matches(labels.Set(namespace.Labels)) && len(all) < maxPerDomain {
+			all = append(all, candidate{change: fmt.Sprintf("label namespace %s with %s, by which the required affinity over %s finds it", namespace.Name,
+				words.And(pairsOf(term.NamespaceSelector.MatchLabels)), term.TopologyKey), steps: []scenario.Step{labelStep("namespace/"+namespace.Name, term.NamespaceSelector.MatchLabels)}})
+		}
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	return []attempt{p.attemptFirst(all)}
 }
 
 // softenOthers makes each required anti-affinity soft that other workloads have, where such a rule keeps the pod away.

@@ -294,6 +294,8 @@ func commandsOf(steps []scenario.LoadedStep) []string {
 
 func commandOf(step *scenario.Step) string {
 	switch {
+	case step.Patch != nil && setsStatus(step.Patch):
+		return "" // a kubelet does that
 	case step.Patch != nil:
 		if labels := labelsOf(step.Patch); labels != "" {
 			return fmt.Sprintf("kubectl label %s %s --overwrite", strings.Replace(step.Patch.Target.Target, "/", " ", 1), labels)
@@ -327,6 +329,12 @@ func labelsOf(patch *scenario.Patch) string {
 		labels = append(labels, key+"="+sets.Metadata.Labels[key])
 	}
 	return strings.Join(labels, " ")
+}
+
+// setsStatus reports whether a patch sets a status, as that of a node.
+func setsStatus(patch *scenario.Patch) bool {
+	var sets struct{ Status map[string]any }
+	return json.Unmarshal(patch.Patch.Raw, &sets) == nil && len(sets.Status) > 0
 }
 
 // quoteForShell returns the argument, quoted for a shell.

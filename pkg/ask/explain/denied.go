@@ -115,6 +115,10 @@ func (d *deniedWorkload) singles() []attempt {
 			all = slices.Concat(all, d.keepBounds(denial), d.moveBounds(denial))
 		case "PodSecurity":
 			all = append(all, d.restrict(), d.relabel())
+		case "Priority":
+			all = slices.Concat(all, d.nameClass())
+		case "ServiceAccount":
+			all = append(all, d.createAccount(denial))
 		}
 	}
 	replicas, _ := cluster.Replicas(d.object)

@@ -15,6 +15,11 @@ import (
 
 func simulated(t *testing.T, text string) *simulation.Result {
 	t.Helper()
+	return run(t, loaded(t, text))
+}
+
+func loaded(t *testing.T, text string) *scenario.Scenario {
+	t.Helper()
 	var file scenario.File
 	if err := yaml.UnmarshalStrict([]byte(text), &file); err != nil {
 		t.Fatal(err)
@@ -23,7 +28,7 @@ func simulated(t *testing.T, text string) *simulation.Result {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return run(t, s)
+	return s
 }
 
 func walkthrough(t *testing.T) *simulation.Result {

@@ -47,32 +47,30 @@ type Fix struct {
 //
 //  1. Remove a scheduling gate; uncordon a node; delete a pod whose template has changed since.
 //  2. Refine a spread constraint: nodeTaintsPolicy, nodeAffinityPolicy, matchLabelKeys, minDomains, maxSkew.
-//  3. Add the label that nodes or the pod's volume lack.
+//  3. Add the label that nodes or the pod's volume lack, or ask for a value that nodes have. Give a claim without a volume one.
 //  4. Let a rollout stop old pods before it starts new ones.
 //  5. Delete the pod with its claim, with a new volume where volumes are local.
-//  6. Give the pods a priority class that exists.
-//  7. Request less: the most that helps.
+//  6. Take another port of the host, if pods of other workloads hold it. Give the pods a priority class that exists.
+//  7. Request less: the most that helps. Let a node offer more pods, huge pages or devices.
 //  8. Tolerate a taint that the workload seems to be meant to tolerate.
 //  9. Let an affinity look in the namespaces that have its pods. Soften a hard rule, of the pod or of pods that keep it away; remove it if it
 //     cannot be softened.
 //  10. Add a node.
 //  11. Run fewer replicas.
-//  12. If nothing else helps, add several nodes of a kind: the fewest that leave as few pods of the workload Pending as very many do.
+//  12. If nothing else helps all pods of the workload, add several nodes of a kind: the fewest that leave as few of them Pending as very many do.
 //  13. If that does not help, pairs: a change of a rule with a new node, another strategy or a change of another rule.
 func Fixes(ctx context.Context, result *simulation.Result, step string, pod *v1.Pod, opts Options) (fixes []Fix, tried []string, err error) {
 	s, err := findStep(result, step)
 	if err != nil {
 		return nil, nil, err
 	}
-	upTo := *result
-	upTo.Scenario = result.Scenario.CutAfter(step)
-	upTo.Steps = result.Steps[:slices.IndexFunc(result.Steps, func(other simulation.Step) bool { return other.Name == step })+1]
+	upTo := resultUpTo(result, step)
 	w, err := simulation.NewWorld(upTo.Scenario)
 	if err != nil {
 		return nil, nil, err
 	}
 	defer w.Close()
-	course, err := simulation.Continue(w, &upTo, simulation.Options{})
+	course, err := simulation.Continue(w, upTo, simulation.Options{})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -88,7 +86,7 @@ func Fixes(ctx context.Context, result *simulation.Result, step string, pod *v1.
 func (p *pendingPod) fixes(ctx context.Context, opts Options) ([]Fix, []string, error) {
 	s := search{opts: opts}
 	err := s.try(ctx, p.singleAttempts())
-	if err == nil && len(s.found) == 0 {
+	if whole := func(fix Fix) bool { return fix.OfWorkload == 0 }; err == nil && !slices.ContainsFunc(s.found, whole) {
 		err = s.try(ctx, p.addSeveralNodes())
 	}
 	if err == nil && len(s.found) == 0 {
@@ -135,8 +133,11 @@ func (p *pendingPod) singleAttempts() []attempt {
 	if gates := p.ungate(); gates != nil {
 		return gates
 	}
-	return slices.Concat(p.uncordonAttempts(), p.deleteOld(), p.refineSpreads(), p.labelNodes(), p.labelVolumes(), p.stopOldPodsFirst(), p.deleteClaim(),
-		p.raisePriority(), p.requestLess(), p.tolerate(), p.lookElsewhere(), p.soften(), p.softenOthers(), p.addNodeAttempts(), p.fewerReplicas())
+	if named := p.nameScheduler(); named != nil {
+		return named
+	}
+	return slices.Concat(p.uncordonAttempts(), p.deleteOld(), p.refineSpreads(), p.labelNodes(), p.selectPresent(), p.labelVolumes(), p.provideVolumes(), p.stopOldPodsFirst(),
+		p.deleteClaim(), p.movePorts(), p.raisePriority(), p.requestLess(), p.offerMore(), p.tolerate(), p.lookElsewhere(), p.soften(), p.softenOthers(), p.addNodeAttempts(), p.fewerReplicas())
 }
 
 // attempt is one way to help the pod.

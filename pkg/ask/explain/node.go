@@ -82,7 +82,7 @@ func (p *pendingPod) addNodeAttempts() []attempt {
 // the first ones.
 func (p *pendingPod) addSeveralNodes() []attempt {
 	open := p.matchingOpenNodes()
-	if len(open) == 0 || p.member != nil || !p.refusedBy("NodeResourcesFit") {
+	if len(open) == 0 || p.member != nil || !p.refusedBy("NodeResourcesFit", "InterPodAffinity", "NodePorts", "NodeVolumeLimits", "DynamicResources") {
 		return nil
 	}
 	most := int64(min(len(p.pendingBefore), maxNewNodes))
@@ -139,10 +139,10 @@ func (p *pendingPod) addLabelledNodes() []attempt {
 	if p.spec == nil || p.member != nil {
 		return nil
 	}
-	lacking := list.Where(p.openNodes(), func(node *v1.Node) bool { return len(p.missingLabels(node)) > 0 })
+	lacking := list.Where(p.openNodes(), func(node *v1.Node) bool { return len(p.missingLabels(node, isHostname)) > 0 })
 	return list.Map(p.groupByDomain(lacking), func(d domain) attempt {
 		like := d.nodes[0]
-		labels := p.missingLabels(like)
+		labels := p.missingLabels(like, isHostname)
 		return p.attemptOne(candidate{change: fmt.Sprintf("one more node like %s with %s%s", like.Name, words.And(pairsOf(labels)), d.words()),
 			steps: []scenario.Step{{AddNodes: &scenario.AddNodes{Count: 1, Like: like.Name, Labels: labels}}}})
 	})
@@ -294,9 +294,12 @@ func (p *pendingPod) labelNodes() []attempt {
 	}
 	var attempts []attempt
 	if p.refusedBy("NodeAffinity") {
-		lacking := list.Where(p.openNodes(), func(node *v1.Node) bool { return len(p.missingLabels(node)) > 0 })
+		present := func(node *v1.Node) func(string) bool {
+			return func(key string) bool { return node.Labels[key] != "" || isDescriptiveLabel(key) }
+		}
+		lacking := list.Where(p.openNodes(), func(node *v1.Node) bool { return len(p.missingLabels(node, present(node))) > 0 })
 		nearest := list.Map(p.roomiest(lacking, maxPerDomain), func(node *v1.Node) candidate {
-			labels := p.missingLabels(node)
+			labels := p.missingLabels(node, present(node))
 			return candidate{change: fmt.Sprintf("label node %s with %s", node.Name, words.And(pairsOf(labels))),
 				steps: []scenario.Step{labelStep("node/"+node.Name, labels)}}
 		})
@@ -335,9 +338,12 @@ func pairsOf(labels map[string]string) []string {
 	return list.Map(slices.Sorted(maps.Keys(labels)), func(key string) string { return key + "=" + labels[key] })
 }
 
-// missingLabels returns the labels with which the node would satisfy the pod's node selector and required affinity. It returns none if a present
-// label would have to change, if more than two labels are missing, or if one of them says where or what a node is.
-func (p *pendingPod) missingLabels(node *v1.Node) map[string]string {
+// isHostname reports whether the label is the node's name, which even a new node has of its own.
+func isHostname(key string) bool { return key == v1.LabelHostname }
+
+// missingLabels returns the labels with which the node would satisfy the pod's node selector and required affinity. It returns none if more than
+// two labels are missing, or if one of them is fixed: a present label of a node that runs, or one that says where or what the node is.
+func (p *pendingPod) missingLabels(node *v1.Node, fixed func(key string) bool) map[string]string {
 	terms := []v1.NodeSelectorTerm{{}}
 	if a := p.spec.Affinity; a != nil && a.NodeAffinity != nil && a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution != nil {
 		terms = a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms
@@ -356,7 +362,7 @@ func (p *pendingPod) missingLabels(node *v1.Node) map[string]string {
 			}
 		}
 		maps.DeleteFunc(labels, func(key, value string) bool { return node.Labels[key] == value })
-		ours := !slices.ContainsFunc(slices.Collect(maps.Keys(labels)), func(key string) bool { return node.Labels[key] != "" || isDescriptiveLabel(key) })
+		ours := !slices.ContainsFunc(slices.Collect(maps.Keys(labels)), fixed)
 		if len(labels) == 0 || len(labels) > 2 || !ours {
 			continue
 		}

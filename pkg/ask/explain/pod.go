@@ -30,6 +30,8 @@ type Pod struct {
 	// Placed says how the pod got its node, with its full cycle; Pending says why it got none. One of them is nil.
 	Placed  *placement.Placement
 	Pending *placement.Pending
+	// Halted says why the pod does not run after the last step though it has a node; "" for a pod that runs.
+	Halted string
 	// Causes say why the scheduler refuses a Pending pod, with the values of both sides.
 	Causes []cause.Cause
 	// Flips are the changes that would have sent the pod elsewhere, and Effects say what each of its rules changes in the step.
@@ -127,6 +129,8 @@ type NotFoundError struct {
 	Workloads []cluster.Ref
 	// Like are the pods, or the workloads of the kind, whose names begin with the name in the question, in any namespace.
 	Like []cluster.Ref
+	// Why says why the workload, which exists, has no pods: no node takes one of a DaemonSet, or it has 0 replicas. "" if nothing says so.
+	Why string
 }
 
 func (e *NotFoundError) Error() string {
@@ -138,7 +142,11 @@ func (e *NotFoundError) Error() string {
 	if e.Question.Kind == "Pod" {
 		what = "no pod " + e.Question.Name
 	}
-	return fmt.Sprintf("the scheduler considered %s in namespace %s %s", what, e.Question.Namespace, where)
+	says := fmt.Sprintf("the scheduler considered %s in namespace %s %s", what, e.Question.Namespace, where)
+	if e.Why != "" {
+		says += ": " + e.Why
+	}
+	return says
 }
 
 // Pods runs the scenario and explains why the pods in question got their nodes, or none: the Pending pods first, each kind in the order in
@@ -156,13 +164,15 @@ func Pods(ctx context.Context, s *scenario.Scenario, of Question, opts Options) 
 	if step == nil {
 		step, running := of.findRunning(result)
 		if len(running) == 0 {
-			return result, nil, 0, of.notFound(result)
+			return result, nil, 0, of.notFound(ctx, result)
 		}
 		if of.Most > 0 && len(running) > of.Most {
 			more = len(running) - of.Most
 			running = running[:of.Most]
 		}
-		pods, err = placeAgain(ctx, result, step, running)
+		if pods, err = placeAgain(ctx, result, step, running); err == nil {
+			err = addHalted(ctx, resultUpTo(result, step.Name), pods, opts)
+		}
 		return result, pods, more, err
 	}
 	names := slices.Concat(pending, placed)
@@ -195,7 +205,10 @@ func Pods(ctx context.Context, s *scenario.Scenario, of Question, opts Options) 
 	if err = addCauses(ctx, result, pods); err != nil {
 		return nil, nil, 0, err
 	}
-	if err = addFlipsAndFixes(ctx, result, pods, opts); err != nil && ctx.Err() != nil {
+	if err = addFlipsAndFixes(ctx, result, pods, opts); err == nil {
+		err = addHalted(ctx, resultUpTo(result, of.Step), pods, opts)
+	}
+	if err != nil && ctx.Err() != nil {
 		result.Partial = "interrupted before every change was tried: what every plugin said is whole, and what would send a pod elsewhere is not"
 	}
 	return result, pods, more, err
@@ -254,8 +267,11 @@ func (of Question) onlyNamespace(result *simulation.Result) string {
 	return v1.NamespaceDefault
 }
 
-func (of Question) notFound(result *simulation.Result) error {
+func (of Question) notFound(ctx context.Context, result *simulation.Result) error {
 	e := &NotFoundError{Question: of}
+	if step := of.step(result); step != nil {
+		e.Why = whyNoPods(ctx, result, step.State, of.Ref)
+	}
 	for i := range result.Steps {
 		step := &result.Steps[i]
 		if of.Step != "" && step.Name != of.Step {
@@ -284,6 +300,30 @@ func (of Question) notFound(result *simulation.Result) error {
 		}
 	}
 	return e
+}
+
+// whyNoPods says why a workload of the state has no pods; "" if nothing says so.
+func whyNoPods(ctx context.Context, result *simulation.Result, state *cluster.State, of cluster.Ref) string {
+	object := state.Find(of)
+	if object == nil || state.Federation != nil {
+		return ""
+	}
+	if replicas, scales := cluster.Replicas(object); scales && replicas == 0 {
+		return "it has 0 replicas"
+	}
+	if of.Kind != "DaemonSet" {
+		return ""
+	}
+	f, err := cause.NewFinder(result.Scenario.Config)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	causes, err := f.Causes(ctx, state, state.PodOf(object))
+	if err != nil {
+		return ""
+	}
+	return cause.Brief(causes)
 }
 
 // collectPods returns the wanted pods of a step, with their placements or refusals.

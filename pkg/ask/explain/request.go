@@ -92,18 +92,27 @@ type unit struct {
 	quantity func(int64) resource.Quantity
 }
 
-// unitOf returns the unit of the resource: 1m for CPU, 1Mi for resources in bytes, and 1 for anything else.
+// unitOf returns the unit of the resource: 1m for CPU, 1Mi for resources in bytes, a page for huge pages, and 1 for anything else.
 func unitOf(name v1.ResourceName) unit {
 	switch {
 	case name == v1.ResourceCPU:
 		return unit{func(q resource.Quantity) int64 { return q.MilliValue() },
 			func(n int64) resource.Quantity { return *resource.NewMilliQuantity(n, resource.DecimalSI) }}
-	case name == v1.ResourceMemory, name == v1.ResourceEphemeralStorage, v1helper.IsHugePageResourceName(name):
-		return unit{func(q resource.Quantity) int64 { return (q.Value() + mebi - 1) / mebi },
-			func(n int64) resource.Quantity { return *resource.NewQuantity(n*mebi, resource.BinarySI) }}
+	case name == v1.ResourceMemory, name == v1.ResourceEphemeralStorage:
+		return bytesIn(mebi)
+	case v1helper.IsHugePageResourceName(name):
+		if page, err := v1helper.HugePageSizeFromResourceName(name); err == nil && page.Sign() > 0 {
+			return bytesIn(page.Value())
+		}
 	}
 	return unit{func(q resource.Quantity) int64 { return q.Value() },
 		func(n int64) resource.Quantity { return *resource.NewQuantity(n, resource.DecimalSI) }}
+}
+
+// bytesIn returns the unit of so many bytes.
+func bytesIn(size int64) unit {
+	return unit{func(q resource.Quantity) int64 { return (q.Value() + size - 1) / size },
+		func(n int64) resource.Quantity { return *resource.NewQuantity(n*size, resource.BinarySI) }}
 }
 
 // requestingParts returns the parts that request the resource, the largest request first. A pod-level request counts in place of the containers'

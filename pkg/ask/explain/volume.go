@@ -129,7 +129,6 @@ func localVolume(like *v1.PersistentVolume, node *v1.Node) *v1.PersistentVolume 
 	made := &v1.PersistentVolume{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PersistentVolume"}, ObjectMeta: metav1.ObjectMeta{Name: like.Name + "-" + node.Name, Labels: like.Labels}}
 	like.Spec.DeepCopyInto(&made.Spec)
 	made.Spec.ClaimRef = nil
-	made.Spec.NodeAffinity = &v1.VolumeNodeAffinity{Required: &v1.NodeSelector{NodeSelectorTerms: []v1.NodeSelectorTerm{{MatchExpressions: []v1.NodeSelectorRequirement{
-		{Key: v1.LabelHostname, Operator: v1.NodeSelectorOpIn, Values: []string{node.Labels[v1.LabelHostname]}}}}}}}
+	made.Spec.NodeAffinity = onlyOn(node)
 	return made
 }

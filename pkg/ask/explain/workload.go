@@ -6,9 +6,12 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
+	resourcehelper "k8s.io/component-helpers/resource"
+	v1helper "k8s.io/kubernetes/pkg/apis/core/v1/helper"
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/cluster/rule"
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
@@ -42,12 +45,22 @@ func (p *pendingPod) softenCandidates(refusingOnly bool) []candidate {
 	}
 	var all []candidate
 	for _, r := range rule.List(p.spec) {
-		if !r.Hard || refusingOnly && !p.refusedBy(r.Kind.Plugin()) {
+		if !r.Hard || refusingOnly && !p.refusedBy(r.Kind.Plugin()) || p.namesMachine(r) {
 			continue
 		}
 		all = append(all, candidate{change: rule.Relax(p.spec.DeepCopy(), r), edit: func(spec *v1.PodSpec) { rule.Relax(spec, r) }})
 	}
 	return all
+}
+
+// namesMachine reports whether the rule asks for an architecture or an operating system that some node does not have. The pod's images run nowhere
+// else, so that a softer rule does not help.
+func (p *pendingPod) namesMachine(r rule.Rule) bool {
+	return (r.Kind == rule.NodeSelector || r.Kind == rule.NodeAffinity) && slices.ContainsFunc([]string{v1.LabelArchStable, v1.LabelOSStable}, func(key string) bool {
+		return strings.Contains(r.Selector, key) && slices.ContainsFunc(p.nodes, func(node *v1.Node) bool {
+			return !strings.Contains(r.Selector, key+"="+node.Labels[key]) && !strings.Contains(r.Selector, key+" in ("+node.Labels[key]+")")
+		})
+	})
 }
 
 // tolerate returns the attempts that tolerate each taint that the workload seems to be meant to tolerate. It leaves out taints of
@@ -76,9 +89,24 @@ func (p *pendingPod) tolerate() []attempt {
 	return attempts
 }
 
+// onlyThereIs reports whether only nodes with the taint have some resource that the pod requests, as only tainted nodes have GPUs.
+func (p *pendingPod) onlyThereIs(taint v1.Taint) bool {
+	asks := resourcehelper.PodRequests(p.pod, resourcehelper.PodResourcesOptions{})
+	for name, asked := range asks {
+		having := list.Where(p.nodes, func(node *v1.Node) bool { return offers(node, name) })
+		only := !slices.ContainsFunc(having, func(node *v1.Node) bool {
+			return !slices.ContainsFunc(node.Spec.Taints, func(other v1.Taint) bool { return taint.MatchTaint(&other) && taint.Value == other.Value })
+		})
+		if v1helper.IsExtendedResourceName(name) && !asked.IsZero() && len(having) > 0 && only {
+			return true
+		}
+	}
+	return false
+}
+
 // seemsMeantFor reports whether something suggests that the pod is meant for nodes with the taint: its node selector or affinity names the
-// taint's key, or leaves only such nodes; or another pod has a toleration of the key, either a pod of the same workload or, if this is a
-// DaemonSet, whose pods are for all nodes, a pod of another DaemonSet.
+// taint's key, or leaves only such nodes; it requests an extended resource that only such nodes have; or another pod has a toleration of the
+// key, either a pod of the same workload or, if this is a DaemonSet, whose pods are for all nodes, a pod of another DaemonSet.
 func (p *pendingPod) seemsMeantFor(taint v1.Taint) bool {
 	for _, r := range rule.List(p.spec) {
 		if r.Hard && (r.Kind == rule.NodeSelector || r.Kind == rule.NodeAffinity) && strings.Contains(r.Selector, taint.Key) {
@@ -96,6 +124,9 @@ func (p *pendingPod) seemsMeantFor(taint v1.Taint) bool {
 		}
 	}
 	if attracting > 0 && attracting == tainted {
+		return true
+	}
+	if p.onlyThereIs(taint) {
 		return true
 	}
 	names := func(tolerations []v1.Toleration) bool {

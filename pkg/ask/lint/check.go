@@ -51,6 +51,7 @@ func Checks() []Check {
 		{ID: "rule-missing", Severity: Note, Title: "No rule keeps several replicas apart", find: static(ruleMissing)},
 		{ID: "selector-drift", Severity: Error, Title: "Anti-affinity selects other pods than its own", find: static(selectorDrift)},
 		{ID: "spread-selector-misses-pods", Severity: Error, Title: "A spread constraint does not count the pods that it spreads", find: static(spreadSelectorMissesPods)},
+		{ID: "spread-selector-empty", Severity: Warning, Title: "A spread constraint counts no pod before Kubernetes 1.38, and then all of them", find: static(spreadSelectorEmpty)},
 		{ID: "reference-resolves-to-nothing", Severity: Warning, Title: "A rule refers to pods that do not exist", neededKinds: namespaceKinds, find: static(referenceResolvesToNothing)},
 		{ID: "namespace-missing", Severity: Warning, Title: "A rule names a namespace that does not exist", neededKinds: namespaceKinds, find: static(namespaceMissing)},
 		{ID: "pod-group-incomplete", Severity: Error, Title: "Pods wait forever for their pod group", Simulated: true, neededKinds: []string{"PodGroup"}, find: static(podGroupIncomplete)},

@@ -368,7 +368,7 @@ func matchLabelKeysMissing(l *inspection, s *subject) ([]Finding, error) {
 	}
 	var found []Finding
 	for _, t := range s.terms() {
-		if t.Kind != rule.Spread || !t.Hard || !t.selectsOwnPods() || t.isPerRevision() {
+		if t.Kind != rule.Spread || !t.Hard || !t.selectsOwnPods() || t.isPerRevision() || t.countsNothing() {
 			continue
 		}
 		steps, in := []*simulation.Step{step}, ""

@@ -12,6 +12,7 @@ import (
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/cluster/rule"
+	"github.com/faultline/faultline/pkg/engine/sched"
 	"github.com/faultline/faultline/pkg/input/manifest"
 	"github.com/faultline/faultline/pkg/input/operator"
 	"github.com/faultline/faultline/pkg/list"
@@ -137,6 +138,32 @@ func spreadSelectorMissesPods(_ *inspection, s *subject) []Finding {
 		found = append(found, f)
 	}
 	return found
+}
+
+// spreadSelectorEmpty finds spread constraints with an empty selector. Before Kubernetes 1.38 such a constraint counts no pod, and since then all
+// pods of the namespace: see [sched.EmptySelectorCounts].
+func spreadSelectorEmpty(_ *inspection, s *subject) []Finding {
+	var found []Finding
+	for _, t := range s.terms() {
+		if t.Kind != rule.Spread || !t.countsNothing() {
+			continue
+		}
+		found = append(found, Finding{Field: t.field() + ".labelSelector", Brief: fmt.Sprintf("its spread over %s counts no pod, and from Kubernetes %s on all of them", t.TopologyKey, sched.Preview()),
+			Fix: fmt.Sprintf("give it labelSelector %s", matchLabels(s.identityLabels())),
+			Message: fmt.Sprintf("the spread over %s has an empty labelSelector, which counts no pod, so that it spreads nothing; in Kubernetes %s this constraint starts to count all pods of namespace %s, of other workloads, too",
+				t.TopologyKey, sched.Preview(), s.owner.Namespace)})
+	}
+	return found
+}
+
+// countsNothing reports whether the term is a spread constraint whose empty selector counts no pod.
+func (t *term) countsNothing() bool {
+	return t.selector != nil && t.podSelector.Empty() && !t.hasMatchedKey() && !sched.EmptySelectorCounts()
+}
+
+// hasMatchedKey reports whether the pods have a label of matchLabelKeys, which then is part of the selector.
+func (t *term) hasMatchedKey() bool {
+	return slices.ContainsFunc(t.matchLabelKeys, func(key string) bool { return isGeneratedLabel(key) || t.subject.labels().Has(key) })
 }
 
 // matchLabels formats labels as in a selector.

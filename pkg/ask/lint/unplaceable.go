@@ -194,9 +194,25 @@ func requestAboveNodes(l *inspection, s *subject) ([]Finding, error) {
 		f.Fix = fmt.Sprintf("request at most %s %s, or add a node that has as much", short[0].Resource.Allocatable, short[0].Resource.Resource)
 		if short[0].Resource.Allocatable == "0" {
 			f.Fix = fmt.Sprintf("add a node that has %s", short[0].Resource.Resource)
+			if taints := l.taintsOf(short[0].Resource.Resource); len(taints) > 0 {
+				f.Fix = fmt.Sprintf("tolerate %s, the %s of the nodes that have %s", words.Or(taints), words.Pick(len(taints), "taint", "taints"), short[0].Resource.Resource)
+			}
 		}
 	}
 	return []Finding{f}, nil
+}
+
+// taintsOf returns the taints of the nodes that have some of the resource, as kubectl writes them.
+func (l *inspection) taintsOf(name v1.ResourceName) []string {
+	var taints []string
+	for _, node := range l.nodes {
+		for i := range node.Spec.Taints {
+			if amount := node.Status.Allocatable[name]; !amount.IsZero() && !strings.HasPrefix(node.Spec.Taints[i].Key, "node.kubernetes.io/") {
+				taints = append(taints, node.Spec.Taints[i].ToString())
+			}
+		}
+	}
+	return list.Distinct(taints)
 }
 
 // unplaceableFinding returns a finding on pods that no node takes for these causes. Its message says what follows.
@@ -260,6 +276,10 @@ func (l *inspection) unmetFix(s *subject, unmet *cause.Unmet) (string, error) {
 		}
 	}
 	label = "label nodes that can take the pods with " + unmet.Requirement
+	if key == v1.LabelArchStable || key == v1.LabelOSStable { // a kubelet sets these
+		label = "add nodes with " + unmet.Requirement
+		helpful = list.Map(helpful, func(pair string) string { return pair + ", if its images run there" })
+	}
 	if len(helpful) > 0 {
 		return fmt.Sprintf("ask for %s, or %s", words.Or(helpful), label), nil
 	}

@@ -7,9 +7,12 @@ import (
 	"errors"
 	"slices"
 
+	v1 "k8s.io/api/core/v1"
+
 	"github.com/faultline/faultline/pkg/ask/blast"
 	"github.com/faultline/faultline/pkg/ask/capacity"
 	"github.com/faultline/faultline/pkg/ask/lint"
+	"github.com/faultline/faultline/pkg/ask/peak"
 	"github.com/faultline/faultline/pkg/ask/verify"
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/node"
@@ -17,6 +20,7 @@ import (
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
 	"github.com/faultline/faultline/pkg/topology"
+	"github.com/faultline/faultline/pkg/world"
 )
 
 // Options bound the work of a look.
@@ -36,6 +40,9 @@ type Look struct {
 	Running int
 	Pending map[string]int
 	Levels  []Level
+	// Peaks has the peak of the load with the losses of each level that has several domains; none if no HorizontalPodAutoscaler scales anything. The
+	// nodes count as a level only if Options.Levels has them.
+	Peaks []Peak
 	// Room is the number of further replicas of each workload that fit, at most Options.UpTo.
 	Room map[cluster.Ref]int
 	// Findings has the number of lint's findings by check, including checks that found nothing. Unread are the kinds that may not be read;
@@ -60,6 +67,16 @@ type Level struct {
 	NotBack int
 	// Workloads has, for each workload, the largest number of its pods that do not come back after one failure.
 	Workloads map[cluster.WorkloadRef]int
+}
+
+// Peak has what is left without a node if every HorizontalPodAutoscaler stands at its maximum, and a domain of the level is lost then.
+type Peak struct {
+	// Key is the topology key.
+	Key string
+	// Safe is the share of the way to the peak at which each pod has a node, from 0 to 1; 0 also if not even the present load is safe.
+	Safe float64
+	// Short is the largest number of pods without a node, at the peak or after one loss.
+	Short int
 }
 
 // Check identifies a check of lint by its ID and severity.
@@ -101,7 +118,7 @@ func At(ctx context.Context, s *scenario.Scenario, opts Options) (*Look, error) 
 		}
 		l.Pending[plugin]++
 	}
-	for _, ask := range []func(context.Context, *simulation.Result, *simulation.Step, Options) error{l.failDomains, l.findRoom, l.countFindings} {
+	for _, ask := range []func(context.Context, *simulation.Result, *simulation.Step, Options) error{l.failDomains, l.growToPeak, l.findRoom, l.countFindings} {
 		if err := ask(ctx, result, last, opts); err != nil {
 			return nil, err
 		}
@@ -138,6 +155,29 @@ func (l *Look) failDomains(ctx context.Context, result *simulation.Result, last 
 			}
 		}
 		l.Levels = append(l.Levels, found)
+	}
+	return nil
+}
+
+// growToPeak lets the load grow to its peak, and loses the domains of each level then.
+func (l *Look) growToPeak(ctx context.Context, result *simulation.Result, last *simulation.Step, opts Options) error {
+	targets, _, err := world.FindPeak(last.State, &scenario.Peak{})
+	if err != nil || len(targets) == 0 {
+		return err
+	}
+	for _, level := range l.Levels {
+		if level.Whole || level.Key == v1.LabelHostname && len(opts.Levels) == 0 {
+			continue
+		}
+		found, err := peak.Find(ctx, result, peak.Options{Survive: []string{level.Key}, Mode: node.Unreachable, Depth: peak.UpToSafe})
+		if err != nil {
+			return err
+		}
+		at := Peak{Key: level.Key, Short: found.Most()}
+		if found.Safe != nil {
+			at.Safe = found.Safe.Share
+		}
+		l.Peaks = append(l.Peaks, at)
 	}
 	return nil
 }

@@ -227,6 +227,35 @@ workloads:
 	checkClaims(t, result, a)
 }
 
+// Each of two cards can be had whole or as two halves, which share the card's memory. Half of each is taken, and a whole one is asked for.
+func TestFindRoomForAWholePartitionableDevice(t *testing.T) {
+	card := func(node string) string {
+		slice := func(name, has string) string {
+			return fmt.Sprintf("  - {apiVersion: resource.k8s.io/v1, kind: ResourceSlice, metadata: {name: %[1]s-%[2]s}, spec: {driver: gpu.example.com, nodeName: %[1]s, pool: {name: %[1]s, generation: 1, resourceSliceCount: 2}, %[3]s}}\n", node, name, has)
+		}
+		part := func(name, kind, memory string) string {
+			return fmt.Sprintf("{name: %s, attributes: {part: {string: %s}}, consumesCounters: [{counterSet: card, counters: {memory: {value: %s}}}]}", name, kind, memory)
+		}
+		return slice("counters", "sharedCounters: [{name: card, counters: {memory: {value: 80Gi}}}]") +
+			slice("devices", "devices: ["+part("half-0", "half", "40Gi")+", "+part("half-1", "half", "40Gi")+", "+part("whole", "whole", "80Gi")+"]")
+	}
+	claim := func(part string) string {
+		return fmt.Sprintf("  - {apiVersion: resource.k8s.io/v1, kind: ResourceClaimTemplate, metadata: {name: %[1]s}, spec: {spec: {devices: {requests: [{name: gpu, exactly: {deviceClassName: gpu.example.com, selectors: [{cel: {expression: 'device.attributes[\"gpu.example.com\"].part == \"%[1]s\"'}}]}}]}}}}\n", part)
+	}
+	with := func(text, part string) string {
+		text = strings.Replace(text, "containers:", fmt.Sprintf("resourceClaims: [{name: gpu, resourceClaimTemplateName: %s}], containers:", part), 1)
+		return strings.Replace(text, "resources: {", "resources: {claims: [{name: gpu}], ", 1)
+	}
+	class := "  - {apiVersion: resource.k8s.io/v1, kind: DeviceClass, metadata: {name: gpu.example.com}, spec: {}}\n"
+	result := runtest.Run(t, world(nodes(8, 8)+class+card("n1")+card("n2"), claim("half")+claim("whole")+with(deployment("a", "1", "n1", nil, ""), "half"), with(deployment("b", "1", "n2", nil, ""), "half"), with(train(1, cpu(1), ""), "whole")))
+	a := find(t, result, makeroom.Options{})
+	if want := "1 moves: b n2→n1"; summary(a) != want {
+		t.Errorf("%s, want %s", summary(a), want)
+	}
+	checkMinimal(t, result, makeroom.Options{}, 0)
+	checkClaims(t, result, a)
+}
+
 // In worlds that are drawn from a seed, no sequence of fewer moves makes room, and where nothing is found, no sequence of up to two moves does.
 func TestFindIsMinimalInGeneratedWorlds(t *testing.T) {
 	made := map[int]int{}

@@ -308,7 +308,7 @@ func (r *room) leastMoves() (int, bool) {
 
 // fitsElsewhere reports whether some node that is not among the given ones has resources for the pod, as far as it may go there.
 func (r *room) fitsElsewhere(c *candidate, cordoned []string) bool {
-	if r.result.Scenario.Autoscaler != nil {
+	if r.result.Scenario.Autoscaler != nil || r.result.Scenario.Deciders != nil {
 		return true // which may add a node
 	}
 	need := c.requests

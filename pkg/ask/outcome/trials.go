@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 
 	"k8s.io/utils/ptr"
@@ -45,6 +46,7 @@ type observation struct {
 	placement Distribution
 	pending   int
 	metrics   *metric.Metrics
+	decided   string // what the deciders did
 }
 
 // RunTrials runs the scenario n times with random ties; run i, from 0, has the seed s.Ties.Seed+i. If until is above 0, RunTrials checks
@@ -157,7 +159,16 @@ func (c *trialRunner) runTrial(ctx context.Context, w world.World, trial int) er
 func (c *trialRunner) observe(ctx context.Context, w world.World, step int, result *simulation.Result) (*observation, error) {
 	state := result.Steps[step].State
 	placement := newDistribution(state)
-	key := string(rune(step)) + placement.key() + describeNodes(state)
+	names := nameNewNodes(result.Initial, state, placement)
+	placement = placement.rename(names)
+	var did []string
+	for _, by := range result.Steps[step].Decided(state) {
+		by.Elsewhere = nil // where the pods are is the placement
+		if said := by.Describe(); said != "" {
+			did = append(did, said)
+		}
+	}
+	key := string(rune(step)) + placement.key() + describeNodes(state, names) + strings.Join(did, "; ")
 	c.mutex.Lock()
 	known := c.observations[key]
 	c.mutex.Unlock()
@@ -171,21 +182,21 @@ func (c *trialRunner) observe(ctx context.Context, w world.World, step int, resu
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	if known = c.observations[key]; known == nil {
-		known = &observation{placement: placement, pending: placement.Pending(), metrics: metrics}
+		known = &observation{placement: placement, pending: placement.Pending(), metrics: metrics, decided: strings.Join(did, "; ")}
 		c.observations[key] = known
 	}
 	return known, nil
 }
 
 // describeNodes describes the nodes that exist and their taints: with other nodes, the same placement is another outcome.
-func describeNodes(state *cluster.State) string {
+func describeNodes(state *cluster.State, names map[string]string) string {
 	var text []byte
 	for _, node := range state.Nodes {
 		if len(node.Spec.Taints) == 0 && !node.Spec.Unschedulable {
 			text = append(text, '.')
 			continue
 		}
-		text = append(text, node.Name...)
+		text = append(text, cmp.Or(names[node.Name], node.Name)...)
 		for i := range node.Spec.Taints {
 			text = append(text, node.Spec.Taints[i].ToString()...)
 		}
@@ -198,7 +209,7 @@ func summarizeTrials(set *TrialSet, trials [][]*observation) []Step {
 	var steps []Step
 	for i := range trials[0] {
 		step := Step{Name: set.First.Steps[i].Name, Action: set.First.Steps[i].Action}
-		pending, places := 0, map[string]*Placement{}
+		pending, places, decided := 0, map[string]*Placement{}, map[string]int{}
 		keys := map[*observation]string{}
 		for trial, found := range trials {
 			o := found[i]
@@ -216,7 +227,9 @@ func summarizeTrials(set *TrialSet, trials [][]*observation) []Step {
 				places[key] = p
 			}
 			p.Seen++
+			decided[o.decided]++
 		}
+		step.Decided = countDecided(decided, len(trials))
 		step.Different = strconv.Itoa(len(places))
 		step.AnyPending = Frequency(stats.Proportion{Successes: pending, N: len(trials)})
 		for _, p := range places {
@@ -239,6 +252,19 @@ func summarizeTrials(set *TrialSet, trials [][]*observation) []Step {
 		steps = append(steps, step)
 	}
 	return steps
+}
+
+// countDecided returns what the deciders did in the trials, the most frequent first; nil if they did nothing in all of them.
+func countDecided(times map[string]int, n int) []Decided {
+	if times[""] == n {
+		return nil
+	}
+	var all []Decided
+	for said, seen := range times {
+		all = append(all, Decided{Did: said, Chance: Frequency(stats.Proportion{Successes: seen, N: n})})
+	}
+	slices.SortFunc(all, func(a, b Decided) int { return cmp.Or(cmp.Compare(b.Seen, a.Seen), cmp.Compare(a.Did, b.Did)) })
+	return all
 }
 
 // trialVariation returns how a number varies over the trials. The interval of its median is from order statistics.

@@ -1,12 +1,14 @@
 package peak
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
 
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/faultline/faultline/pkg/cluster"
@@ -29,16 +31,19 @@ func (f *finder) raiseMaxima(ctx context.Context, answer *Answer, domains []doma
 	raised := f.copyAutoscaler()
 	r := &Remedy{Kind: "raise"}
 	var parts []string
-	price, priced := 0.0, true
+	price := newSum()
 	for i := range raised.NodeGroups {
 		g := &raised.NodeGroups[i]
-		answer.Groups[i].Needed = needed[i]
+		has := &answer.Groups[i]
+		has.Needed = needed[i]
+		if more := needed[i] - max(has.Peak, has.AfterLoss); more > 0 {
+			price.add(g.Price, more, f.nodeOf(g))
+		}
 		if needed[i] <= g.Max {
 			continue
 		}
 		r.Raise, r.Nodes = append(r.Raise, Raise{g.Name, g.Max, needed[i]}), r.Nodes+needed[i]-g.Max
 		parts = append(parts, fmt.Sprintf("%s from %d to %d", g.Name, g.Max, needed[i]))
-		price, priced = price+g.Price*float64(needed[i]-g.Max), priced && g.Price > 0
 		g.Max = needed[i]
 	}
 	if total := raised.Flags[maxNodesTotal]; total != "" && (len(parts) > 0 || slices.ContainsFunc(answer.Ceilings, func(c Ceiling) bool { return c.Kind == nodesTotal })) {
@@ -48,8 +53,8 @@ func (f *finder) raiseMaxima(ctx context.Context, answer *Answer, domains []doma
 	if len(parts) == 0 {
 		return nil, nil
 	}
-	if priced && r.Nodes > 0 {
-		r.Price = &price
+	if price.cores > 0 {
+		r.Price, r.cores = price.prices, price.cores
 	}
 	r.What = "a higher maximum of " + words.And(parts)
 	if len(r.Raise) == 0 {
@@ -70,6 +75,15 @@ func (f *finder) raiseMaxima(ctx context.Context, answer *Answer, domains []doma
 	}
 	answer.claims = append(answer.claims, claims...)
 	return r, nil
+}
+
+// nodeOf returns a node of the group, or the node that its new nodes copy.
+func (f *finder) nodeOf(g *scenario.AutoscaledGroup) *v1.Node {
+	nodes := f.before.state.Nodes
+	if i := slices.IndexFunc(nodes, g.Has); i >= 0 {
+		return nodes[i]
+	}
+	return cmp.Or(f.before.state.Node(g.Template), &v1.Node{})
 }
 
 const maxNodesTotal = "max-nodes-total"
@@ -142,12 +156,13 @@ func (f *finder) lowerMaxima(ctx context.Context, answer *Answer, domains []doma
 		if t.Autoscaler == nil || t.Replicas >= t.Most {
 			continue
 		}
+		r.GivesUp += int(t.Most - t.Replicas)
 		target := scenario.Target{Target: "hpa/" + t.Autoscaler.Name, Namespace: t.Autoscaler.Namespace}
-		patch := patchOf(map[string]any{"spec": map[string]any{"maxReplicas": t.Replicas}})
+		patch := toJSON(map[string]any{"spec": map[string]any{"maxReplicas": t.Replicas}})
 		steps = append(steps, scenario.LoadedStep{Step: scenario.Step{Name: "patch " + target.Argument(), Patch: &scenario.Patch{Target: target, Type: "merge", Patch: runtime.RawExtension{Raw: patch}}}})
 		command := fmt.Sprintf("kubectl patch %s --type=merge -p '%s'", target.Argument(), patch)
 		if by := t.Autoscaler.Labels[world.KEDALabel]; by != "" { // KEDA would take back a patch of its HorizontalPodAutoscaler
-			command = fmt.Sprintf("kubectl patch %s --type=merge -p '%s'", cluster.KubectlArgument(t.Autoscaler.Namespace, "scaledobject/"+by), patchOf(map[string]any{"spec": map[string]any{"maxReplicaCount": t.Replicas}}))
+			command = fmt.Sprintf("kubectl patch %s --type=merge -p '%s'", cluster.KubectlArgument(t.Autoscaler.Namespace, "scaledobject/"+by), toJSON(map[string]any{"spec": map[string]any{"maxReplicaCount": t.Replicas}}))
 		}
 		r.Commands = append(r.Commands, command)
 	}
@@ -158,9 +173,9 @@ func (f *finder) lowerMaxima(ctx context.Context, answer *Answer, domains []doma
 	return f.trySteps(ctx, r, answer, steps, domains)
 }
 
-// patchOf returns the patch as JSON.
-func patchOf(patch map[string]any) []byte {
-	data, err := json.Marshal(patch)
+// toJSON returns the patch or the object as JSON.
+func toJSON(object map[string]any) []byte {
+	data, err := json.Marshal(object)
 	if err != nil {
 		panic(err) // it has texts and numbers
 	}

@@ -20,7 +20,7 @@ import (
 
 // grownLosses is the largest number of losses for which an autoscaler looks for nodes: the worst ones. The nodes that it finds are tried with
 // all losses that other changes are tried with. Above fewPods without a node, which take it many seconds each time, it looks for the worst
-// loss alone.
+// loss alone, and other changes have fewer tries.
 const grownLosses, fewPods = 3, 300
 
 // growingGroup is a group of equal nodes in one zone, of which more can be added.
@@ -82,39 +82,53 @@ func (f *finder) addNodes(ctx context.Context, answer *Answer, domains []domain)
 	if err != nil {
 		return nil, err
 	}
-	r := &Remedy{Kind: "nodes"}
-	var steps []scenario.Step
-	var parts []string
-	price, priced := 0.0, true
+	most := make([]int, len(groups))
 	for g := range groups {
-		most := 0
 		for i := range needed {
-			most = max(most, needed[i][g])
+			most[g] = max(most[g], needed[i][g])
 		}
-		if most == 0 {
-			continue
-		}
-		add := Addition{Group: groups[g].group, Zone: groups[g].zone, Nodes: most, Like: groups[g].Template}
-		if groups[g].Price > 0 {
-			add.Price = &groups[g].Price
-		}
-		r.Add, r.Nodes, steps = append(r.Add, add), r.Nodes+most, append(steps, add.Step())
-		parts = append(parts, strings.TrimSpace(fmt.Sprintf("%d %s %s", most, add.Group, add.Zone)))
-		price, priced = price+groups[g].Price*float64(most), priced && add.Price != nil
 	}
+	r := &Remedy{Kind: "nodes"}
+	steps, parts := r.addNodes(groups, most)
 	if r.Nodes == 0 {
 		return nil, nil
 	}
-	if priced {
-		r.Price = &price
-	}
 	r.What = fmt.Sprintf("%s (%s)", words.Count(r.Nodes, "more node"), words.Few(parts))
-	return f.trySteps(ctx, r, answer, list.Map(steps, func(s scenario.Step) scenario.LoadedStep { return scenario.LoadedStep{Step: s} }), domains)
+	return f.trySteps(ctx, r, answer, steps, domains)
+}
+
+// addNodes sets the nodes of each group that the change adds, with their price. It returns the steps, and the nodes in words.
+func (r *Remedy) addNodes(groups []growingGroup, nodes []int) (steps []scenario.LoadedStep, parts []string) {
+	price := newSum()
+	for g := range groups {
+		if nodes[g] == 0 {
+			continue
+		}
+		add := Addition{Group: groups[g].group, Zone: groups[g].zone, Nodes: nodes[g], Like: groups[g].Template}
+		if groups[g].Price > 0 {
+			add.Price = &groups[g].Price
+		}
+		r.Add, r.Nodes, steps = append(r.Add, add), r.Nodes+nodes[g], append(steps, scenario.LoadedStep{Step: add.Step()})
+		parts = append(parts, strings.TrimSpace(fmt.Sprintf("%d %s %s", nodes[g], add.Group, add.Zone)))
+		price.add(groups[g].Price, nodes[g], groups[g].nodes[0])
+	}
+	r.Price, r.cores = price.prices, price.cores
+	return steps, parts
 }
 
 // grow returns how many nodes of each group an autoscaler without limits adds at the peak, or at the peak and the loss of the domain, without
 // nodes in that domain.
 func (f *finder) grow(ctx context.Context, groups []growingGroup, d *domain) ([]int, error) {
+	steps := []scenario.Step{f.peakStep(f.opts.Peak.Way())}
+	if d != nil {
+		steps = append(steps, f.failStep(d))
+	}
+	return f.growAfter(ctx, groups, d, steps)
+}
+
+// growAfter returns how many nodes of each group an autoscaler without limits adds while the steps are done, without nodes in the domain; nil for
+// no domain.
+func (f *finder) growAfter(ctx context.Context, groups []growingGroup, d *domain, steps []scenario.Step) ([]int, error) {
 	s := *f.base.Scenario
 	s.Autoscaler = &scenario.Autoscaler{Flags: map[string]string{"balance-similar-node-groups": "true"}}
 	at := make([]int, len(groups))
@@ -143,10 +157,6 @@ func (f *finder) grow(ctx context.Context, groups []growingGroup, d *domain) ([]
 	course, err := simulation.Continue(w, f.base, simulation.Options{})
 	if err != nil {
 		return nil, err
-	}
-	steps := []scenario.Step{f.peakStep(f.opts.Peak.Way())}
-	if d != nil {
-		steps = append(steps, f.failStep(d))
 	}
 	for _, step := range steps {
 		if _, err := course.Do(ctx, step); err != nil {

@@ -16,6 +16,7 @@ import (
 	"slices"
 
 	"github.com/faultline/faultline/pkg/ask/claim"
+	"github.com/faultline/faultline/pkg/ask/cronjob"
 	"github.com/faultline/faultline/pkg/ask/plan"
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/node"
@@ -34,9 +35,21 @@ type Options struct {
 	Mode node.FailureMode
 	// Peak is the step that is asked about.
 	Peak scenario.Peak
+	// Depth says how much is found.
+	Depth Depth
 	// Progress, if set, is called with a description of the current try, the number of tries done, and their total.
 	Progress func(what string, done, total int)
 }
+
+// Depth says how much of an answer is found.
+type Depth int
+
+// All is the whole answer. UpToSafe leaves the remedies out, and UpToLosses also the curve and the safe share.
+const (
+	All Depth = iota
+	UpToSafe
+	UpToLosses
+)
 
 // Answer says what breaks at the peak.
 type Answer struct {
@@ -63,6 +76,10 @@ type Answer struct {
 	Workloads []Workload `json:"workloads,omitempty"`
 	// Idle are the HorizontalPodAutoscalers that scale nothing.
 	Idle []Idle `json:"idle,omitempty"`
+	// CronJobs are the CronJobs that run at the peak. Hour is the beginning of the busiest hour, in UTC; missing if its CronJobs were not asked
+	// for, or none is ever due.
+	Hour     string            `json:"hour,omitempty"`
+	CronJobs []cronjob.CronJob `json:"cronJobs,omitempty"`
 	// Starved are the workloads with pods that have no node at the peak or after its worst loss, those with the most such pods first.
 	Starved []Starved `json:"starved,omitempty"`
 	// Ceilings are what keeps the pods from a node, those that keep the most pods first.
@@ -194,8 +211,8 @@ func (a *Answer) Tightest() (Room, *Loss) {
 	return room, at
 }
 
-// Find returns what breaks at the peak after the last step of the result. If the context ends, Find returns its error and what is known by
-// then, or nil if not even the peak was run; the result's Partial then says so.
+// Find returns what breaks at the peak after the last step of the result, as far as the depth asks. If the context ends, Find returns its error
+// and what is known by then, or nil if not even the peak was run; the result's Partial then says so.
 func Find(ctx context.Context, base *simulation.Result, opts Options) (*Answer, error) {
 	f := newFinder(base, opts)
 	defer f.close()
@@ -206,6 +223,14 @@ func Find(ctx context.Context, base *simulation.Result, opts Options) (*Answer, 
 	}
 	f.targets = targets
 	answer.Idle = list.Map(idle, func(i world.IdleAutoscaler) Idle { return Idle{i.Namespace, i.Name, i.Why} })
+	runs, hour, err := world.FindCronJobs(f.before.state, &opts.Peak)
+	if err != nil {
+		return nil, err
+	}
+	answer.CronJobs = list.Map(runs, cronjob.Describe)
+	if !hour.IsZero() {
+		answer.Hour = hour.Format("2006-01-02T15:04Z07:00")
+	}
 	f.expect(1)
 	top, err := f.runPeak(ctx, opts.Peak.Way())
 	if err != nil {
@@ -220,10 +245,10 @@ func Find(ctx context.Context, base *simulation.Result, opts Options) (*Answer, 
 		worst = &losses[0].outcome
 	}
 	err = cmp.Or(f.describeStarved(context.WithoutCancel(ctx), answer, top, worst), err)
-	if err == nil {
+	if err == nil && opts.Depth <= UpToSafe {
 		err = f.findSafe(ctx, answer, losses)
 	}
-	if err == nil && answer.Most() > 0 {
+	if err == nil && opts.Depth == All && answer.Most() > 0 {
 		err = f.findRemedies(ctx, answer, losses)
 	}
 	if err != nil {

@@ -39,6 +39,11 @@ func workload(name string, replicas, most int, spec string) string {
 	return text
 }
 
+// cronJob returns a CronJob whose Jobs have this many pods of 1 CPU.
+func cronJob(name, schedule string, pods int) string {
+	return fmt.Sprintf("  - {apiVersion: batch/v1, kind: CronJob, metadata: {name: %s}, spec: {schedule: '%s', jobTemplate: {spec: {parallelism: %d, template: {spec: {restartPolicy: Never, containers: [{name: c, image: i, resources: {requests: {cpu: 1}}}]}}}}}}\n", name, schedule, pods)
+}
+
 func ask(t *testing.T, text string, opts peak.Options) (*peak.Answer, *scenario.Scenario, *simulation.Result) {
 	t.Helper()
 	s, err := claimtest.Load(text)
@@ -77,7 +82,11 @@ func brief(a *peak.Answer) string {
 		lines = append(lines, fmt.Sprintf("group %s %d, %d, %d of %d, needed %d", g.Name, g.Now, g.Peak, g.AfterLoss, g.Max, g.Needed))
 	}
 	for _, r := range a.Remedies {
-		lines = append(lines, fmt.Sprintf("%s: %s: %d, %d", r.Kind, r.What, r.Short, r.AfterLoss))
+		beaten := ""
+		if r.Beaten {
+			beaten = ", beaten"
+		}
+		lines = append(lines, fmt.Sprintf("%s: %s: %d, %d%s", r.Kind, r.What, r.Short, r.AfterLoss, beaten))
 	}
 	return strings.Join(lines, "\n")
 }
@@ -94,13 +103,17 @@ safe 0.75
 nodes: cpu: 3
 deployment/web 3, 0, lost 0
 nodes: 1 more node (1 general a): 0, 0
-lower: 75 % of the growth of 1 HorizontalPodAutoscaler: 0, 0`},
+larger: nodes of twice the size in place of 1 general a: 0, 0
+lower: 75 % of the growth of 1 HorizontalPodAutoscaler: 0, 0
+buffer: a CapacityBuffer for 15 further pods of deployment/web, for which an autoscaler adds 2 nodes: 0, 0, beaten`},
 		// If a zone of three is lost, two nodes take 8 of 9 pods. Of two more nodes in two zones, each loss leaves one.
 		{name: "a loss", text: nodes(1, "") + workload("web", 3, 9, ""), opts: peak.Options{Survive: []string{zone}}, want: `0 of 9 short, 1 at most
 safe 0.83
 nodes: cpu: 1
 deployment/web 0, 1, lost 0
 nodes: 2 more nodes (1 general a and 1 general b): 0, 0
+larger: nodes of twice the size in place of 1 general a and 1 general b: 0, 0
+buffer: a CapacityBuffer for 14 further pods of deployment/web, for which an autoscaler adds 2 nodes: 0, 0
 lower: 83 % of the growth of 1 HorizontalPodAutoscaler: 0, 0`},
 		// The group may have 4 nodes, which take 16 of 18 pods; 5 nodes take 20.
 		{name: "a group's maximum", text: nodes(1, "") + workload("web", 3, 18, "") + "autoscaler: {nodeGroups: [{name: general, from: node-pool=general, max: 4}]}\n", want: `2 of 18 short, 2 at most
@@ -129,13 +142,57 @@ safe 0.85
 podsPerNode: the number of pods that a node takes: 1
 deployment/web 1, 0, lost 0
 nodes: 1 more node (1 general a): 0, 0
+larger: nodes of twice the size in place of 1 general a: 0, 0
+buffer: a CapacityBuffer for 8 further pods of deployment/web, for which an autoscaler adds 1 node: 0, 0
 lower: 85 % of the growth of 1 HorizontalPodAutoscaler: 0, 0`},
+		// Each pod takes an address of its node, and a node has three, so three nodes take 9 of 10.
+		{name: "addresses", text: nodes(1, ", example.com/address: 3") + strings.Replace(workload("web", 3, 10, ""), "requests: {cpu: 1}", "requests: {cpu: 1}, limits: {example.com/address: 1}", 1), want: `1 of 10 short, 1 at most
+safe 0.85
+nodes: example.com/address: 1
+deployment/web 1, 0, lost 0
+nodes: 1 more node (1 general a): 0, 0
+buffer: a CapacityBuffer for 8 further pods of deployment/web, for which an autoscaler adds 1 node: 0, 0
+lower: 85 % of the growth of 1 HorizontalPodAutoscaler: 0, 0`},
+		// The pods may be only in zone a, whose node takes 4 of 6.
+		{name: "a zone", text: nodes(1, "") + workload("web", 2, 6, "nodeSelector: {topology.kubernetes.io/zone: a}, "), want: `2 of 6 short, 2 at most
+safe 0.5
+nodes: cpu: 2
+deployment/web 2, 0, lost 0
+nodes: 1 more node (1 general a): 0, 0
+larger: nodes of twice the size in place of 1 general a: 0, 0
+buffer: a CapacityBuffer for 6 further pods of deployment/web, for which an autoscaler adds 1 node: 0, 0
+lower: 50 % of the growth of 1 HorizontalPodAutoscaler: 0, 0`},
+		// A node takes one pod of 3 CPU, and one of twice the size takes two: 3 of 7 have a node, and with three larger nodes 6.
+		{name: "nodes that are too small", text: nodes(1, "") + strings.Replace(workload("web", 3, 7, ""), "cpu: 1", "cpu: 3", 1), want: `4 of 7 short, 4 at most
+safe 0
+nodes: cpu: 4
+deployment/web 4, 0, lost 0
+nodes: 4 more nodes (2 general a, 1 general b and 1 general c): 0, 0
+larger: nodes of twice the size in place of 1 general a, 1 general b and 1 general c: 1, 0
+buffer: a CapacityBuffer for 8 further pods of deployment/web, for which an autoscaler adds 8 nodes: 0, 0, beaten`},
+		// The CronJob of 03:00 has 3 pods, and the one of 04:00 has 2: 12 places for 10 pods of web and 3.
+		{name: "CronJobs", text: nodes(1, "") + workload("web", 3, 10, "") + cronJob("three", "0 3 * * *", 3) + cronJob("two", "0 4 * * *", 2), opts: peak.Options{Peak: scenario.Peak{CronJobs: []string{"busiest"}}}, want: `1 of 13 short, 1 at most
+safe 0.85
+nodes: cpu: 1
+cronjob/three 1, 0, lost 0
+nodes: 1 more node (1 general a): 0, 0
+larger: nodes of twice the size in place of 1 general a: 0, 0
+lower: 85 % of the growth of 1 HorizontalPodAutoscaler: 0, 0`},
+		{name: "all CronJobs", text: nodes(1, "") + workload("web", 3, 10, "") + cronJob("three", "0 3 * * *", 3) + cronJob("two", "0 4 * * *", 2), opts: peak.Options{Peak: scenario.Peak{CronJobs: []string{"all"}}}, want: `3 of 15 short, 3 at most
+safe 0.57
+nodes: cpu: 3
+cronjob/two 2, 0, lost 0
+cronjob/three 1, 0, lost 0
+nodes: 1 more node (1 general a): 0, 0
+larger: nodes of twice the size in place of 1 general a: 0, 0
+lower: 57 % of the growth of 1 HorizontalPodAutoscaler: 0, 0`},
 		// The rule allows one pod for each zone, so three of 5.
 		{name: "a rule over zones", text: nodes(2, "") + workload("web", 1, 5, "affinity: {podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: "+zone+", labelSelector: {matchLabels: {app: web}}}]}}, "), want: `2 of 5 short, 2 at most
 safe 0.5
 rule: anti-affinity over topology.kubernetes.io/zone: 2
 deployment/web 2, 0, lost 0
-lower: 50 % of the growth of 1 HorizontalPodAutoscaler: 0, 0`},
+rule: deployment/web: make the required anti-affinity over topology.kubernetes.io/zone preferred: 0, 0
+lower: 50 % of the growth of 1 HorizontalPodAutoscaler: 0, 0, beaten`},
 		// 12 places. The 6 new pods of web have a higher priority and preempt the 3 of batch that are in the way: 3 + 6 + 6 are 15. With a
 		// priority above, batch keeps its pods, and web lacks 3.
 		{name: "priorities", text: nodes(1, "") + "  - {apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: high}, value: 1000}\n" +
@@ -144,6 +201,7 @@ safe 0.5
 nodes: cpu: 3
 deployment/batch 3, 0, lost 3, deployment/web 3 (preempts: true)
 nodes: 1 more node (1 general a): 0, 0
+larger: nodes of twice the size in place of 1 general a: 0, 0
 lower: 50 % of the growth of 1 HorizontalPodAutoscaler: 0, 0
 priority: priority class survives-peak for deployment/batch: 3, 0`},
 		// A StatefulSet makes one pod after the other: the first one that waits is Pending, and the others do not exist.
@@ -152,6 +210,8 @@ safe 0.75
 nodes: cpu: 3
 statefulset/db 3, 0, lost 0
 nodes: 1 more node (1 general a): 0, 0
+larger: nodes of twice the size in place of 1 general a: 0, 0
+buffer: a CapacityBuffer for 15 further pods of statefulset/db, for which an autoscaler adds 1 node: 0, 0
 lower: 75 % of the growth of 1 HorizontalPodAutoscaler: 0, 0`},
 		{name: "a share of the way", text: nodes(1, "") + workload("web", 3, 15, ""), opts: peak.Options{Peak: scenario.Peak{Share: share(0.5)}}, want: "0 of 9 short, 0 at most\nsafe 0.75"},
 		// 12 places for 8 and 6 pods. The maximum of web can be lowered to 7, and the other has none.
@@ -160,7 +220,9 @@ safe 0.8
 nodes: cpu: 2
 deployment/other 2, 0, lost 0
 nodes: 1 more node (1 general a): 0, 0
-lower: 80 % of the growth of 1 HorizontalPodAutoscaler: 1, 0`},
+larger: nodes of twice the size in place of 1 general a: 0, 0
+lower: 80 % of the growth of 1 HorizontalPodAutoscaler: 1, 0
+buffer: a CapacityBuffer for 14 further pods of deployment/other, for which an autoscaler adds 2 nodes: 0, 0, beaten`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			answer, s, _ := ask(t, tt.text, tt.opts)

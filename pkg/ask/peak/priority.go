@@ -44,7 +44,7 @@ func (f *finder) setPriority(ctx context.Context, answer *Answer, domains []doma
 		for _, field := range slices.Backward(strings.Split(path, ".")) {
 			value = map[string]any{field: value}
 		}
-		patch := patchOf(value.(map[string]any))
+		patch := toJSON(value.(map[string]any))
 		target := scenario.Target{Target: s.ref.String(), Namespace: s.ref.Namespace}
 		steps = append(steps, scenario.LoadedStep{Step: scenario.Step{Name: "patch " + target.Argument(), Patch: &scenario.Patch{Target: target, Type: "merge", Patch: runtime.RawExtension{Raw: patch}}}})
 		r.Commands = append(r.Commands, fmt.Sprintf("kubectl patch %s --type=merge -p '%s'", target.Argument(), patch))

@@ -14,14 +14,19 @@ import (
 
 // Remedy is a change of the input after which fewer pods have no node, as its run shows.
 type Remedy struct {
-	// Kind is raise (the maxima of node groups), nodes (more nodes), lower (the maxima of HorizontalPodAutoscalers), or priority (of
-	// workloads that lose pods to those that grow).
-	Kind string `json:"kind" jsonschema:"enum=raise,enum=nodes,enum=lower,enum=priority"`
+	// Kind is raise (the maxima of node groups), nodes (more nodes), larger (larger nodes in place of others), buffer (a CapacityBuffer, for
+	// which an autoscaler keeps nodes free), rule (a softer rule), lower (the maxima of HorizontalPodAutoscalers), or priority (of workloads
+	// that lose pods to those that grow).
+	Kind string `json:"kind" jsonschema:"enum=raise,enum=nodes,enum=larger,enum=buffer,enum=rule,enum=lower,enum=priority"`
 	// What says what to change.
 	What string `json:"what"`
 	// Raise are the node groups with the maxima that suffice, and Add the nodes to add.
 	Raise []Raise    `json:"raise,omitempty"`
 	Add   []Addition `json:"add,omitempty"`
+	// Replace are the nodes that larger ones replace.
+	Replace []Replacement `json:"replace,omitempty"`
+	// Buffers are the CapacityBuffers that make an autoscaler add the nodes of Add in advance.
+	Buffers []Buffer `json:"buffers,omitempty"`
 	// Nodes is the number of further nodes that the maxima allow, or of those to add. Price is what they cost per hour; missing if it is not
 	// known.
 	Nodes int      `json:"nodes,omitempty"`
@@ -37,6 +42,14 @@ type Remedy struct {
 	Losses    int    `json:"losses,omitempty"`
 	// Saves are the workloads that then have a node for each of their pods, for a priority.
 	Saves []cluster.WorkloadRef `json:"saves,omitempty"`
+	// GivesUp is the number of replicas at the peak that lower maxima give up.
+	GivesUp int `json:"givesUp,omitempty"`
+	// Beaten says that another change leaves no more pods without a node, for no higher price, and is better in one of both. Replicas that a
+	// change gives up count as pods without a node; if not every price is known, the CPU of the nodes stands for it.
+	Beaten bool `json:"beaten,omitempty"`
+
+	// cores is the CPU that the change adds.
+	cores float64
 }
 
 // Raise is a node group whose maximum is raised.
@@ -49,10 +62,11 @@ type Raise struct {
 // Most returns the number of pods without a node with the change, after the worst loss that was tried if that is more.
 func (r *Remedy) Most() int { return max(r.Short, r.AfterLoss) }
 
-// findRemedies runs each change that may help, and keeps those that do. losses are those at the peak, the worst first.
+// findRemedies runs each change that may help, and keeps those that do: first those that no other beats, of these the ones that leave the fewest
+// pods without a node. losses are those at the peak, the worst first.
 func (f *finder) findRemedies(ctx context.Context, answer *Answer, losses []lost) error {
 	domains := list.Map(losses[:min(triedLosses, len(losses))], func(l lost) domain { return l.domain })
-	for _, find := range []func(context.Context, *Answer, []domain) (*Remedy, error){f.raiseMaxima, f.addNodes, f.lowerMaxima, f.setPriority} {
+	for _, find := range []func(context.Context, *Answer, []domain) (*Remedy, error){f.raiseMaxima, f.addNodes, f.enlargeNodes, f.keepBuffer, f.softenRules, f.lowerMaxima, f.setPriority} {
 		found, err := find(ctx, answer, domains)
 		if err != nil {
 			return err
@@ -61,7 +75,16 @@ func (f *finder) findRemedies(ctx context.Context, answer *Answer, losses []lost
 			answer.Remedies = append(answer.Remedies, *found)
 		}
 	}
-	slices.SortStableFunc(answer.Remedies, func(a, b Remedy) int { return cmp.Compare(a.Most(), b.Most()) })
+	markBeaten(answer.Remedies)
+	rank := func(r *Remedy) int {
+		if r.Beaten {
+			return 1
+		}
+		return 0
+	}
+	slices.SortStableFunc(answer.Remedies, func(a, b Remedy) int {
+		return cmp.Or(rank(&a)-rank(&b), cmp.Compare(a.Most()+a.GivesUp, b.Most()+b.GivesUp), cmp.Compare(a.cores, b.cores))
+	})
 	return nil
 }
 
@@ -134,4 +157,25 @@ func (f *finder) runSteps(ctx context.Context, steps []scenario.LoadedStep) (*ou
 		}
 	}
 	return f.before.newOutcome(&course.Result), nil
+}
+
+// limitTries returns how many sizes or patches of one change are tried: most, or a third if many pods have no node, since each try then takes
+// seconds.
+func (a *Answer) limitTries(most int) int {
+	if a.Most() > fewPods {
+		return most / 3
+	}
+	return most
+}
+
+// keepBetter returns the change that leaves fewer pods without a node, of the best so far and the one that was found after it, and whether that is
+// the one found. Either may be nil. Of the claims from the index before on, those of the other are dropped; those of found begin at the index
+// claims.
+func (a *Answer) keepBetter(best, found *Remedy, before, claims int) (*Remedy, bool) {
+	if found == nil || best != nil && found.Most() >= best.Most() {
+		a.claims = a.claims[:claims]
+		return best, false
+	}
+	a.claims = slices.Delete(a.claims, before, claims)
+	return found, true
 }

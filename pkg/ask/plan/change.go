@@ -30,12 +30,21 @@ type edit struct {
 	spec  func(*v1.PodSpec)
 }
 
-// listPatches returns the patches to try, one after another, the smallest first, for a workload with a pod that no number of nodes helps.
-// plugins are the scheduler plugins that refuse its pods. There is no patch for a pod whose volume is lost with the domain, nor for an
-// object that cannot be patched.
+// listPatches returns the patches to try for a workload with a pod that no number of nodes helps after the loss; see [ListPatches]. There is none
+// for a pod whose volume is lost with the domain.
 func (p *planner) listPatches(l *loss, blocked strandedPod, plugins map[string]bool) []Change {
-	obj := cluster.Find(p.state.Objects(), blocked.owner)
-	if obj == nil || blocked.owner.Kind == "Job" || blocked.owner.Kind == "Pod" || p.lostVolume(l, blocked.Pod) != "" {
+	if p.lostVolume(l, blocked.Pod) != "" {
+		return nil
+	}
+	return ListPatches(p.state, blocked.owner, len(p.crewsBefore[blocked.owner].Waiting), plugins)
+}
+
+// ListPatches returns the patches to try, one after another, the smallest first, for a workload whose pods have no node because of their rules.
+// waiting is the number of its pods that are Pending today, and plugins are the scheduler plugins that refuse its pods; if there are none, any
+// plugin may. There is no patch for an object that cannot be patched.
+func ListPatches(state *cluster.State, owner cluster.Ref, waiting int, plugins map[string]bool) []Change {
+	obj := cluster.Find(state.Objects(), owner)
+	if obj == nil || owner.Kind == "Job" || owner.Kind == "Pod" {
 		return nil
 	}
 	spec, path := cluster.PodSpec(obj)
@@ -52,13 +61,13 @@ func (p *planner) listPatches(l *loss, blocked strandedPod, plugins map[string]b
 			continue
 		}
 		seen[string(data)] = true
-		c := Change{WorkloadRef: blocked.owner.Workload(), Change: e.change, Price: slices.Concat([]string{"its pods are replaced"}, e.price)}
-		c.fixReplicasAnnotation(p.state, obj)
-		target := scenario.Target{Target: blocked.owner.String(), Namespace: blocked.owner.Namespace}
+		c := Change{WorkloadRef: owner.Workload(), Change: e.change, Price: slices.Concat([]string{"its pods are replaced"}, e.price)}
+		c.fixReplicasAnnotation(state, obj)
+		target := scenario.Target{Target: owner.String(), Namespace: owner.Namespace}
 		first := c
 		c.appendPatch(target, data)
 		all = append(all, c)
-		if strategy := p.stopFirstStrategy(obj); strategy != nil {
+		if strategy := stopFirstStrategy(obj, waiting); strategy != nil {
 			first.Change += fmt.Sprintf(", and let the rollout stop old pods before it starts new ones: maxSurge 0 and maxUnavailable %s", strategy.RollingUpdate.MaxUnavailable)
 			first.appendPatch(target, mergePatches(data, nestedJSON("spec.strategy", strategy)))
 			first.ifStuck = true
@@ -68,15 +77,18 @@ func (p *planner) listPatches(l *loss, blocked strandedPod, plugins map[string]b
 	return all
 }
 
+// Steps returns the steps that make the change.
+func (c *Change) Steps() []scenario.Step { return c.steps }
+
 // stopFirstStrategy returns the strategy with which a Deployment's rollout stops a pod before it starts another, even if some of its pods are
 // Pending today. The rollout needs it because the rules of old pods hold until these are gone. It is nil for other kinds, and for a
 // Deployment that recreates its pods.
-func (p *planner) stopFirstStrategy(obj cluster.Object) *appsv1.DeploymentStrategy {
+func stopFirstStrategy(obj cluster.Object, waiting int) *appsv1.DeploymentStrategy {
 	d, is := obj.(*appsv1.Deployment)
 	if !is || d.Spec.Strategy.Type == appsv1.RecreateDeploymentStrategyType {
 		return nil
 	}
-	none, some := intstr.FromInt32(0), intstr.FromInt(len(p.crewsBefore[cluster.RefTo(d)].Waiting)+1)
+	none, some := intstr.FromInt32(0), intstr.FromInt(waiting+1)
 	return &appsv1.DeploymentStrategy{Type: appsv1.RollingUpdateDeploymentStrategyType, RollingUpdate: &appsv1.RollingUpdateDeployment{MaxSurge: &none, MaxUnavailable: &some}}
 }
 

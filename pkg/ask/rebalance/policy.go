@@ -4,27 +4,12 @@ import (
 	"slices"
 
 	"github.com/faultline/faultline/pkg/cluster"
-	"github.com/faultline/faultline/pkg/list"
-	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
 	"github.com/faultline/faultline/pkg/world"
 )
 
-// policyStep is the name of the step in which a decider chooses the pods.
-const policyStep = "rebalance"
-
-// WithPolicy returns the scenario with a last step in which nothing happens but that the decider begins. It takes the place of one of the same
-// name.
-func WithPolicy(s *scenario.Scenario, by scenario.Decider) *scenario.Scenario {
-	next := *s
-	by.From = policyStep
-	next.Deciders = append(list.Without(s.Deciders, func(d scenario.Decider) bool { return d.Name == by.Name }), by)
-	if !s.AppliesWorkloads() && len(s.Steps) == 0 {
-		next.Steps = []scenario.LoadedStep{{Step: scenario.Step{Name: scenario.WorkloadsStep, Apply: &scenario.Source{}}}}
-	}
-	next.Steps = append(slices.Clip(next.Steps), scenario.LoadedStep{Step: scenario.Step{Name: policyStep, Apply: &scenario.Source{}}})
-	return &next
-}
+// PolicyStep is the name of the step in which a decider chooses the pods.
+const PolicyStep = "rebalance"
 
 // Policy is what a decider, such as the descheduler, makes of the spread.
 type Policy struct {
@@ -41,7 +26,7 @@ type Policy struct {
 	Cycle *world.Cycle `json:"cycle,omitempty"`
 }
 
-// DescribePolicy returns the moves of the last step of a run of [WithPolicy].
+// DescribePolicy returns the moves of the last step of a run in which a decider begins at the step [PolicyStep].
 func DescribePolicy(result *simulation.Result, opts Options) *Answer {
 	before, last := &result.Steps[len(result.Steps)-2], result.Last()
 	r := &rebalancing{Options: opts}

@@ -37,6 +37,17 @@ var unsimulatedDifferences = []Difference{
 	{"1.37", "templates with an image volume without reference are refused", pullURL + "135989"},
 	{"1.37", "the words of some refusals, and of errors in selectors of devices", ""},
 	{"1.37", "scheduling.k8s.io/v1alpha2 is gone: delete its objects before", ""},
+	{"1.38", "the feature gates DynamicResourceAllocation, MatchLabelKeysInPodAffinity, PodSchedulingReadiness and SeparateTaintEvictionController are gone: components whose flags name them do not start", ""},
+	{"1.38", "preemption: pods without labels are guarded by a PodDisruptionBudget with an empty selector", pullURL + "141785"},
+	{"1.38", "pod groups: GangScheduling has no Permit; a placement by topology respects nominated nodes", pullURL + "139472"},
+	{"1.38", "the search for devices: an incomplete or invalid pool no longer fails pods that ask for all devices", pullURL + "141898"},
+	{"1.38", "the search for devices: qualified names of capacities", pullURL + "142202"},
+	{"1.38", "a DeviceTaintRule without deviceSelector matches no device", pullURL + "141648"},
+	{"1.38", "device taints with NoExecute also evict pods whose devices stand for extended resources", pullURL + "142289"},
+	{"1.38", "a LimitRange compares quantities exactly", pullURL + "141348"},
+	{"1.38", "a LimitRange checks only what a resize of a pod or an update of a claim changes", pullURL + "142171"},
+	{"1.38", "names of devices' attributes with several slashes, and node selectors of devices with several terms, are refused", pullURL + "141644"},
+	{"1.38", "StatefulSets with Parallel pod management scale down even if a quota refuses a pod", pullURL + "141057"},
 }
 
 // differencesBetween returns the differences that an upgrade from one release to the other meets.

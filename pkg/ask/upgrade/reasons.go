@@ -30,6 +30,7 @@ var pluginChanges = []Reason{
 	{Plugin: "DynamicResources", Since: "1.36", Text: "devices of a class stand for an extended resource"},
 	{Plugin: "NodeVolumeLimits", Since: "1.37", Text: "a pod with a volume goes only to nodes that have the CSI driver, if the driver wants that"},
 	{Plugin: "VolumeBinding", Since: "1.37", Text: "a volume to be provisioned prefers the node with more storage left"},
+	{Plugin: "PodTopologySpread", Since: "1.38", Text: "a spread constraint with an empty labelSelector counts all pods of the namespace"},
 }
 
 // AddReasons adds to the answer why each pod goes elsewhere. Both sides place the pod once more, and Why compares what their plugins say about the

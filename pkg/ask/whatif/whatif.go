@@ -204,12 +204,19 @@ func (w *worker) runVersion(ctx context.Context, base *Base, s *scenario.Scenari
 		Held: heldWorkloads(result, step), StuckRollouts: StuckRollouts(s, step)}, nil
 }
 
-// countNewNodes counts the nodes that the autoscaler has added until the step, less the nodes that it removed; nil without an autoscaler.
+// countNewNodes counts the nodes that the autoscaler and the deciders have added until the step, less the nodes that they removed; nil if there is
+// neither.
 func countNewNodes(result *simulation.Result, until *simulation.Step) *int {
 	var sum *int
 	for i := range result.Steps {
 		if did := result.Steps[i].Autoscaling; did != nil {
 			sum = ptr.To(ptr.Deref(sum, 0) + len(did.Added) - len(did.Removed))
+		}
+		if step := &result.Steps[i]; len(result.Scenario.Deciders) > 0 {
+			sum = ptr.To(ptr.Deref(sum, 0))
+			for _, did := range step.Decided(step.State) {
+				*sum += len(did.AddedNodes) - len(did.RemovedNodes)
+			}
 		}
 		if &result.Steps[i] == until {
 			break

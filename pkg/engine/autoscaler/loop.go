@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"sort"
 	"strconv"
 	"time"
 
@@ -276,7 +277,8 @@ func (l *loop) addUpcomingNodes() {
 // askingPods returns the pods that fit onto no current or upcoming node, and that are old enough to ask for one.
 func (l *loop) askingPods(pods []*v1.Pod) []*v1.Pod {
 	pods = slices.DeleteFunc(slices.Clone(pods), l.expendable)
-	slices.SortStableFunc(pods, comparePriority)
+	// The autoscaler sorts by sort.Slice, which leaves equal pods in another order than they come: of more than twelve pods, others fit.
+	sort.Slice(pods, func(i, j int) bool { return comparePriority(pods[i], pods[j]) < 0 })
 	unplaced := l.placePods(pods, &l.memory.podHints, func(string) bool { return true }, false, func(pod *v1.Pod, node string) {
 		l.decision.Fit[pod] = node
 	})

@@ -133,7 +133,7 @@ func solve(t *testing.T, w *world) *answer {
 				return false
 			}
 			c.after(2 * time.Minute) // until the nodes are there
-			c.addNodes(last.Plan)
+			c.addNodes()
 			return true
 		})
 	case "scale-down":
@@ -254,11 +254,11 @@ func (c *course) after(wait time.Duration) {
 	c.state = &next
 }
 
-// addNodes adds the nodes of a plan, ready and with the pods of DaemonSets.
-func (c *course) addNodes(plan []resize) {
-	for _, grown := range plan {
-		group := &c.groups[slices.IndexFunc(c.groups, func(g autoscaler.Group) bool { return g.Name == grown.Group })]
-		for range grown.To - grown.From {
+// addNodes adds the nodes that the groups lack of their targets, ready and with the pods of DaemonSets. A group may have lacked some from the start.
+func (c *course) addNodes() {
+	for i := range c.groups {
+		group := &c.groups[i]
+		for len(group.Nodes) < group.Target {
 			from := group.Template
 			if from == nil {
 				from = c.state.Node(group.Nodes[0])

@@ -8,9 +8,13 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/dynamic-resource-allocation/resourceclaim"
+	"k8s.io/kubernetes/pkg/features"
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/input/admission"
@@ -24,19 +28,24 @@ func (p *pass) syncDeviceClaims() error {
 	if len(p.ResourceClaims) == 0 && len(p.ResourceClaimTemplates) == 0 {
 		return nil
 	}
-	seen := []any{newListID(p.Pods), newListID(p.ResourceClaims), newListID(p.ResourceClaimTemplates)}
+	seen := []any{newListID(p.Pods), newListID(p.ResourceClaims), newListID(p.ResourceClaimTemplates), newListID(p.PodGroups)}
 	return p.syncUnlessSettled(subject{fact: claimsInSync}, seen, p.syncEachDeviceClaim)
 }
 
 // syncEachDeviceClaim syncs every pod with claims on devices, then every such claim.
 func (p *pass) syncEachDeviceClaim() error {
-	c := &claimSync{pass: p, claims: map[types.NamespacedName]*resourcev1.ResourceClaim{}, ofPods: map[types.UID][]*resourcev1.ResourceClaim{},
-		pods: map[types.UID]*v1.Pod{}, templates: map[types.NamespacedName]*resourcev1.ResourceClaimTemplate{}}
+	c := &claimSync{pass: p, claims: map[types.NamespacedName]*resourcev1.ResourceClaim{}, ofOwners: map[types.UID][]*resourcev1.ResourceClaim{},
+		pods: map[types.UID]*v1.Pod{}, groups: map[types.NamespacedName]*schedulingv1beta1.PodGroup{}, templates: map[types.NamespacedName]*resourcev1.ResourceClaimTemplate{}}
 	for _, claim := range p.ResourceClaims {
 		c.indexClaim(claim)
 	}
 	for _, template := range p.ResourceClaimTemplates {
 		c.templates[cluster.NameOf(template)] = template
+	}
+	if utilfeature.DefaultFeatureGate.Enabled(features.DRAWorkloadResourceClaims) {
+		for _, group := range p.PodGroups {
+			c.syncGroup(group)
+		}
 	}
 	for _, pod := range p.Pods {
 		c.pods[pod.UID] = pod
@@ -54,8 +63,9 @@ func (p *pass) syncEachDeviceClaim() error {
 type claimSync struct {
 	*pass
 	claims    map[types.NamespacedName]*resourcev1.ResourceClaim
-	ofPods    map[types.UID][]*resourcev1.ResourceClaim // by the UID of the pod that owns them
+	ofOwners  map[types.UID][]*resourcev1.ResourceClaim // by the UID of the pod or the pod group that owns them
 	pods      map[types.UID]*v1.Pod
+	groups    map[types.NamespacedName]*schedulingv1beta1.PodGroup // only under the feature gate DRAWorkloadResourceClaims
 	templates map[types.NamespacedName]*resourcev1.ResourceClaimTemplate
 	problems  []error
 }
@@ -63,8 +73,8 @@ type claimSync struct {
 // indexClaim adds a claim to the claims that the sync looks up.
 func (c *claimSync) indexClaim(claim *resourcev1.ResourceClaim) {
 	c.claims[cluster.NameOf(claim)] = claim
-	if owner := owningPod(claim); owner != "" {
-		c.ofPods[owner] = append(c.ofPods[owner], claim)
+	if owner := cmp.Or(owningPod(claim), owningGroup(claim)); owner != "" {
+		c.ofOwners[owner] = append(c.ofOwners[owner], claim)
 	}
 }
 
@@ -98,11 +108,15 @@ func (c *claimSync) syncPod(pod *v1.Pod) {
 	}
 	for i := range pod.Spec.ResourceClaims {
 		claim := c.claimFor(pod, &pod.Spec.ResourceClaims[i])
-		if claim == nil || claim.Status.Allocation == nil || resourceclaim.IsReservedForPod(pod, claim, false) {
+		if claim == nil || claim.Status.Allocation == nil || resourceclaim.IsReservedForPod(pod, claim, c.claimsOfGroups()) {
+			continue
+		}
+		consumer, err := resourceclaim.BindTo(pod, c.groupOf(pod), &pod.Spec.ResourceClaims[i])
+		if err != nil {
 			continue
 		}
 		claim = claim.DeepCopy()
-		claim.Status.ReservedFor = append(claim.Status.ReservedFor, resourcev1.ResourceClaimConsumerReference{Resource: "pods", Name: pod.Name, UID: pod.UID})
+		claim.Status.ReservedFor = append(claim.Status.ReservedFor, consumer)
 		c.putObject(claim)
 		c.claims[cluster.NameOf(claim)] = claim
 	}
@@ -115,7 +129,7 @@ func (c *claimSync) claimFor(pod *v1.Pod, of *v1.PodResourceClaim) *resourcev1.R
 		return nil
 	}
 	claim := c.claims[types.NamespacedName{Namespace: pod.Namespace, Name: *name}]
-	if claim == nil || mustCheckOwner && resourceclaim.IsForPod(pod, claim, false) != nil {
+	if claim == nil || mustCheckOwner && resourceclaim.IsForPod(pod, claim, c.claimsOfGroups()) != nil {
 		return nil
 	}
 	return claim
@@ -131,20 +145,37 @@ func (c *claimSync) handleClaim(pod *v1.Pod, of *v1.PodResourceClaim) (name stri
 	case err == nil && c.claimFor(pod, of) != nil:
 		return "", true
 	}
-	for _, claim := range c.ofPods[pod.UID] {
-		if claim.Annotations[resourcev1.PodResourceClaimAnnotation] == of.Name {
-			return claim.Name, true
+	if consumer, err := resourceclaim.BindTo(pod, c.groupOf(pod), of); err == nil && consumer.Resource == "podgroups" {
+		return c.findClaim(consumer.UID, of.Name), true
+	}
+	return c.findOrMakeClaim(pod, v1.SchemeGroupVersion.WithKind("Pod"), of.Name, *of.ResourceClaimTemplateName)
+}
+
+// findClaim returns the name of the claim that was created for the owner; "" if there is none.
+func (c *claimSync) findClaim(owner types.UID, name string) string {
+	for _, claim := range c.ofOwners[owner] {
+		if claim.Annotations[resourcev1.PodResourceClaimAnnotation] == name {
+			return claim.Name
 		}
 	}
-	template := c.templates[types.NamespacedName{Namespace: pod.Namespace, Name: *of.ResourceClaimTemplateName}]
+	return ""
+}
+
+// findOrMakeClaim returns the name of the claim for the owner, a pod or a pod group, which it creates unless it exists. It returns false if the
+// template is missing, or the API server refuses the claim.
+func (c *claimSync) findOrMakeClaim(owner cluster.Object, kind schema.GroupVersionKind, name, from string) (string, bool) {
+	if known := c.findClaim(owner.GetUID(), name); known != "" {
+		return known, true
+	}
+	template := c.templates[types.NamespacedName{Namespace: owner.GetNamespace(), Name: from}]
 	if template == nil {
 		return "", false
 	}
-	claim := c.newClaim(pod, of, template)
+	claim := c.newClaim(owner, kind, name, template)
 	unnamed := *claim
 	unnamed.Name = "" // in upstream's messages a generated name ends before its random part
 	if err := c.admitAndCharge(&unnamed); err != nil {
-		if !c.refuseDevices(pod, of.Name, err) {
+		if pod, is := owner.(*v1.Pod); !is || !c.refuseDevices(pod, name, err) {
 			c.problems = append(c.problems, err)
 		}
 		return "", false
@@ -154,26 +185,27 @@ func (c *claimSync) handleClaim(pod *v1.Pod, of *v1.PodResourceClaim) (name stri
 	return claim.Name, true
 }
 
-// newClaim returns a new claim of the template for the pod, with a generated name.
-func (c *claimSync) newClaim(pod *v1.Pod, of *v1.PodResourceClaim, template *resourcev1.ResourceClaimTemplate) *resourcev1.ResourceClaim {
+// newClaim returns a new claim of the template for the owner, with a generated name.
+func (c *claimSync) newClaim(owner cluster.Object, kind schema.GroupVersionKind, name string, template *resourcev1.ResourceClaimTemplate) *resourcev1.ResourceClaim {
 	const longest = 57
-	base := pod.Name + "-" + of.Name + "-"
+	of := owner.GetName()
+	base := of + "-" + name + "-"
 	if len(base) > longest { // both names are shortened in proportion
-		base = pod.Name[:len(pod.Name)*longest/len(base)] + "-" + of.Name[:len(of.Name)*longest/len(base)]
+		base = of[:len(of)*longest/len(base)] + "-" + name[:len(name)*longest/len(base)]
 	}
 	annotations := maps.Clone(template.Spec.Annotations)
 	if annotations == nil {
 		annotations = map[string]string{}
 	}
-	annotations[resourcev1.PodResourceClaimAnnotation] = of.Name
+	annotations[resourcev1.PodResourceClaimAnnotation] = name
 	claim := &resourcev1.ResourceClaim{
 		ObjectMeta: metav1.ObjectMeta{
 			GenerateName:      base,
-			Namespace:         pod.Namespace,
+			Namespace:         owner.GetNamespace(),
 			Labels:            template.Spec.Labels,
 			Annotations:       annotations,
 			CreationTimestamp: c.Now,
-			OwnerReferences:   []metav1.OwnerReference{*metav1.NewControllerRef(pod, v1.SchemeGroupVersion.WithKind("Pod"))},
+			OwnerReferences:   []metav1.OwnerReference{*metav1.NewControllerRef(owner, kind)},
 		},
 		Spec: template.Spec.Spec,
 	}
@@ -202,9 +234,9 @@ func withClaimNames(pod *v1.Pod, made map[string]string) *v1.Pod {
 // it was created for a pod, or is being deleted.
 func (c *claimSync) syncClaim(claim *resourcev1.ResourceClaim) {
 	reserved := slices.DeleteFunc(slices.Clone(claim.Status.ReservedFor), func(by resourcev1.ResourceClaimConsumerReference) bool {
-		return by.APIGroup == "" && by.Resource == "pods" && !c.podMayRun(by.UID)
+		return by.APIGroup == "" && by.Resource == "pods" && !c.podMayRun(by.UID) || c.isForGoneGroup(claim, by)
 	})
-	if len(reserved) == 0 && (claim.DeletionTimestamp != nil || owningPod(claim) != "" && !c.podMayRun(owningPod(claim))) {
+	if len(reserved) == 0 && (claim.DeletionTimestamp != nil || owningPod(claim) != "" && !c.podMayRun(owningPod(claim)) || c.groupIsGone(claim, owningGroup(claim))) {
 		c.removeObjects(claim)
 		return
 	}

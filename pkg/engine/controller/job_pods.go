@@ -116,9 +116,13 @@ func (j *jobSync) createJobPods(count int) (int, error) {
 		}
 		count = len(indexes)
 	}
-	prototype, err := j.newPrototype(&j.job.Spec.Template, j.job, jobKind)
+	prototype, err := j.newPrototype(withPodGroup(&j.job.Spec.Template, j.podGroup), j.job, jobKind)
 	if err != nil {
 		return 0, j.refusePods(j.job, count, err)
+	}
+	if j.podGroup != nil {
+		prototype.OwnerReferences = append(slices.Clip(prototype.OwnerReferences), metav1.OwnerReference{
+			APIVersion: podGroupKind.GroupVersion().String(), Kind: podGroupKind.Kind, Name: j.podGroup.Name, UID: j.podGroup.UID})
 	}
 	prototype.Finalizers = append(slices.Clone(prototype.Finalizers), batchv1.JobTrackingFinalizer)
 	return j.createPods(j.job, prototype, count, func(i int) *v1.Pod {

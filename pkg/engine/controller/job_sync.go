@@ -6,6 +6,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
@@ -39,6 +40,8 @@ type jobSync struct {
 	// kept even if it is zero.
 	backoff      cluster.JobBackoff
 	keepsBackoff bool
+	// podGroup is the group of the Job's new pods, if it made one.
+	podGroup *schedulingv1beta1.PodGroup
 	// finished is the condition that the Job reaches: FailureTarget or Failed, SuccessCriteriaMet or Complete.
 	finished *batchv1.JobCondition
 }
@@ -63,14 +66,16 @@ func (p *pass) newJobSync(job *batchv1.Job) *jobSync {
 }
 
 // runSync does the sync: it counts ended pods, decides whether the Job is finished, creates or deletes pods, and writes the status.
-func (j *jobSync) runSync() error {
+func (j *jobSync) runSync() (err error) {
+	if j.podGroup, err = j.ensurePodGroup(); err != nil {
+		return j.refusePods(j.job, int(ptr.Deref(j.job.Spec.Parallelism, 1)), err)
+	}
 	j.tallyEndedPods()
 	j.judgeJob()
 	var active int32
 	if j.finished != nil {
 		j.endPods(j.active)
 	} else {
-		var err error
 		if active, err = j.manageJob(); err != nil {
 			return err
 		}

@@ -51,6 +51,8 @@ type Hello struct {
 	Version string `json:"version,omitempty"`
 	// Reads lists the kinds of Kubernetes' own objects that the decider reads. Default: all.
 	Reads []string `json:"reads,omitempty"`
+	// Admits lists the kinds of Kubernetes' own objects that the program's webhooks change or refuse when they are created, such as Job.
+	Admits []string `json:"admits,omitempty"`
 	// Resources lists the decider's own kinds.
 	Resources []Resource `json:"resources,omitempty"`
 	// Lacks says what the program does in a cluster and the decider does not, a line each.
@@ -64,13 +66,14 @@ type Resource struct {
 	Namespaced bool   `json:"namespaced"`
 }
 
-// Admit has custom resources, and in the answer the same with their defaults, and the problems of them.
+// Admit has custom resources and new objects of the kinds that the decider admits, and in the answer the same with their defaults, and the
+// problems of them.
 type Admit struct {
 	Objects  []json.RawMessage `json:"objects"`
 	Problems []Problem         `json:"problems,omitempty"`
 }
 
-// Problem is what is wrong with a custom resource.
+// Problem is what is wrong with an object.
 type Problem struct {
 	// Index is the index of the object in the request, from 0.
 	Index int `json:"index"`

@@ -24,10 +24,15 @@ func MergePatch(r *cluster.CustomResource, patch []byte, status bool) (*cluster.
 	if status {
 		patched, other = r.DeepCopyObject().(*cluster.CustomResource), merged
 	}
-	if kept, found := other.Object["status"]; found {
-		patched.Object["status"] = kept
-	} else {
-		delete(patched.Object, "status")
-	}
+	SetStatusOf(patched, other)
 	return patched, nil
+}
+
+// SetStatusOf gives the resource the status of another version of it.
+func SetStatusOf(r, other *cluster.CustomResource) {
+	if kept, found := other.Object["status"]; found {
+		r.Object["status"] = kept
+	} else {
+		delete(r.Object, "status")
+	}
 }

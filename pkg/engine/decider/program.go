@@ -5,14 +5,15 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os/exec"
+	"slices"
 	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/words"
@@ -40,6 +41,8 @@ type Program struct {
 	ended   chan struct{}
 	known   *cluster.State // what the program knows of the cluster
 	reads   map[string]bool
+	// conditioned are the pods that the program knows with another condition than the cluster does.
+	conditioned map[types.UID]conditioned
 }
 
 // line is a line that the program wrote.
@@ -215,43 +218,53 @@ func (p *Program) Decide(ctx context.Context, now metav1.Time, seed uint64, memo
 	}
 }
 
-// Admit returns the resources with their defaults, and what is wrong with them as errors, each with the resource's name.
-func (p *Program) Admit(ctx context.Context, resources []*cluster.CustomResource) ([]*cluster.CustomResource, error) {
+// Admit returns the objects with the program's defaults, and what is wrong with them. An object with which something is wrong stays as it is.
+func (p *Program) Admit(ctx context.Context, objects []cluster.Object) ([]cluster.Object, []Problem, error) {
 	var request Admit
-	for _, r := range resources {
-		text, err := r.MarshalJSON()
+	for _, obj := range objects {
+		text, err := encode(obj)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		request.Objects = append(request.Objects, text)
 	}
 	said, err := p.ask(ctx, Message{Admit: &request})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	if said.Admit == nil || len(said.Admit.Objects) != len(resources) {
-		return nil, p.errorf("does not answer admit by as many objects")
+	if said.Admit == nil || len(said.Admit.Objects) != len(objects) {
+		return nil, nil, p.errorf("does not answer admit by as many objects")
 	}
-	var problems []error
+	wrong := map[int]bool{}
 	for _, problem := range said.Admit.Problems {
-		if problem.Index < 0 || problem.Index >= len(resources) {
-			return nil, p.errorf("names the object %d of %d", problem.Index, len(resources))
+		if problem.Index < 0 || problem.Index >= len(objects) {
+			return nil, nil, p.errorf("names the object %d of %d", problem.Index, len(objects))
 		}
-		where := cluster.RefTo(resources[problem.Index]).Describe()
-		problems = append(problems, fmt.Errorf("%s: %s%s", where, cmp.Or(problem.Field, "object")+": ", cut(problem.Message)))
+		wrong[problem.Index] = true
 	}
-	if err := errors.Join(problems...); err != nil {
-		return nil, err
-	}
-	var all []*cluster.CustomResource
-	for _, text := range said.Admit.Objects {
-		r := &cluster.CustomResource{}
-		if err := r.UnmarshalJSON(text); err != nil {
-			return nil, p.errorf("admits an object that is none: %v", err)
+	all := slices.Clone(objects)
+	for i, text := range said.Admit.Objects {
+		if wrong[i] {
+			continue
 		}
-		all = append(all, r)
+		if all[i], err = p.Decode(text); err != nil {
+			return nil, nil, err
+		}
 	}
-	return all, nil
+	return all, said.Admit.Problems, nil
+}
+
+// Describe returns the problem as one line, with the name of the object.
+func (p *Problem) Describe(of cluster.Object) string {
+	return fmt.Sprintf("%s: %s: %s", cluster.RefTo(of).Describe(), cmp.Or(p.Field, "object"), cut(p.Message))
+}
+
+// Admits reports whether the program sets defaults of the object when it is created: of its own kinds, and of the kinds of its webhooks.
+func (p *Program) Admits(obj cluster.Object) bool {
+	if r, is := obj.(*cluster.CustomResource); is {
+		return p.Owns(r)
+	}
+	return slices.Contains(p.Hello.Admits, cluster.KindOf(obj))
 }
 
 // Owns reports whether the resource is of a kind of the program's own.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -18,7 +19,7 @@ import (
 
 // Tell tells the program what has changed in the cluster since it was last told. pending has the pods that the scheduler could not place.
 func (p *Program) Tell(ctx context.Context, state *cluster.State, pending []placement.Pending) error {
-	state = withConditions(state, pending)
+	state = p.withConditions(state, pending)
 	change, err := p.changes(state)
 	if err != nil {
 		return err
@@ -37,6 +38,9 @@ func (p *Program) Tell(ctx context.Context, state *cluster.State, pending []plac
 	p.known = state
 	return nil
 }
+
+// TakeBack says that what the program did last is taken back: it knows the state that it made, and is told what differs the next time.
+func (p *Program) TakeBack(made *cluster.State) { p.known = made }
 
 // changes returns what differs from what the program knows.
 func (p *Program) changes(state *cluster.State) (*StateChange, error) {
@@ -69,14 +73,23 @@ func (p *Program) sees(obj cluster.Object) bool {
 	return p.reads == nil || p.reads[cluster.KindOf(obj)]
 }
 
-// withConditions returns the state in which the pods that the scheduler could not place say so, as kube-scheduler writes it.
-func withConditions(state *cluster.State, pending []placement.Pending) *cluster.State {
+// conditioned is a pod that the program was told about with a condition that the cluster's own does not have.
+type conditioned struct {
+	pod, told *v1.Pod
+	message   string
+}
+
+// withConditions returns the state in which the pods that the scheduler could not place say so, as kube-scheduler writes it. A pod that has not
+// changed, nor what the scheduler says of it, is the same object as the last time, so that the program is not told of it again.
+func (p *Program) withConditions(state *cluster.State, pending []placement.Pending) *cluster.State {
 	messages := map[types.UID]string{}
 	for _, p := range pending {
 		if p.Untried == "" && p.Message != placement.Gated {
 			messages[p.Pod.UID] = p.Message
 		}
 	}
+	before := p.conditioned
+	p.conditioned = map[types.UID]conditioned{}
 	if len(messages) == 0 {
 		return state
 	}
@@ -86,20 +99,27 @@ func withConditions(state *cluster.State, pending []placement.Pending) *cluster.
 		if !refused || pod.Spec.NodeName != "" {
 			continue
 		}
-		pod = pod.DeepCopy()
-		condition := v1.PodCondition{Type: v1.PodScheduled, Status: v1.ConditionFalse, Reason: v1.PodReasonUnschedulable, Message: message, LastTransitionTime: pod.CreationTimestamp}
-		replaced := false
-		for i := range pod.Status.Conditions {
-			if pod.Status.Conditions[i].Type == v1.PodScheduled {
-				pod.Status.Conditions[i], replaced = condition, true
-			}
+		now := before[pod.UID]
+		if now.pod != pod || now.message != message {
+			now = conditioned{pod, withUnschedulable(pod, message), message}
 		}
-		if !replaced {
-			pod.Status.Conditions = append(pod.Status.Conditions, condition)
-		}
-		changed = append(changed, pod)
+		p.conditioned[pod.UID] = now
+		changed = append(changed, now.told)
 	}
 	return state.With(changed...)
+}
+
+// withUnschedulable returns a copy of the pod with the condition that kube-scheduler writes when it cannot place a pod.
+func withUnschedulable(pod *v1.Pod, message string) *v1.Pod {
+	pod = pod.DeepCopy()
+	condition := v1.PodCondition{Type: v1.PodScheduled, Status: v1.ConditionFalse, Reason: v1.PodReasonUnschedulable, Message: message, LastTransitionTime: pod.CreationTimestamp}
+	at := slices.IndexFunc(pod.Status.Conditions, func(c v1.PodCondition) bool { return c.Type == v1.PodScheduled })
+	if at < 0 {
+		pod.Status.Conditions = append(pod.Status.Conditions, condition)
+	} else {
+		pod.Status.Conditions[at] = condition
+	}
+	return pod
 }
 
 // refTo names an object for the program.

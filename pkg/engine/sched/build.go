@@ -44,6 +44,7 @@ func (e *Engine) buildProfiles(config *Config) (schedulerprofile.Map, error) {
 		e.memo.Aside = e.extendersInterested
 		registry = e.memo.Registry(registry)
 	}
+	config.release.replacePlugins(registry)
 	built, err := schedulerprofile.NewMap(e.ctx, withoutTimeouts(config.api.Profiles), registry, recorder,
 		frameworkruntime.WithComponentConfigVersion(config.api.APIVersion),
 		frameworkruntime.WithClientSet(e.client),

@@ -151,9 +151,15 @@ func (c preemptionInterface) SelectVictimsOnNode(ctx context.Context, state fwk.
 	if !grouped { // victims of a pod group may be on other nodes, too
 		budgets = c.engine.budgets.budgetsOf(budgets, c.engine.state.PodDisruptionBudgets, node.GetPods())
 	}
+	if c.engine.release.isPreview() {
+		budgets = withGuardingSelectors(budgets)
+	}
 	victims, violations, status := c.Interface.SelectVictimsOnNode(ctx, state, pod, node, all, budgets)
 	if !grouped {
 		kept.KeepEmptiedStatus(slot, status)
+	}
+	if c.engine.release.isPreview() && status.IsSuccess() {
+		victims = nobodyIfNone(victims)
 	}
 	return victims, violations, status
 }

@@ -186,11 +186,14 @@ func (r Release) orderPlugins(api *schedulerapi.KubeSchedulerConfiguration) {
 	}
 }
 
-// postFilterMessage returns the message of the PostFilter plugins about a pod. Since 1.37 it also says that preemption finds a node. See
-// https://github.com/kubernetes/kubernetes/pull/140180.
-func (r Release) postFilterMessage(status *fwk.Status) string {
-	if r.before("1.37") && status.IsSuccess() {
+// postFilterMessage returns the message of the PostFilter plugins about a pod for which they preempt that many others. Since 1.37 it also says
+// that preemption finds a node. See https://github.com/kubernetes/kubernetes/pull/140180.
+func (r Release) postFilterMessage(status *fwk.Status, preempted int) string {
+	switch {
+	case r.before("1.37") && status.IsSuccess():
 		return ""
+	case r.isPreview() && preempted == 0:
+		return withoutNobody(status.Message())
 	}
 	return status.Message()
 }

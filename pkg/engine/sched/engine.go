@@ -13,15 +13,18 @@ import (
 	"github.com/go-logr/logr"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 	extenderv1 "k8s.io/kube-scheduler/extender/v1"
 	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/features"
 	"k8s.io/kubernetes/pkg/scheduler"
 	internalcache "k8s.io/kubernetes/pkg/scheduler/backend/cache"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/dynamicresources"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
 
 	"github.com/faultline/faultline/pkg/cluster"
@@ -226,7 +229,7 @@ func (e *Engine) Place(ctx context.Context, state *cluster.State, pods []*v1.Pod
 	if err := e.enqueueNominated(entries); err != nil {
 		return nil, err
 	}
-	queue := e.sortEntries(e.groupEntries(entries))
+	queue := e.sortEntries(append(e.groupEntries(entries), e.newEntries(e.resizingPods())...))
 	var refused []*queueEntry
 	eager := 0.5 // the chance that rejected pods are retried before the queue is empty; only with random ties
 	for len(queue) > 0 {
@@ -286,6 +289,9 @@ func (e *Engine) schedule(next *queueEntry, result *placement.Result) (bool, err
 		// A real scheduler ignores the pod silently.
 		e.recordPending(next, placement.Pending{Pod: next.Pod, Untried: placement.LeftTo + strconv.Quote(next.Pod.Spec.SchedulerName)})
 		return false, nil
+	}
+	if waitsForResize(next.Pod) {
+		return true, e.preemptForResize(next, result)
 	}
 	if pending, found := e.pendingOfEqualPod(next.Pod); found {
 		next.pending, next.changes = pending, e.changes
@@ -376,11 +382,29 @@ func (e *Engine) countChange() {
 
 // runCycle runs one scheduling cycle for one pod. It reports whether the pod got a node, and otherwise returns the rejection.
 func (e *Engine) runCycle(profile *profile, next *queueEntry, result *placement.Result) (bool, *failedCycle, error) {
+	found, failed, err := e.findNode(profile, next, result)
+	if failed != nil || err != nil {
+		return false, failed, err
+	}
+	bound := cluster.BindPod(next.Pod, found.chosen.SuggestedHost, e.startTime())
+	placed := profile.newPlacement(bound, found.chosen, profile.finishCycle(next.PodInfo, found.chosen.SuggestedHost)) // before the scheduler sees the pod on its node
+	refused, err := e.bindPod(profile, next, found.state, placed, result)
+	return refused == nil && err == nil, refused, err
+}
+
+// foundNode is the node that the plugins choose for a pod, and the state of the cycle.
+type foundNode struct {
+	chosen scheduler.ScheduleResult
+	state  fwk.CycleState
+}
+
+// findNode runs the plugins up to the choice of a node.
+func (e *Engine) findNode(profile *profile, next *queueEntry, result *placement.Result) (*foundNode, *failedCycle, error) {
 	if err := e.waiting.Update(next.Pod); err != nil {
-		return false, nil, err
+		return nil, nil, err
 	}
 	if err := e.updateSnapshot(); err != nil {
-		return false, nil, err
+		return nil, nil, err
 	}
 	if e.memo == nil {
 		e.plainCycles++
@@ -392,18 +416,15 @@ func (e *Engine) runCycle(profile *profile, next *queueEntry, result *placement.
 	var fit *framework.FitError
 	switch {
 	case errors.As(err, &fit):
-		return false, &failedCycle{state: state, fit: fit}, nil
+		return nil, &failedCycle{state: state, fit: fit}, nil
 	case errors.Is(err, scheduler.ErrNoNodesAvailable):
-		return false, &failedCycle{state: state, message: err.Error()}, nil
+		return nil, &failedCycle{state: state, message: err.Error()}, nil
 	case e.stopError != nil:
-		return false, nil, e.stopError
+		return nil, nil, e.stopError
 	case err != nil:
-		return false, &failedCycle{state: state, message: err.Error(), failed: true}, nil
+		return nil, &failedCycle{state: state, message: err.Error(), failed: true}, nil
 	}
-	bound := cluster.BindPod(next.Pod, chosen.SuggestedHost, e.startTime())
-	placed := profile.newPlacement(bound, chosen, profile.finishCycle(next.PodInfo, chosen.SuggestedHost)) // before the scheduler sees the pod on its node
-	refused, err := e.bindPod(profile, next, state, placed, result)
-	return refused == nil && err == nil, refused, err
+	return &foundNode{chosen, state}, nil, nil
 }
 
 // bindPod reserves the pod's node, and binds the pod, its claims and its volumes. If a plugin rejects the node at this point, bind returns the
@@ -412,6 +433,9 @@ func (e *Engine) bindPod(profile *profile, next *queueEntry, state fwk.CycleStat
 	bound := placed.Pod
 	if on, err := e.snapshot.NodeInfos().Get(placed.Node); err == nil {
 		cluster.CopyTopologyLabels(bound, on.Node())
+	}
+	if utilfeature.DefaultFeatureGate.Enabled(features.DRANodeAllocatableResources) { // as assume in schedule_one.go, and PreBind, which patches the pod
+		bound.Status.NodeAllocatableResourceClaimStatuses = dynamicresources.ExtractPodNodeAllocatableResourceClaimStatus(klog.FromContext(e.ctx), state, placed.Node)
 	}
 	if err := e.addPod(bound); err != nil {
 		return nil, err

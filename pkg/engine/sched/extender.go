@@ -70,7 +70,9 @@ func (x *extender) Prioritize(*v1.Pod, []fwk.NodeInfo) (*extenderv1.HostPriority
 
 // ProcessPreemption calls the extender and checks its answer.
 func (x *extender) ProcessPreemption(pod *v1.Pod, victims map[string]*extenderv1.Victims, nodes fwk.NodeInfoLister) (map[string]*extenderv1.Victims, error) {
-	answer, err := x.preempt(pod, victims, nodes)
+	answer, err := askAboutNobody(victims, func(asked map[string]*extenderv1.Victims) (map[string]*extenderv1.Victims, error) {
+		return x.preempt(pod, asked, nodes)
+	})
 	if err == nil {
 		err = x.checkVictims(victims, answer)
 	}

@@ -23,10 +23,6 @@ var fixedGates = map[string]string{
 	// Decisions are the same with these gates on or off.
 	string(features.SchedulerAsyncPreemption): noAPIServer,
 	string(features.SchedulerAsyncAPICalls):   noAPIServer,
-	// See findBestPlacement in https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/scheduler/schedule_one_podgroup.go.
-	string(features.TopologyAwareWorkloadScheduling): "upstream decides by a random number of its own among the domains for a pod group",
-	string(features.CompositePodGroup):               "groups of pod groups are not simulated",
-	string(features.WorkloadWithJob):                 "what the Job controller makes under it is not simulated; give PodGroups, and name them in the templates of Jobs",
 }
 
 const noAPIServer = "there is no API server to call asynchronously, and placements do not depend on it"
@@ -106,7 +102,7 @@ func currentRelease() Release {
 func parseGates(gate featuregate.MutableVersionedFeatureGate, r Release) (map[string]bool, error) {
 	var known []string
 	for name, spec := range gate.GetAll() {
-		if spec.PreRelease != featuregate.PreAlpha {
+		if spec.PreRelease != featuregate.PreAlpha && !(r.isPreview() && slices.Contains(removedGates, string(name))) {
 			known = append(known, string(name))
 		}
 	}
@@ -130,6 +126,8 @@ func parseGates(gate featuregate.MutableVersionedFeatureGate, r Release) (map[st
 			problems = append(problems, fmt.Errorf("feature gate %s has no value; give %s=true or %s=false", name, name, name))
 		case err != nil:
 			problems = append(problems, fmt.Errorf("feature gate %s: %q is invalid: use true or false", name, text))
+		case !value && r.isPreview() && slices.Contains(lockedGates, name):
+			problems = append(problems, fmt.Errorf("cannot set feature gate %s to false, feature is locked to true", name)) // upstream's words
 		}
 		wanted[name] = value
 	}
@@ -148,7 +146,11 @@ func setGateValues(gate featuregate.MutableVersionedFeatureGate, r Release, want
 			return err
 		}
 	}
-	if err := gate.SetEmulationVersion(r.minor()); err != nil {
+	minor := r.minor()
+	if r.isPreview() {
+		minor = codeVersion()
+	}
+	if err := gate.SetEmulationVersion(minor); err != nil {
 		return err
 	}
 	return gate.SetFromMap(wanted)

@@ -19,7 +19,6 @@ func TestSetReleaseRefuses(t *testing.T) {
 		"HPAScaleToZero":                "feature gate HPAScaleToZero has no value; give HPAScaleToZero=true or HPAScaleToZero=false",
 		"SchedulerAsyncPreemption=true": "feature gate SchedulerAsyncPreemption cannot be set: there is no API server to call asynchronously, and placements do not depend on it; leave it out",
 		"A=true,HPAScaleToZero":         "kube-scheduler v1.37.1 has no feature gate \"A\"\nfeature gate HPAScaleToZero has no value; give HPAScaleToZero=true or HPAScaleToZero=false",
-		"TopologyAwareWorkloadScheduling=true,GenericWorkload=true":                          "feature gate TopologyAwareWorkloadScheduling cannot be set: upstream decides by a random number of its own among the domains for a pod group; leave it out",
 		"PodGroupPreemptionPolicy=true,GenericWorkload=false,DRAWorkloadResourceClaims=true": "DRAWorkloadResourceClaims is enabled, but depends on features that are disabled: [GenericWorkload]\nPodGroupPreemptionPolicy is enabled, but depends on features that are disabled: [GenericWorkload]",
 	} {
 		// The second time, upstream's own gates would reject the gate because of the value that they have kept.

@@ -60,6 +60,9 @@ func (e *Engine) batchesPods(schedulerName string) bool {
 // nodes.
 func (c *Config) Notes(nodes int) []string {
 	notes := c.extenderNotes()
+	if c.release.isPreview() {
+		notes = append(notes, PreviewNote())
+	}
 	for _, name := range c.batched {
 		sampling := slices.IndexFunc(c.api.Profiles, func(p schedulerapi.KubeSchedulerProfile) bool {
 			return p.SchedulerName == name && c.profileSamples(&p, nodes)

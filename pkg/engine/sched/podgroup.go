@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	v1 "k8s.io/api/core/v1"
+	schedulingv1alpha3 "k8s.io/api/scheduling/v1alpha3"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	"k8s.io/apimachinery/pkg/types"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
@@ -12,6 +13,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/features"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/utils/ptr"
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/placement"
@@ -20,6 +22,8 @@ import (
 // podGroups is the part of the scheduler's cache that holds pod groups.
 type podGroups struct {
 	groups map[types.NamespacedName]*schedulingv1beta1.PodGroup
+	// composites are groups of groups, under the feature gate CompositePodGroup.
+	composites []*schedulingv1alpha3.CompositePodGroup
 	// members lists the Pending pods that name a group. The group need not exist.
 	members []*v1.Pod
 }
@@ -32,10 +36,11 @@ func newPodGroups() *podGroups {
 	return &podGroups{groups: map[types.NamespacedName]*schedulingv1beta1.PodGroup{}}
 }
 
-// queuedGroup is a pod group in the queue.
+// queuedGroup is a pod group in the queue, or the root of a tree of groups.
 type queuedGroup struct {
+	key     fwk.EntityKey
 	info    *framework.QueuedPodGroupInfo
-	members []*queueEntry // the Pending pods of the group
+	members []*queueEntry // the Pending pods of the group, or of all groups of the tree
 }
 
 // nameOfGroup returns the name of the pod's group. It reports false if the pod names no group.
@@ -50,6 +55,7 @@ func (e *Engine) syncPodGroups(next []*schedulingv1beta1.PodGroup) {
 	if e.podGroups == nil {
 		return
 	}
+	e.syncCompositePodGroups()
 	gone := map[types.NamespacedName]*schedulingv1beta1.PodGroup{}
 	for name, group := range e.podGroups.groups {
 		gone[name] = group
@@ -73,6 +79,26 @@ func (e *Engine) syncPodGroups(next []*schedulingv1beta1.PodGroup) {
 			e.podGroups.members = append(e.podGroups.members, pod)
 		}
 	}
+}
+
+// syncCompositePodGroups updates the cache to the groups of groups of the state.
+func (e *Engine) syncCompositePodGroups() {
+	if !utilfeature.DefaultFeatureGate.Enabled(features.CompositePodGroup) {
+		return
+	}
+	logger := klog.FromContext(e.ctx)
+	cluster.VisitChanges(e.podGroups.composites, e.state.CompositePodGroups, func(was, is *schedulingv1alpha3.CompositePodGroup, _ int) {
+		e.changes++
+		switch {
+		case was == nil:
+			e.scheduler.Cache.AddCompositePodGroup(logger, is)
+		case is == nil:
+			e.scheduler.Cache.RemoveCompositePodGroup(logger, was)
+		default:
+			e.scheduler.Cache.UpdateCompositePodGroup(logger, was, is)
+		}
+	})
+	e.podGroups.composites = e.state.CompositePodGroups
 }
 
 // changedPodGroups returns the groups whose status the scheduler has changed, in order.
@@ -117,20 +143,31 @@ func (e *Engine) withMembers(pods []*v1.Pod) []*v1.Pod {
 	if e.podGroups == nil {
 		return pods
 	}
-	queued, wanted := map[types.UID]bool{}, map[types.NamespacedName]bool{}
+	queued, wanted := map[types.UID]bool{}, map[fwk.EntityKey]bool{}
 	for _, pod := range pods {
 		queued[pod.UID] = true
-		if name, is := nameOfGroup(pod); is {
-			wanted[name] = true
+		if root, is := e.rootOfGroup(pod); is {
+			wanted[root] = true
 		}
 	}
 	all := pods[:len(pods):len(pods)]
 	for _, pod := range e.podGroups.members {
-		if name, _ := nameOfGroup(pod); wanted[name] && !queued[pod.UID] {
+		if root, is := e.rootOfGroup(pod); is && wanted[root] && !queued[pod.UID] {
 			all = append(all, pod)
 		}
 	}
 	return all
+}
+
+// rootOfGroup returns the pod's group, or the root of the tree of groups that it is in. It reports false if the pod names no group, or one of
+// the groups does not exist.
+func (e *Engine) rootOfGroup(pod *v1.Pod) (fwk.EntityKey, bool) {
+	name, is := nameOfGroup(pod)
+	if !is || e.podGroups.groups[name] == nil {
+		return fwk.EntityKey{}, false
+	}
+	root, complete, err := e.scheduler.Cache.GetRootKeyForGroup(fwk.PodGroupKey(name.Namespace, name.Name))
+	return root, complete && err == nil
 }
 
 // groupEntries returns the queue with one entry for each pod group, at the place of the group's first pod. A pod whose group does not exist
@@ -140,29 +177,54 @@ func (e *Engine) groupEntries(entries []*queueEntry) []*queueEntry {
 		return entries
 	}
 	var queue []*queueEntry
-	known := map[types.NamespacedName]*queueEntry{}
+	known := map[fwk.EntityKey]*queueEntry{}
 	for _, next := range entries {
-		name, is := nameOfGroup(next.Pod)
-		group := e.podGroups.groups[name]
-		if !is || group == nil || e.profiles[next.Pod.Spec.SchedulerName] == nil {
+		root, is := e.rootOfGroup(next.Pod)
+		if !is || e.profiles[next.Pod.Spec.SchedulerName] == nil {
 			queue = append(queue, next)
 			continue
 		}
-		if known[name] == nil {
-			known[name] = &queueEntry{group: &queuedGroup{info: newQueuedPodGroupInfo(group)}}
-			known[name].group.info.Timestamp = next.Timestamp
-			queue = append(queue, known[name])
+		if known[root] == nil {
+			known[root] = &queueEntry{group: &queuedGroup{key: root, info: e.newQueuedPodGroupInfo(root)}}
+			known[root].group.info.Timestamp = next.Timestamp
+			queue = append(queue, known[root])
 		}
-		known[name].group.members = append(known[name].group.members, next)
+		known[root].group.members = append(known[root].group.members, next)
 	}
 	return queue
 }
 
 // newQueuedPodGroupInfo returns upstream's queue entry for the group, without pods.
-func newQueuedPodGroupInfo(group *schedulingv1beta1.PodGroup) *framework.QueuedPodGroupInfo {
-	return &framework.QueuedPodGroupInfo{PodGroupInfo: &framework.PodGroupInfo{
-		Namespace: group.Namespace, Name: group.Name, Type: fwk.PodGroupKeyType, PodGroup: group,
-	}}
+func (e *Engine) newQueuedPodGroupInfo(root fwk.EntityKey) *framework.QueuedPodGroupInfo {
+	return &framework.QueuedPodGroupInfo{PodGroupInfo: e.newPodGroupInfo(root)}
+}
+
+// newPodGroupInfo returns the group and the groups below it, as buildPodGroupInfoForCPG in
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/scheduler/backend/queue/workload_forest.go does. No group is above itself, since the
+// cache has found the root.
+func (e *Engine) newPodGroupInfo(key fwk.EntityKey) *framework.PodGroupInfo {
+	info := &framework.PodGroupInfo{Namespace: key.Namespace, Name: key.Name, Type: key.Type}
+	if key.Type == fwk.PodGroupKeyType {
+		info.PodGroup = e.podGroups.groups[types.NamespacedName{Namespace: key.Namespace, Name: key.Name}]
+		return info
+	}
+	isChild := func(namespace string, parent *string) bool {
+		return namespace == key.Namespace && ptr.Deref(parent, "") == key.Name
+	}
+	for _, composite := range e.podGroups.composites {
+		if composite.Namespace == key.Namespace && composite.Name == key.Name {
+			info.CompositePodGroup = composite
+		}
+		if isChild(composite.Namespace, composite.Spec.ParentCompositePodGroupName) {
+			info.Children = append(info.Children, e.newPodGroupInfo(fwk.CompositePodGroupKey(composite.Namespace, composite.Name)))
+		}
+	}
+	for _, group := range e.state.PodGroups {
+		if isChild(group.Namespace, group.Spec.ParentCompositePodGroupName) {
+			info.Children = append(info.Children, e.newPodGroupInfo(fwk.PodGroupKey(group.Namespace, group.Name)))
+		}
+	}
+	return info
 }
 
 // schedulePodGroup tries to place the pods of a group, and reports whether all of them have a node now. If some pods got a node, upstream
@@ -226,11 +288,21 @@ func (e *Engine) checkGroupGates(group *queuedGroup) bool {
 // groupOf describes the group for a report, without its waiting pods.
 func (e *Engine) groupOf(group *queuedGroup) *placement.Group {
 	told := &placement.Group{Name: group.info.Name}
-	if gang := group.info.PodGroup.Spec.SchedulingPolicy.Gang; gang != nil {
-		told.MinCount = int(gang.MinCount)
+	var count func(info *framework.PodGroupInfo)
+	count = func(info *framework.PodGroupInfo) {
+		for _, child := range info.Children {
+			count(child)
+		}
+		if info.PodGroup == nil {
+			return
+		}
+		if gang := info.PodGroup.Spec.SchedulingPolicy.Gang; gang != nil {
+			told.MinCount += int(gang.MinCount)
+		}
+		if state, err := e.scheduler.Cache.PodGroupStates().Get(info.Namespace, info.Name); err == nil { // the cache has every group in the queue
+			told.Bound += state.ScheduledPodsCount()
+		}
 	}
-	if state, err := e.scheduler.Cache.PodGroupStates().Get(group.info.Namespace, group.info.Name); err == nil { // the cache has every group in the queue
-		told.Bound = state.ScheduledPodsCount()
-	}
+	count(group.info.PodGroupInfo)
 	return told
 }

@@ -36,11 +36,21 @@ type podGroupCycle struct {
 	resultSoFar placement.Result
 	// waiting lists the pods that come after the group in the queue.
 	waiting []*v1.Pod
+	// placedBefore is the number of earlier decisions that are not of this cycle.
+	placedBefore int
 	// dry is true while preemption tries the group on a cluster without the victims.
 	dry     bool
-	tried   map[types.UID]memberDecision
+	tried   map[types.UID]memberDecision // the last decision, or the first one that refuses the pod
+	placed  map[grantedPlace]memberDecision
 	granted []grantedPod
 	err     error
+}
+
+// grantedPlace is a pod and a node on which the plugins have placed it. Under TopologyAwareWorkloadScheduling upstream tries the group in one
+// domain after another.
+type grantedPlace struct {
+	pod  types.UID
+	node string
 }
 
 // memberDecision is the plugins' decision about a pod of the group.
@@ -62,7 +72,7 @@ func (c *podGroupCycle) isDry() bool { return c != nil && c.dry }
 
 // tryPodGroup runs one cycle for the Pending pods of a group, and binds each pod that gets a node.
 func (e *Engine) tryPodGroup(group *queuedGroup, result *placement.Result) error {
-	info := newQueuedPodGroupInfo(e.podGroups.groups[cluster.NameOf(group.info.PodGroup)])
+	info := e.newQueuedPodGroupInfo(group.key)
 	for _, member := range group.members {
 		if err := e.waiting.Update(member.Pod); err != nil {
 			return err
@@ -70,8 +80,8 @@ func (e *Engine) tryPodGroup(group *queuedGroup, result *placement.Result) error
 		info.AddPod(member.QueuedPodInfo)
 	}
 	c := &podGroupCycle{
-		engine: e, group: group, schedulePod: e.scheduler.SchedulePod, waiting: e.tie.Waiting, tried: map[types.UID]memberDecision{},
-		resultSoFar: placement.Result{Placed: slices.Clip(result.Placed), Volumes: result.Volumes},
+		engine: e, group: group, schedulePod: e.scheduler.SchedulePod, waiting: e.tie.Waiting, tried: map[types.UID]memberDecision{}, placed: map[grantedPlace]memberDecision{},
+		placedBefore: len(result.Placed), resultSoFar: placement.Result{Placed: slices.Clip(result.Placed), Volumes: result.Volumes},
 	}
 	e.groupCycle, e.scheduler.SchedulePod, e.scheduler.FailureHandler = c, c.schedule, c.recordFailure
 	e.scheduler.NextEntity = func(klog.Logger) (framework.QueuedEntityInfo, error) { return info, nil }
@@ -108,6 +118,7 @@ func (c *podGroupCycle) schedule(ctx context.Context, real framework.Framework, 
 	p.beginCycle()
 	p.recorder = nil
 	if !c.dry {
+		c.dropOtherDomain(info.Pod)
 		e.startRecorder(p, info.Pod, &c.resultSoFar)
 		e.tie.Placed, e.tie.Waiting = c.resultSoFar.Placed, append(c.untriedPods(info.Pod), c.waiting...)
 	}
@@ -127,8 +138,47 @@ func (c *podGroupCycle) schedule(ctx context.Context, real framework.Framework, 
 	default:
 		tried.failed = !errors.Is(err, scheduler.ErrNoNodesAvailable)
 	}
-	c.tried[info.Pod.UID] = tried
+	if err == nil {
+		c.placed[grantedPlace{info.Pod.UID, chosen.SuggestedHost}] = tried
+	}
+	if first, known := c.tried[info.Pod.UID]; !known || len(first.reasons) == 0 {
+		c.tried[info.Pod.UID] = tried
+	}
 	return chosen, err
+}
+
+// dropOtherDomain forgets where the pods of the group are in the domain before, if upstream tries the pod in another domain now.
+func (c *podGroupCycle) dropOtherDomain(pod *v1.Pod) {
+	ofCycle := c.resultSoFar.Placed[c.placedBefore:]
+	if slices.ContainsFunc(ofCycle, func(p placement.Placement) bool { return p.Pod.UID == pod.UID }) {
+		c.resultSoFar.Placed = slices.Clip(c.resultSoFar.Placed[:c.placedBefore])
+	}
+}
+
+// RunPlacementGeneratePlugins returns the domains in the order of their names. Upstream has them in random order, and the message about a group
+// that fits nowhere is about the first.
+func (p *profile) RunPlacementGeneratePlugins(ctx context.Context, state fwk.PodGroupCycleState, group fwk.PodGroupInfo, nodes []fwk.NodeInfo) ([]*fwk.Placement, *fwk.Status) {
+	placements, status := p.Framework.RunPlacementGeneratePlugins(ctx, state, group, nodes)
+	slices.SortFunc(placements, func(a, b *fwk.Placement) int { return cmp.Compare(a.Name, b.Name) })
+	return placements, status
+}
+
+// RunPlacementScorePlugins returns the best domain for the group alone. Upstream chooses among domains of equal score by a random number of its
+// own; see findBestPlacement in https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/scheduler/schedule_one_podgroup.go. The engine takes
+// the first by name or, with random ties, any.
+func (p *profile) RunPlacementScorePlugins(ctx context.Context, state fwk.PodGroupCycleState, group fwk.PodGroupInfo, placements []*fwk.PodGroupAssignments, states []fwk.PlacementCycleState) ([]fwk.PlacementPluginScores, *fwk.Status) {
+	scores, status := p.Framework.RunPlacementScorePlugins(ctx, state, group, placements, states)
+	if !status.IsSuccess() || len(scores) == 0 {
+		return scores, status
+	}
+	best := slices.MaxFunc(scores, func(a, b fwk.PlacementPluginScores) int { return cmp.Compare(a.TotalScore, b.TotalScore) }).TotalScore
+	equals := slices.DeleteFunc(scores, func(s fwk.PlacementPluginScores) bool { return s.TotalScore != best })
+	slices.SortFunc(equals, func(a, b fwk.PlacementPluginScores) int { return cmp.Compare(a.Placement.Name, b.Placement.Name) })
+	chosen := 0
+	if p.engine.random != nil {
+		chosen = p.engine.random.IntN(len(equals))
+	}
+	return equals[chosen : chosen+1], status
 }
 
 // untriedPods returns the pods of the group that come after this one in the cycle.
@@ -179,7 +229,7 @@ func (c *podGroupCycle) bindGranted(result *placement.Result) error {
 	e := c.engine
 	for _, g := range c.granted {
 		member := c.member(g.pod)
-		placed := c.tried[g.pod].placement
+		placed := c.placed[grantedPlace{g.pod, g.node}].placement
 		placed.Pod = cluster.BindPod(member.Pod, g.node, e.startTime())
 		refused, err := e.bindPod(e.profiles[member.Pod.Spec.SchedulerName], member, g.state, placed, result)
 		if err != nil {

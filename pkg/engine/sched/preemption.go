@@ -58,7 +58,7 @@ func (e *Engine) preempt(profile *profile, next *queueEntry, why *failedCycle) (
 		}
 		// Upstream logs an error and appends its text to the message. The text is "not found" for a pod with an unbound claim: a plugin
 		// after the one that rejected the pod looks for state that was never written.
-		diagnosis.PostFilterMsg = e.release.postFilterMessage(status)
+		diagnosis.PostFilterMsg = e.release.postFilterMessage(status, len(e.victims)-victims)
 		switch {
 		case result != nil && result.NominatingInfo != nil:
 			e.nominate(next, result.NominatedNodeName)
@@ -92,7 +92,13 @@ func (p *profile) captureVictims(plugin *defaultpreemption.DefaultPreemption) {
 	e := p.engine
 	p.preemptionInterface = preemptionInterface{Interface: plugin.Evaluator.Interface, engine: e, victimsOn: plugin.Evaluator.GetVictimsOnNode}
 	plugin.Evaluator.Interface = p.preemptionInterface
+	if e.release.isPreview() {
+		replaceBudgets(plugin)
+	}
 	plugin.Executor.PreemptPod = func(_ context.Context, _ preemption.Candidate, preemptor preemption.ExecutorPreemptor, victim *v1.Pod, _ string) (bool, error) {
+		if victim == nobody {
+			return false, nil
+		}
 		e.victims = append(e.victims, placement.Preemption{Victim: victim, For: preemptor.Pods()[preemptor.GetName()], Node: victim.Spec.NodeName})
 		return false, nil
 	}

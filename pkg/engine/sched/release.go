@@ -14,7 +14,8 @@ import (
 const Version = "v1.37.1"
 
 // Release is the Kubernetes release as which the process behaves, and its feature gates. The code is that of [Version]. It behaves as an
-// earlier release in all that a feature gate switches, as with kube-scheduler's --emulated-version, and in what earlier.go restores.
+// earlier release in all that a feature gate switches, as with kube-scheduler's --emulated-version, and in what earlier.go restores. It
+// behaves as the next release, [Preview], in what later.go replaces.
 type Release struct {
 	// Kubernetes is one of [Releases], or "" for the release of [Version].
 	Kubernetes string
@@ -48,15 +49,23 @@ func (r Release) Gates() (map[string]bool, error) {
 	return on, nil
 }
 
-// Releases returns the minor releases as which the code can behave, the earliest first: its own and the three before it, as upstream's
-// components. See https://github.com/kubernetes/kubernetes/blob/v1.37.1/staging/src/k8s.io/apiserver/pkg/util/compatibility/version.go
+// Releases returns the minor releases as which the code can behave, the earliest first: the three before its own, as upstream's components,
+// its own, and [Preview]. See https://github.com/kubernetes/kubernetes/blob/v1.37.1/staging/src/k8s.io/apiserver/pkg/util/compatibility/version.go
 func Releases() []string {
+	return append(EarlierReleases(), codeVersion().String(), Preview())
+}
+
+// EarlierReleases returns the minor releases before the code's own, the earliest first.
+func EarlierReleases() []string {
 	var releases []string
-	for earlier := range uint(4) {
+	for earlier := range uint(3) {
 		releases = append(releases, codeVersion().SubtractMinor(3-earlier).String())
 	}
 	return releases
 }
+
+// Preview returns the minor release after the code's own. Only what later.go replaces is as in that release.
+func Preview() string { return codeVersion().AddMinor(1).String() }
 
 // codeVersion returns the minor release of the code.
 func codeVersion() *version.Version { return version.MustParse(baseversion.DefaultKubeBinaryVersion) }

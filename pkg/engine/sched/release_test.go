@@ -37,7 +37,10 @@ func TestGatesOfReleases(t *testing.T) {
 				continue
 			}
 			state := map[bool]string{true: "on", false: "off"}[gate.Enabled(name)]
-			if spec.LockToDefault {
+			switch {
+			case release.isPreview() && slices.Contains(removedGates, string(name)):
+				state = "removed"
+			case spec.LockToDefault || release.isPreview() && slices.Contains(lockedGates, string(name)):
 				state += ",locked"
 			}
 			columns[string(name)][i] = state
@@ -54,7 +57,7 @@ func TestGatesOfReleases(t *testing.T) {
 func TestSetReleaseAsAnEarlierOne(t *testing.T) {
 	t.Cleanup(func() { setRelease(t, Release{}) })
 	for release, want := range map[Release]string{
-		{Kubernetes: "1.33"}: "Kubernetes 1.33 cannot be simulated; give 1.34, 1.35, 1.36 or 1.37",
+		{Kubernetes: "1.33"}: "Kubernetes 1.33 cannot be simulated; give 1.34, 1.35, 1.36, 1.37 or 1.38",
 		{Kubernetes: "1.35", FeatureGates: "InterPodAffinityHostnameFastPath=true"}: `kube-scheduler 1.35 has no feature gate "InterPodAffinityHostnameFastPath"`,
 		{Kubernetes: "1.36", FeatureGates: "ImageVolume=false"}:                     "cannot set feature gate ImageVolume to false, feature is locked to true",
 	} {

@@ -17,7 +17,7 @@ func TestConflicts(t *testing.T) {
 	const pod = "---\napiVersion: v1\nkind: Pod\nspec: {containers: [{name: c, image: registry.example.com/a:1}]}\nmetadata: "
 	const namespace = "---\napiVersion: v1\nkind: Namespace\nmetadata: {name: old, uid: u, deletionTimestamp: 2025-01-01T00:00:00Z}\nstatus: {phase: Terminating}\n"
 	for name, test := range map[string]struct{ objects, want string }{
-		"UIDs":                    {pod + "{name: a, uid: same}\n" + pod + "{name: b, uid: same}\n", `Pod default/b: metadata.uid: Invalid value: "same": is the UID of Pod default/a, too; give each its own, or leave it out`},
+		"UIDs":                    {pod + "{name: a, uid: 01234567-89ab-cdef-0123-456789abcdef}\n" + pod + "{name: b, uid: 01234567-89ab-cdef-0123-456789abcdef}\n", `Pod default/b: metadata.uid: Invalid value: "01234567-89ab-cdef-0123-456789abcdef": is the UID of Pod default/a, too; give each its own, or leave it out`},
 		"UIDs of two kinds":       {pod + "{name: a, uid: same}\n" + class + "{name: b, uid: same}\n", ""},
 		"defaults":                {class + "{name: a}\n" + class + "{name: b}\n", "PriorityClass b: PriorityClass a is already marked as default. Only one default can exist"},
 		"defaults of a cluster":   {class + "{name: a, creationTimestamp: 2025-01-01T00:00:00Z}\n" + class + "{name: b, creationTimestamp: 2025-01-01T00:00:00Z}\n", ""},

@@ -36,6 +36,7 @@ import (
 	"k8s.io/kubernetes/pkg/registry/node/runtimeclass"
 	"k8s.io/kubernetes/pkg/registry/policy/poddisruptionbudget"
 	"k8s.io/kubernetes/pkg/registry/resource/deviceclass"
+	"k8s.io/kubernetes/pkg/registry/scheduling/compositepodgroup"
 	"k8s.io/kubernetes/pkg/registry/scheduling/podgroup"
 	"k8s.io/kubernetes/pkg/registry/scheduling/priorityclass"
 	schedulingworkload "k8s.io/kubernetes/pkg/registry/scheduling/workload"
@@ -94,6 +95,7 @@ var kindTable = []*Kind{
 	{mutatingPolicies, admissionv1.GroupName, []string{"v1", "v1beta1"}, policyValidator(validateMutatingPolicy), nil},
 	{"MutatingAdmissionPolicyBinding", admissionv1.GroupName, []string{"v1", "v1beta1"}, policyValidator(validateMutatingBinding), nil},
 	{"PodGroup", "scheduling.k8s.io", []string{"v1beta1", "v1alpha3"}, createValidator(validatePodGroup), strategyValidator(podgroup.NewStrategy())},
+	{"CompositePodGroup", "scheduling.k8s.io", []string{"v1alpha3"}, createValidator(validateCompositePodGroup), strategyValidator(compositepodgroup.NewStrategy())},
 }
 
 var (

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"strings"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
@@ -12,6 +13,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	nodev1 "k8s.io/api/node/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
+	schedulingv1alpha3 "k8s.io/api/scheduling/v1alpha3"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	storagev1 "k8s.io/api/storage/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
@@ -56,7 +58,9 @@ func (a *admitCall) runPlugins() {
 				a.refuse(o, err)
 			}
 		case *schedulingv1beta1.PodGroup:
-			a.admitPodGroup(o)
+			admitGroup(a, o, o.Spec.Priority, a.pods.admitPodGroup)
+		case *schedulingv1alpha3.CompositePodGroup:
+			admitGroup(a, o, o.Spec.Priority, a.pods.admitCompositePodGroup)
 		case *appsv1.ControllerRevision:
 			a.rewriteRevision(o)
 		case *v1.ReplicationController, *appsv1.Deployment, *appsv1.ReplicaSet, *appsv1.StatefulSet, *appsv1.DaemonSet:
@@ -111,13 +115,13 @@ func (a *admitCall) admitPod(pod *v1.Pod) {
 	}
 }
 
-// admitPodGroup admits a pod group of the call.
-func (a *admitCall) admitPodGroup(group *schedulingv1beta1.PodGroup) {
-	if group.Spec.Priority != nil && !a.uncreated[cluster.RefTo(group)] {
+// admitGroup admits a pod group of the call, or a group of such groups.
+func admitGroup[T cluster.Object](a *admitCall, group T, priority *int32, admit func(T) error) {
+	if priority != nil && !a.uncreated[cluster.RefTo(group)] {
 		return // its cluster has admitted it
 	}
-	if err := a.pods.admitPodGroup(group); err != nil {
-		a.addProblem(group, "podgroups.scheduling.k8s.io %q is forbidden: %w", group.Name, err)
+	if err := admit(group); err != nil {
+		a.addProblem(group, "%ss.scheduling.k8s.io %q is forbidden: %w", strings.ToLower(cluster.KindOf(group)), group.GetName(), err)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
+	schedulingv1alpha3 "k8s.io/api/scheduling/v1alpha3"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -120,6 +121,11 @@ func (p *Pods) admit(pod *v1.Pod, seen func(plugin string, internal runtime.Obje
 // AdmitOther runs a new object of a controller, other than a pod, through the plugins that few clusters need. They may change it in place.
 // The error is the API server's refusal.
 func (p *Pods) AdmitOther(obj cluster.Object) error {
+	if group, is := obj.(*schedulingv1beta1.PodGroup); is {
+		if err := p.admitPodGroup(group); err != nil {
+			return err
+		}
+	}
 	if err := p.checkNamespace(obj); err != nil || len(p.enabled) == 0 && len(p.state.Policies) == 0 {
 		return err
 	}
@@ -262,6 +268,31 @@ func (p *Pods) admitPodGroup(group *schedulingv1beta1.PodGroup) error {
 	policy := schedulingv1beta1.PreemptionPolicy(*preemption)
 	if spec.PreemptionPolicy != nil && *spec.PreemptionPolicy != policy {
 		return fmt.Errorf("the string value of PreemptionPolicy (%s) must not be provided in pod group spec; priority admission controller computed %s from the given PriorityClass name", *spec.PreemptionPolicy, policy)
+	}
+	spec.PreemptionPolicy = &policy
+	return nil
+}
+
+// admitCompositePodGroup copies the function of that name in the same file.
+func (p *Pods) admitCompositePodGroup(group *schedulingv1alpha3.CompositePodGroup) error {
+	enabled, spec := utilfeature.DefaultFeatureGate.Enabled, &group.Spec
+	if !enabled(features.CompositePodGroup) {
+		return nil
+	}
+	value, preemption, err := p.establishPriority(&spec.PriorityClassName)
+	if err != nil {
+		return err
+	}
+	if spec.Priority != nil && *spec.Priority != value {
+		return fmt.Errorf("priority set in the composite pod group (%d) must match the priority computed (%d) based on the priority class set in the spec", *spec.Priority, value)
+	}
+	spec.Priority = &value
+	if preemption == nil || !enabled(features.PodGroupPreemptionPolicy) {
+		return nil
+	}
+	policy := schedulingv1alpha3.PreemptionPolicy(*preemption)
+	if spec.PreemptionPolicy != nil && *spec.PreemptionPolicy != policy {
+		return fmt.Errorf("the string value of PreemptionPolicy (%s) must not be provided in composite pod group spec; priority admission controller computed %s from the given PriorityClass name", *spec.PreemptionPolicy, policy)
 	}
 	spec.PreemptionPolicy = &policy
 	return nil

@@ -52,7 +52,7 @@ func claimOf(size string) string {
 	return "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: data, namespace: default}\nspec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: " + size + "}}}\n"
 }
 
-const service = "apiVersion: v1\nkind: Service\nmetadata: {name: s, namespace: default}\nspec: {type: NodePort, ports: [{port: 80}, {port: 81}]}\n"
+const service = "apiVersion: v1\nkind: Service\nmetadata: {name: s, namespace: default}\nspec: {type: NodePort, ports: [{name: a, port: 80}, {name: b, port: 81}]}\n"
 
 // An object that an API server refuses is not an error of the input: the state lacks the object and has the reason. The messages are
 // upstream's.

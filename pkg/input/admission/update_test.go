@@ -92,7 +92,7 @@ func TestServiceUpdate(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			manifest := func(spec string) string {
-				return "{apiVersion: v1, kind: Service, metadata: {name: web}, spec: {ports: [{port: 80}], " + strings.Trim(spec, "{}") + "}}"
+				return "apiVersion: v1\nkind: Service\nmetadata: {name: web}\nspec: {ports: [{port: 80}], " + strings.Trim(spec, "{}") + "}\n"
 			}
 			w := newWorld(t, 0)
 			w.admit(decode(t, manifest(test.before))...)

@@ -25,6 +25,7 @@ import (
 	"k8s.io/kubernetes/pkg/apis/storage"
 	storagevalidation "k8s.io/kubernetes/pkg/apis/storage/validation"
 	"k8s.io/kubernetes/pkg/features"
+	"k8s.io/kubernetes/pkg/registry/scheduling/compositepodgroup"
 	"k8s.io/kubernetes/pkg/registry/scheduling/podgroup"
 	schedulingworkload "k8s.io/kubernetes/pkg/registry/scheduling/workload"
 	"k8s.io/kubernetes/pkg/registry/storage/csidriver"
@@ -139,6 +140,17 @@ func validatePodGroup(group *scheduling.PodGroup) field.ErrorList {
 	strategy.PrepareForCreate(context.Background(), group)
 	group.Status = status
 	return strategy.Validate(context.Background(), group)
+}
+
+func validateCompositePodGroup(group *scheduling.CompositePodGroup) field.ErrorList {
+	strategy, status := compositepodgroup.NewStrategy(), group.Status
+	strategy.PrepareForCreate(context.Background(), group)
+	group.Status = status
+	problems := strategy.Validate(context.Background(), group)
+	if !utilfeature.DefaultFeatureGate.Enabled(features.CompositePodGroup) { // the API server does not serve the kind
+		problems = append(problems, field.Forbidden(field.NewPath("kind"), "needs the feature gates GenericWorkload, TopologyAwareWorkloadScheduling and CompositePodGroup"))
+	}
+	return problems
 }
 
 func validateHorizontalPodAutoscaler(hpa *autoscaling.HorizontalPodAutoscaler) field.ErrorList {

@@ -6,6 +6,7 @@ import (
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	podutil "k8s.io/kubernetes/pkg/api/pod"
+	serviceutil "k8s.io/kubernetes/pkg/api/service"
 	"k8s.io/kubernetes/pkg/apis/apps"
 	appsvalidation "k8s.io/kubernetes/pkg/apis/apps/validation"
 	"k8s.io/kubernetes/pkg/apis/batch"
@@ -55,20 +56,30 @@ func copyWithResources(pod, other *core.Pod) *core.Pod {
 // assumedClusterIP stands for the address that the API server has given to a Service.
 const assumedClusterIP = "10.96.0.10"
 
-// validateServiceUpdate validates a change of a Service after its addresses are there: those that the API server has given to the old Service,
-// although a manifest lacks them, and has kept in the new one, as patchAllocatedValues does in
-// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/registry/core/service/storage/storage.go. So a Service with an address cannot become
-// headless, nor the other way round.
+// validateServiceUpdate validates a change of a Service after what the API server has allocated is there: in the old Service, although a manifest
+// lacks it, and kept in the new one, as initIPFamilyFields and patchAllocatedValues do in
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/registry/core/service/storage. So a Service with an address cannot become headless, nor
+// the other way round.
 func validateServiceUpdate(service, old *core.Service) field.ErrorList {
 	service, old = service.DeepCopy(), old.DeepCopy()
-	if old.Spec.Type != core.ServiceTypeExternalName {
-		old.Spec.ClusterIP = cmp.Or(old.Spec.ClusterIP, assumedClusterIP)
-		if service.Spec.Type != core.ServiceTypeExternalName {
-			service.Spec.ClusterIP = cmp.Or(service.Spec.ClusterIP, old.Spec.ClusterIP)
+	now, before := &service.Spec, &old.Spec
+	if before.Type != core.ServiceTypeExternalName {
+		before.ClusterIP = cmp.Or(before.ClusterIP, assumedClusterIP)
+		if now.Type != core.ServiceTypeExternalName {
+			now.ClusterIP = cmp.Or(now.ClusterIP, before.ClusterIP)
+			if now.ClusterIP == before.ClusterIP && len(now.ClusterIPs) == 0 {
+				now.ClusterIPs = before.ClusterIPs
+			}
+			if now.IPFamilyPolicy == nil && len(now.IPFamilies) == 0 {
+				now.IPFamilyPolicy, now.IPFamilies = before.IPFamilyPolicy, before.IPFamilies
+			}
 		}
 	}
-	completeService(service)
 	completeService(old)
+	if serviceutil.NeedsHealthCheck(service) && serviceutil.NeedsHealthCheck(old) {
+		now.HealthCheckNodePort = cmp.Or(now.HealthCheckNodePort, before.HealthCheckNodePort)
+	}
+	completeService(service)
 	return corevalidation.ValidateServiceUpdate(service, old)
 }
 

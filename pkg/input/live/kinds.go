@@ -59,6 +59,7 @@ var kinds = []kind{
 	{groupResource("", "limitranges"), "LimitRange", otherStage, "new pods get no default requests, and one could refuse them"},
 	{groupResource("", "resourcequotas"), "ResourceQuota", otherStage, "a quota could refuse new pods"},
 	{groupResource("scheduling.k8s.io", "podgroups"), "PodGroup", otherStage, "pods that name one wait, although it may be there"},
+	{groupResource("scheduling.k8s.io", "compositepodgroups"), "CompositePodGroup", otherStage, "pods of groups that name one wait, although it may be there"},
 	{groupResource("scheduling.k8s.io", "workloads"), "Workload", otherStage, "new pod groups are not made"},
 	{groupResource("resource.k8s.io", "deviceclasses"), "DeviceClass", otherStage, "no new claim on devices is allocated, although it may well be"},
 	{groupResource("resource.k8s.io", "resourceslices"), "ResourceSlice", otherStage, "no new claim on devices is allocated, although it may well be"},

@@ -130,6 +130,7 @@ func (c *collection) result() (*Set, error) {
 	if len(c.errs) > 0 {
 		return nil, joinErrors(c.errs)
 	}
+	c.set.separateUIDs()
 	c.orderDump()
 	return &c.set, nil
 }

@@ -60,6 +60,8 @@ func (it item) decode() outcome {
 	switch {
 	case h.Kind == "Table" && gv.Group == "meta.k8s.io":
 		return fail("Table of %s is for kubectl to print, and lacks most of its objects; use -o json, as kubectl get -o json does", h.APIVersion)
+	case h.Kind == "PartialObjectMetadata" && gv.Group == "meta.k8s.io":
+		return fail("PartialObjectMetadata of %s has only the metadata of an object; give what kubectl get -o json or -o yaml prints", h.APIVersion)
 	case h.Kind == "Status" && h.APIVersion == "v1":
 		return foreign(fail("Status of v1 is an answer of the API server that holds no object; give what kubectl get -o json or -o yaml prints"))
 	case gv.Group == "faultline":

@@ -72,7 +72,7 @@ func expandDocument(d document) []item {
 		return it.expandTree(1)
 	}
 	if it.readHeader() && it.header.APIVersion == "" && it.header.Kind == "" {
-		if items, ok := expandSnapshot(it); ok {
+		if items, ok := expandSnapshot(it); ok && (len(items) == 0 || len(items[0].errs) == 0 || !isTree(d.json, 0)) {
 			return items
 		}
 		if items := it.kindlessItems(); items != nil {

@@ -14,7 +14,7 @@ func TestFilesThatHoldNoObject(t *testing.T) {
 		{"array", `[{"verbs": ["get"]}]`, "skipped", "dir/x.json: [0]: no apiVersion and no kind, so this is no Kubernetes object; leave the file out, or add both"},
 		{"errors", `{"default": "not found"}`, "skipped", "dir/x.json: no apiVersion and no kind, so this is no Kubernetes object; leave the file out, or add both"},
 		{"numbers", "[1, 2]", "skipped", "dir/x.json: [0]: a number where an object with apiVersion and kind is wanted\ndir/x.json: [1]: a number where an object with apiVersion and kind is wanted"},
-		{"text", "Error from server: not found", "skipped", "dir/x.json: no apiVersion and no kind, so this is no Kubernetes object; leave the file out, or add both"},
+		{"text", "Error from server: not found", "skipped", `dir/x.json: line 1: kubectl says "Error from server: not found", so that objects are missing here; mend that, and write the file anew`},
 		{"unreadable text", "timeout: after: 3s", "skipped", "dir/x.json: line 1: not valid YAML: mapping values are not allowed in this context"},
 		{"Latin-1", "caf\xe9", "skipped", "dir/x.json: not valid UTF-8; save the file as UTF-8"},
 		{"an error of the API server", `{"kind": "Status", "apiVersion": "v1", "status": "Failure"}`, "skipped",

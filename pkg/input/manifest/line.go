@@ -37,6 +37,15 @@ func DocumentLines(data []byte) (all []*Lines) {
 	}
 }
 
+// LineOf returns the line, from 1, of a field of the object, such as spec.limits.cpu, among the documents of the object's file. It is the line of
+// the object if the file has no such document.
+func (s Source) LineOf(documents []*Lines, field string) int {
+	if at := max(s.Document, 1) - 1; at < len(documents) {
+		return documents[at].LineOf(append(SplitPath(s.Path), SplitPath(field)...)...)
+	}
+	return max(1, s.Line)
+}
+
 // LineOf returns the line, from 1, of a place in the document. The path consists of names of fields and positions in lists. If the place does
 // not exist, the line is that of the nearest place above it.
 func (l *Lines) LineOf(path ...any) int {

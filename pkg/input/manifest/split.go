@@ -39,9 +39,13 @@ func splitDocuments(file string, data []byte) ([]document, []error) {
 	if err := checkBytes(file, data); err != nil {
 		return nil, []error{err}
 	}
+	text := blankWarnings(dropByteOrderMarks(data))
+	if problem := findMisprint(text); problem != "" {
+		return nil, []error{Source{File: file}.errorf("%s", problem)}
+	}
 	var documents []document
 	var errs []error
-	for _, c := range splitChunks(dropByteOrderMarks(data)) {
+	for _, c := range splitChunks(text) {
 		found, problems := c.documents()
 		for _, d := range found {
 			d.source.File = file
@@ -61,7 +65,8 @@ func splitDocuments(file string, data []byte) ([]document, []error) {
 // readDocuments returns the documents of a file. For a recording, they are the objects at its end.
 func readDocuments(file string, data []byte) ([]document, []error) {
 	if !isRecording(data) {
-		return splitDocuments(file, data)
+		documents, errs := splitDocuments(file, data)
+		return endOfWatch(documents), errs
 	}
 	events, err := recording.Read(Source{File: file}.String(), bytes.NewReader(data))
 	if err != nil {
@@ -96,7 +101,7 @@ func Head(data []byte) (apiVersion, kind string) {
 				APIVersion string `json:"apiVersion"`
 				Kind       string `json:"kind"`
 			}
-			if documents[0].json[0] == '[' {
+			if _, watched := parseWatchEvent(documents[0].json); watched || documents[0].json[0] == '[' {
 				return "v1", "List"
 			}
 			if json.Unmarshal(documents[0].json, &head) != nil {
@@ -115,6 +120,9 @@ func checkBytes(file string, data []byte) error {
 	source := Source{File: file}
 	if len(data) > maxSize(data) {
 		return tooLargeError(file)
+	}
+	if isZip(data) {
+		return source.errorf("%v", errZip)
 	}
 	if i := bytes.IndexByte(data, 0); i >= 0 {
 		return source.errorf("%v", notTextError{i + 1})

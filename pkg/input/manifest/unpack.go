@@ -52,10 +52,18 @@ func openReader(file io.ReadCloser) (*fileReader, error) {
 		return c, nil
 	}
 	beginning, _ := start.Peek(4)
+	if isZip(beginning) {
+		return nil, errZip
+	}
 	c.sized = c.sized && byteOrder(beginning) == nil
 	c.in = decodeUTF8(start)
 	return c, nil
 }
+
+// errZip is the error for a zip archive, which is not read since its list of files is at its end.
+var errZip = errors.New("is a zip archive, which is not read; unpack it, and name the folder")
+
+func isZip(beginning []byte) bool { return bytes.HasPrefix(beginning, []byte("PK\x03\x04")) }
 
 // decodeUTF8 returns a reader of the text in UTF-8, without the logs of containers, which a dump can have between its objects. A text that is
 // larger than the maximum size of a file ends in an error.

@@ -102,12 +102,14 @@ type Result struct {
 	Ignored []manifest.Ignored
 	// Notes are warnings and assumptions. Each begins with its resource.
 	Notes []string
+	// Flaws are the resources of dumps that their operators refuse. What these made of them is in the dump.
+	Flaws []manifest.Flaw
 	// Made are the same objects in the same order, as their operators write them.
 	Made []WrittenObject
 }
 
 // Expand expands each resource whose kind belongs to an operator; the others become the result's Ignored. Resources can also refer to the
-// resources in among. The error lists all problems, one line each.
+// resources in among. The error lists all problems, one line each; a problem with a resource of a dump is a flaw.
 func Expand(operators []Operator, ignored []manifest.Ignored, among ...manifest.Ignored) (*Result, error) {
 	result := &Result{}
 	resources := list.Map(ignored, func(i manifest.Ignored) *Resource { return &Resource{i} })
@@ -130,6 +132,11 @@ func Expand(operators []Operator, ignored []manifest.Ignored, among ...manifest.
 			result.Ignored = append(result.Ignored, r.Ignored)
 		default:
 			if err := result.addExpansion(r, func() (*Expansion, error) { return o.Expand(r, resources) }); err != nil {
+				if r.ResourceVersion != "" {
+					result.Flaws = append(result.Flaws, flawOf(r.Ignored, err))
+					result.Ignored = append(result.Ignored, r.Ignored)
+					continue
+				}
 				problems = append(problems, err)
 			}
 		}
@@ -138,6 +145,15 @@ func Expand(operators []Operator, ignored []manifest.Ignored, among ...manifest.
 		return nil, err
 	}
 	return result, nil
+}
+
+// flawOf returns the flaw of a resource that its operator refuses: the first line of the error, without the place.
+func flawOf(resource manifest.Ignored, err error) manifest.Flaw {
+	problem, _, _ := strings.Cut(err.Error(), "\n")
+	if _, says, found := strings.Cut(problem, resource.Describe()+": "); found {
+		problem = says
+	}
+	return manifest.Flaw{Ref: resource.Ref, Problem: problem, Aside: true, Source: resource.Source}
 }
 
 // Install returns the objects that the operators' own charts create, to be applied before anything else. The error lists all problems, one

@@ -29,6 +29,9 @@ type Unknown struct {
 	uids       map[types.UID]bool
 	names      map[cluster.Ref]bool
 	isUnscaled func(kind, []*v1.Pod) bool
+	// resources has the workloads that an operator makes of each custom resource of the dump that controls pods; none if the resource is
+	// a job that has ended.
+	resources map[types.UID][]cluster.Object
 
 	ownersMade      map[types.UID]bool
 	kinds           []string       // the kinds of the owners, in order of appearance
@@ -37,10 +40,11 @@ type Unknown struct {
 	podsThatRunOnce []*v1.Pod // pods that run once
 }
 
-// NewUnknown returns an Unknown for all objects of a cluster.
-func NewUnknown(all []cluster.Object) *Unknown {
+// NewUnknown returns an Unknown for all objects of a cluster, and the workloads that operators make of its custom resources, by the UIDs of
+// these.
+func NewUnknown(all []cluster.Object, resources map[types.UID][]cluster.Object) *Unknown {
 	u := &Unknown{
-		uids: map[types.UID]bool{}, names: map[cluster.Ref]bool{}, ownersMade: map[types.UID]bool{}, owners: map[string]int{},
+		uids: map[types.UID]bool{}, names: map[cluster.Ref]bool{}, ownersMade: map[types.UID]bool{}, owners: map[string]int{}, resources: resources,
 	}
 	var budgets []*policyv1.PodDisruptionBudget
 	for _, obj := range all {
@@ -56,16 +60,20 @@ func NewUnknown(all []cluster.Object) *Unknown {
 
 // MakeOwners returns objects in place of the controllers that pods among the objects have and the cluster lacks. It makes none for a pod of a
 // DaemonSet or of a node, which lives and dies with its node, and none for a pod that runs once, such as that of a workflow, which is lost
-// with its node.
-func (u *Unknown) MakeOwners(objects []cluster.Object) []cluster.Object {
+// with its node. If gone is true, it makes only those in place of controllers whose custom resources are there: nobody replaces the pods of the
+// others.
+func (u *Unknown) MakeOwners(objects []cluster.Object, gone bool) []cluster.Object {
 	var order []types.UID
-	pods := map[types.UID][]*v1.Pod{}
+	pods, parts := map[types.UID][]*v1.Pod{}, u.findParts(objects)
 	for _, obj := range objects {
 		pod, is := obj.(*v1.Pod)
 		if !is || !cluster.FromDump(pod) || cluster.IsTerminal(pod) {
 			continue
 		}
 		ref := metav1.GetControllerOfNoCopy(pod)
+		if ref != nil && parts.ended[ref.UID] {
+			continue
+		}
 		if ref == nil || ref.UID == "" || ref.Kind == "Node" || ref.Kind == "DaemonSet" || u.isKnown(ref.UID, cluster.Ref{Kind: ref.Kind, Namespace: pod.Namespace, Name: ref.Name}) {
 			continue
 		}
@@ -81,7 +89,7 @@ func (u *Unknown) MakeOwners(objects []cluster.Object) []cluster.Object {
 		}
 		pods[ref.UID] = append(pods[ref.UID], pod)
 	}
-	var made []cluster.Object
+	var made, known []cluster.Object
 	deployments := map[string][]*appsv1.ReplicaSet{}
 	for _, uid := range order {
 		owner := u.makeOwner(pods[uid])
@@ -89,8 +97,20 @@ func (u *Unknown) MakeOwners(objects []cluster.Object) []cluster.Object {
 			continue
 		}
 		u.ownersMade[uid] = true
-		u.pods += len(pods[uid])
 		made = append(made, owner)
+		part := parts.all[uid]
+		if of, is := owner.(*cluster.UnknownOwner); is && part != nil && part.workload != nil {
+			part.complete(of)
+			known = append(known, of)
+			continue // the input does not lack the controller
+		}
+		u.pods += len(pods[uid])
+		if part != nil && part.controller.UID != uid {
+			if u.ownersMade[part.controller.UID] {
+				continue // counted already
+			}
+			u.ownersMade[part.controller.UID] = true
+		}
 		counted := cluster.KindOf(owner)
 		if set, is := owner.(*appsv1.ReplicaSet); is {
 			ref := metav1.GetControllerOfNoCopy(set)
@@ -113,7 +133,11 @@ func (u *Unknown) MakeOwners(objects []cluster.Object) []cluster.Object {
 	for _, name := range slices.Sorted(maps.Keys(deployments)) {
 		made = append(made, makeDeployment(deployments[name]))
 	}
-	return made
+	missing := parts.makeMissing()
+	if gone {
+		return append(known, missing...)
+	}
+	return append(made, missing...)
 }
 
 func (u *Unknown) isKnown(uid types.UID, ref cluster.Ref) bool {

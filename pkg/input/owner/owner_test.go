@@ -101,9 +101,9 @@ func TestOwners(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			unknown := owner.NewUnknown(c.objects)
+			unknown := owner.NewUnknown(c.objects, nil)
 			var got []string
-			for _, obj := range unknown.MakeOwners(c.objects) {
+			for _, obj := range unknown.MakeOwners(c.objects, false) {
 				replicas, _ := cluster.Replicas(obj)
 				text := fmt.Sprint(cluster.KindOf(obj), " ", obj.GetName(), " ", replicas)
 				if by := metav1.GetControllerOf(obj); by != nil {
@@ -145,7 +145,7 @@ func TestBudgetsShowWhetherThereIsAScale(t *testing.T) {
 				Status: policyv1.PodDisruptionBudgetStatus{ObservedGeneration: 1,
 					Conditions: []metav1.Condition{{Type: policyv1.DisruptionAllowedCondition, Reason: reason}}},
 			}}
-			made := owner.NewUnknown(objects).MakeOwners(objects)
+			made := owner.NewUnknown(objects, nil).MakeOwners(objects, false)
 			if got := made[0].(*cluster.UnknownOwner).Spec.Unscaled; got != want {
 				t.Errorf("%s, %s: unscaled %t, want %t", kind, reason, got, want)
 			}

@@ -346,7 +346,7 @@ func TestPlannersQuestions(t *testing.T) {
 		{"compare dump.json --scale 1.2 --recover=false", `^scale 1.2: (\d+) pods newly Pending \(cpu\), (\d+) in all \(now (\d+)\)`, func(n []int) bool { return n[2] == stillWaiting && n[0] <= more && n[1] == n[0]+n[2] }},
 		{"run dump.json --scale shop/deployment/shop-web=1.5 -q", `^Yes: (\d+) of (\d+) new pods fit`, func(n []int) bool { return n[0] == n[1] && n[1] == (int(*web.Spec.Replicas)+1)/2 }},
 		{"run dump.json --remove-nodes " + node + " -q", `^No: without 1 node (\d+) pods .* that ran have no node \((\d+) others were Pending before\)`, func(n []int) bool { return n[0] <= onNode && n[1] == stillWaiting }},
-		{"scale dump.json -q", `^No: (\d+) of (\d+) pods stay Pending, even with (\d+) more nodes \(general (\d+)->(\d+)\)`, func(n []int) bool { return n[1] == waiting && n[4]-n[3] == n[2] && n[0] < stillWaiting }},
+		{"scale dump.json -q", `^No: (\d+) of (\d+) pods stay Pending, even with (\d+) more nodes \(general from (\d+) to (\d+) nodes\)`, func(n []int) bool { return n[1] == waiting && n[4]-n[3] == n[2] && n[0] < stillWaiting }},
 		{"upgrade dump.json --to 1.37 -q", `^Nothing changes for (\d+) of (\d+) pods; (\d+) would go elsewhere`, func(n []int) bool { return n[0]+n[2] == n[1] }},
 		{"advise --all dump.json -q", `^(\d+) of (\d+) workloads would survive a zone's loss with a second replica`, func(n []int) bool {
 			return n[0] <= before.single() && n[1] == len(before.deployments)+len(before.sets)+2

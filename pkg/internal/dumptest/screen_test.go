@@ -18,7 +18,7 @@ import (
 
 const (
 	// screen is the number of lines that a planner sees without scrolling, and lineLength the length of a line.
-	screen     = 40
+	screen     = 42
 	lineLength = 100
 )
 

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 
+	"k8s.io/utils/ptr"
+
 	"github.com/faultline/faultline/pkg/ask/blast"
 	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/report/doc"
@@ -160,12 +162,12 @@ func notBackCell(r *blast.Recovery) doc.Cell {
 	return cell
 }
 
-// addsNodes reports whether an autoscaler added nodes after any failure.
+// addsNodes reports whether an autoscaler or a decider added nodes after any failure.
 func (r *Report) addsNodes() bool {
 	for i := range r.Steps {
 		for j := range r.Steps[i].Levels {
 			for _, f := range r.Steps[i].Levels[j].Failures {
-				if f.Recovery != nil && f.Recovery.Autoscaling != nil {
+				if f.Recovery != nil && (f.Recovery.Autoscaling != nil || f.Recovery.Decided != nil) {
 					return true
 				}
 			}
@@ -174,16 +176,24 @@ func (r *Report) addsNodes() bool {
 	return false
 }
 
-// newNodesCell returns "4, 0.80 an hour": how many nodes the autoscaler adds, and what they cost.
+// newNodesCell returns "4, 0.80 an hour": how many nodes the autoscaler and the deciders add, and what they cost more.
 func newNodesCell(r *blast.Recovery) doc.Cell {
-	if r.Autoscaling == nil {
+	added, cost, priced := 0, 0.0, r.Autoscaling != nil || r.Decided != nil
+	if r.Autoscaling != nil {
+		added = len(r.Autoscaling.Added)
+		cost, priced = r.Autoscaling.ExtraCost()
+	}
+	for _, did := range r.Decided {
+		added += len(did.AddedNodes)
+		cost, priced = cost+ptr.Deref(did.ExtraCost, 0), priced && did.ExtraCost != nil
+	}
+	switch {
+	case r.Autoscaling == nil && r.Decided == nil:
 		return doc.Plain.Cell(doc.None)
+	case !priced:
+		return doc.Plain.Cell(fmt.Sprint(added))
 	}
-	cell := fmt.Sprint(len(r.Autoscaling.Added))
-	if more, known := r.Autoscaling.ExtraCost(); known {
-		cell += fmt.Sprintf(", %s an hour", doc.Amount(more))
-	}
-	return doc.Plain.Cell(cell)
+	return doc.Plain.Cellf("%d, %s an hour", added, doc.Amount(cost))
 }
 
 // meanShare returns the mean over all failures of the largest share that each takes of a workload of two or more replicas.

@@ -112,9 +112,7 @@ func (r *Report) worstFailure() doc.Cell {
 		}
 		if recovery != nil {
 			line += ", and every lost pod comes back"
-			if recovery.Autoscaling != nil {
-				line += describeGrowth(recovery)
-			}
+			line += describeGrowth(recovery)
 		}
 		if w.harm.Share > 0 {
 			line += fmt.Sprintf("; %s %s the worst, with %s of a workload", where, is, doc.Percent(w.harm.Share))
@@ -152,11 +150,12 @@ func (w *failurePlace) takes() []string {
 	case recovery != nil && recovery.CountLost() > 0:
 		parts = append(parts, words.Pick(recovery.CountLost(), "the lost pod comes back", fmt.Sprintf("all %d lost pods come back", recovery.CountLost())))
 	}
-	if recovery != nil && recovery.Autoscaling != nil && len(parts) > 0 {
-		if w.harm.Gone > 0 {
+	if recovery != nil && len(parts) > 0 {
+		growth := describeGrowth(recovery)
+		if w.harm.Gone > 0 && growth != "" {
 			parts[len(parts)-1] += ", even"
 		}
-		parts[len(parts)-1] += describeGrowth(recovery)
+		parts[len(parts)-1] += growth
 	}
 	if recovery != nil && len(recovery.LostWork) > 0 {
 		parts = append(parts, fmt.Sprintf("the work of %s lost", words.Count(len(recovery.LostWork), "pod")))
@@ -164,10 +163,13 @@ func (w *failurePlace) takes() []string {
 	return parts
 }
 
-// describeGrowth returns " with 4 more nodes (general 40->44), 0.80 an hour more, the last after 7 min 12 s".
+// describeGrowth returns " with 4 more nodes (general from 40 to 44 nodes), 0.80 an hour more, the last after 7 min 12 s".
 func describeGrowth(r *blast.Recovery) string {
 	line := doc.WithNodes(r.Autoscaling)
-	if r.LastNode > 0 {
+	for i := range r.Decided {
+		line += r.Decided[i].DescribeNodes()
+	}
+	if r.LastNode > 0 && line != "" {
 		line += ", the last after " + words.FormatDuration(time.Duration(r.LastNode*float64(time.Second)))
 	}
 	return line

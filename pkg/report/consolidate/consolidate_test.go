@@ -3,11 +3,15 @@ package consolidate
 import (
 	"slices"
 	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/faultline/faultline/pkg/ask/consolidate"
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/internal/reporttest"
 	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/world"
 )
 
 // answer removes two of four nodes, one of them without a price, and has one node that stays for each reason.
@@ -32,11 +36,47 @@ func answer() *consolidate.Answer {
 	return a
 }
 
+// decided is what a decider makes of three nodes: it replaces two by a cheaper one.
+func decided() *consolidate.Answer {
+	start := metav1.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)
+	before, after, old, cheap := 1.0, 0.6, 0.3, 0.2
+	return &consolidate.Answer{
+		Nodes: 3, Evicted: 5,
+		Removed: []consolidate.Removed{{Node: "a-1", Evicted: 3, Price: &old, Why: "Underutilized: saves $0.4000 an hour"}, {Node: "a-2", Evicted: 2, Price: &old}},
+		Stays:   []consolidate.Stay{{Node: "b-1", Why: consolidate.ByDecider, Message: "Can't replace with a cheaper node"}},
+		Decided: &consolidate.Decided{
+			Decider: "karpenter", Rounds: 2, Seconds: 65, CostBefore: &before, CostAfter: &after, Added: []consolidate.Added{{Node: "new", Price: &cheap, Why: "c-2x, zone-1, spot"}},
+			Moments: []world.Moment{{At: start, Nodes: 3, Price: &before}, {At: metav1.NewTime(start.Add(65 * time.Second)), Nodes: 2, Pending: 1, Price: &after}},
+		},
+	}
+}
+
+// The first line on what a decider does is the answer.
+func TestDecidedVerdict(t *testing.T) {
+	pending, none, unpriced, cycle := decided(), decided(), decided(), decided()
+	pending.Decided.NewlyPending = 1
+	none.Removed, none.Decided.Added = nil, nil
+	unpriced.Removed, unpriced.Decided.Added, unpriced.Decided.CostAfter = nil, nil, nil
+	cycle.Decided.Cycle = &world.Cycle{Decider: "karpenter", EverySeconds: 60, Acts: []world.Act{{Verb: "create"}}}
+	for want, a := range map[string]*consolidate.Answer{
+		"karpenter removes 2 of 3 nodes and adds 1: 2 are enough, 0.40 an hour less, after 1 min 5 s; no pod is newly Pending.": decided(),
+		"karpenter removes 2 of 3 nodes and adds 1: 2 are enough, 0.40 an hour less, after 1 min 5 s; 1 pod is newly Pending.":  pending,
+		"karpenter removes none of 3 nodes, which cost 0.60 an hour.":                                                           none,
+		"karpenter removes none of 3 nodes.": unpriced,
+		"karpenter never comes to rest: every 1 min it makes 1 other change, and the cluster is as before.": cycle,
+	} {
+		if got := document(&Report{Answer: *a}, report.Options{}).Answer(); got != want {
+			t.Errorf("got  %s\nwant %s", got, want)
+		}
+	}
+}
+
 func TestFormats(t *testing.T) {
 	result := reporttest.Result(t, reporttest.Nodes("a-1", "b-1"), "apply")
 	reporttest.Formats(t, Formats, New(result, answer(), "v0.1.0"), "some", "consolidate-report", Kind)
 	none := &consolidate.Answer{Nodes: 4, Removed: []consolidate.Removed{}, Stays: answer().Stays[:4]}
 	reporttest.Formats(t, Formats, New(result, none, "v0.1.0"), "none", "consolidate-report", Kind)
+	reporttest.Formats(t, Formats, New(result, decided(), "v0.1.0"), "decided", "consolidate-report", Kind)
 }
 
 // The first line of a partial answer says nothing about nodes and losses that were not tried.

@@ -31,6 +31,10 @@ func nodeNames(r *Report) []string {
 // document is the verdict, then the nodes that can go, and why the others stay.
 func document(r *Report, opts report.Options) *doc.Doc {
 	d := doc.New(r.Head, opts)
+	if r.Decided != nil {
+		r.decided(&d)
+		return &d
+	}
 	d.Line(r.verdict())
 	for _, s := range r.Stranded {
 		d.Linef(doc.Plain, "The loss of a %s leaves at most %s without a node, before: %d.", doc.DomainOrKey(s.Level), words.Count(s.After, "pod"), s.Before)
@@ -91,6 +95,7 @@ var reasonTexts = map[consolidate.Why]string{
 	consolidate.ByBudget: "a budget allows no eviction", consolidate.ByVolume: "no other node can have the volume of a pod", consolidate.ByRoom: "no other node has room for a pod",
 	consolidate.ByRules: "the rules of a pod, or taints, leave no other node", consolidate.ByQuota: "no other pod would be created", consolidate.ByFailure: "a failure would strand more pods",
 	consolidate.ByAutoscaler: "the autoscaler would add another one", consolidate.ByPreemption: "a pod that nothing replaces would be preempted",
+	consolidate.ByDecider: "the decider says nothing against it, and keeps it", consolidate.Unmentioned: "not one of the decider's own",
 }
 
 // isUntried reports whether nodes that stay for this reason were not tried.

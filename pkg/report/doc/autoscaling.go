@@ -8,7 +8,7 @@ import (
 	"github.com/faultline/faultline/pkg/world"
 )
 
-// WithNodes returns " with 3 more nodes (spot 3->6), 0.60 an hour more", or "" if no group has changed its size. There may be no
+// WithNodes returns " with 3 more nodes (spot from 3 to 6 nodes), 0.60 an hour more", or "" if no group has changed its size. There may be no
 // autoscaler: nil.
 func WithNodes(a *world.Autoscaling) string {
 	if a == nil || !a.Changed() {

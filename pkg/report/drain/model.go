@@ -31,6 +31,9 @@ type Report struct {
 	Order []world.DrainedNode `json:"order,omitempty"`
 	// Searched means that another order was searched for. There is no search if a pod blocks a drain, since it does so in every order.
 	Searched bool `json:"searched,omitempty"`
+	// Decided is what each decider does meanwhile, and Autoscaling what the Cluster Autoscaler does; missing without one.
+	Decided     []world.Decided    `json:"decided,omitempty"`
+	Autoscaling *world.Autoscaling `json:"autoscaling,omitempty"`
 }
 
 // splitPending returns the pods that have no node because of the drain, and the pods that had none before.

@@ -81,9 +81,9 @@ func (t *writer) verdict() doc.Cell {
 		are, none = fmt.Sprintf("%s of namespace %s %s", words.Count(evicted, "pod"), in, words.Pick(evicted, "is", "are")), "none"
 	}
 	if len(stuck) > 0 {
-		return doc.Red.Cellf("The drain does not end: %s. %s evicted.", t.ListNames(stuck), are)
+		return doc.Red.Cellf("The drain does not end%s: %s. %s evicted.", t.withNodes(), t.ListNames(stuck), are)
 	}
-	line := fmt.Sprintf("The drain ends: %s evicted", are)
+	line := fmt.Sprintf("The drain ends%s: %s evicted", t.withNodes(), are)
 	switch {
 	case len(pending) > 0 && refused > 0:
 		return doc.Yellow.Cellf("%s, and because of it %s Pending and %s not created.", line, words.Is(len(pending), "pod"), words.Is(refused, "pod"))
@@ -100,6 +100,16 @@ func (t *writer) verdict() doc.Cell {
 		return doc.Green.Cellf("%s, and %s again.", line, words.Pick(evicted, "it has a node", "all of them have a node"))
 	}
 	return doc.Green.Cellf("%s, and %s is Pending because of it.", line, none)
+}
+
+// withNodes returns " with 1 more node (general from 3 to 4 nodes)" or " with 1 more node of karpenter (m5.large, zone-1, spot)"; "" if neither the
+// autoscaler nor a decider adds or removes one.
+func (t *writer) withNodes() string {
+	with := doc.WithNodes(t.report.Autoscaling)
+	for i := range t.report.Decided {
+		with += t.report.Decided[i].DescribeNodes()
+	}
+	return with
 }
 
 // attention writes what blocks the drain, in the words of kubectl and the API server, and which pods have no node after it.

@@ -26,9 +26,6 @@ func New(result *simulation.Result, pods []explain.Pod, more int, asked []string
 		e := newExplanation(&pods[i], asked)
 		if state, pod := podAfter(result, e.Step, types.NamespacedName{Namespace: e.Namespace, Name: e.Name}); pod != nil {
 			e.Claims, e.Admission = report.IndexClaims(state).ForPod(pod), admission.Trace(state, pod)
-			if why := cluster.WaitsForVolume(pod); why != "" {
-				e.Notes = append(slices.Clip(e.Notes), "it has not started, and "+why)
-			}
 		}
 		r.Pods = append(r.Pods, e)
 	}
@@ -51,7 +48,7 @@ func podAfter(result *simulation.Result, step string, name types.NamespacedName)
 }
 
 func newExplanation(pod *explain.Pod, asked []string) Explanation {
-	e := Explanation{Step: pod.Step, Runs: pod.Runs, Flips: pod.Flips, Effects: pod.Effects, Fixes: pod.Fixes, Tried: pod.Tried, Notes: pod.Notes}
+	e := Explanation{Step: pod.Step, Halted: pod.Halted, Runs: pod.Runs, Flips: pod.Flips, Effects: pod.Effects, Fixes: pod.Fixes, Tried: pod.Tried, Notes: pod.Notes}
 	if pod.Placed != nil {
 		e.PodRef, e.Cycle = cluster.NewPodRef(pod.Placed.Pod, pod.Owner), pod.Placed.Cycle
 		e.Node, e.Decision = pod.Placed.Node, &pod.Placed.Decision

@@ -42,13 +42,7 @@ func document(r *Report, opts report.Options) *doc.Doc {
 		if e.Workload != "" {
 			heading += " of " + e.Workload
 		}
-		outcome := doc.FormatOutcome(e.Node, e.Decision)
-		if why, no := strings.CutPrefix(e.Verdict, "No "); no && e.Node == "" {
-			outcome = "no " + strings.TrimSuffix(why, ".")
-			if strings.Count(why, " refuses ") > 1 && !opts.Quiet { // the lines below say it
-				outcome = "no node takes it"
-			}
-		}
+		outcome := e.outcome()
 		if e.Runs != "" {
 			outcome = "runs on " + e.Runs + "; placed again, " + outcome
 		}
@@ -78,6 +72,26 @@ func document(r *Report, opts report.Options) *doc.Doc {
 	return &t.Doc
 }
 
+// outcome says where the pod is, or in a few words why it has no node.
+func (e *Explanation) outcome() string {
+	outcome := doc.FormatOutcome(e.Node, e.Decision)
+	if e.Node != "" {
+		return outcome
+	}
+	why, refused := strings.CutPrefix(e.Verdict, "No ")
+	if refused {
+		outcome = "no " + strings.TrimSuffix(why, ".")
+	}
+	brief := cause.Brief(list.Without(e.Causes, func(c cause.Cause) bool { return c.PodGroup != nil || len(c.Gates) > 0 }))
+	switch {
+	case brief == "":
+		return outcome
+	case refused:
+		return "no node takes it: " + brief
+	}
+	return "got no node: " + brief
+}
+
 // notMade writes what the API server refused to create, and why.
 func (t *writer) notMade(quiet bool) {
 	for i := range t.report.NotMade {
@@ -105,7 +119,7 @@ func (t *writer) notMade(quiet bool) {
 func (t *writer) isFolded(i int) bool {
 	e := &t.report.Pods[i]
 	asked := slices.ContainsFunc(e.Asked, func(a Asked) bool { return a.Node != e.Runs })
-	return i > 0 && !t.All && !asked && e.Runs != "" && t.report.Pods[i-1].Runs != ""
+	return i > 0 && !t.All && !asked && e.Halted == "" && e.Runs != "" && t.report.Pods[i-1].Runs != ""
 }
 
 func (t *writer) explanation(e *Explanation) {
@@ -120,6 +134,10 @@ func (t *writer) explanation(e *Explanation) {
 	}
 	if e.Group != nil {
 		t.Linef(doc.Plain, "  %s", e.Group.text())
+	}
+	if e.Halted != "" {
+		t.Linef(doc.Yellow, "  But %s", e.Halted)
+		t.fixes("Changes that help", e.Fixes, e.Tried)
 	}
 	if e.Node != "" && e.Verdict != "" {
 		t.Linef(doc.Plain, "  %s", e.Verdict)
@@ -139,7 +157,9 @@ func (t *writer) explanation(e *Explanation) {
 		t.rulesShown = of // the pods of a workload have the same rules
 		t.effects(e.Effects)
 	}
-	t.fixes("Changes that help", e.Fixes, e.Tried)
+	if e.Halted == "" {
+		t.fixes("Changes that help", e.Fixes, e.Tried)
+	}
 	for _, note := range e.Notes {
 		t.Linef(doc.Plain, "  Note: %s", note)
 	}

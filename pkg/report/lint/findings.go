@@ -59,7 +59,7 @@ func (r *Report) Locate(read func(file string) ([]byte, error)) {
 			files[f.Source.File] = documents
 		}
 		if at := max(f.Source.Document, 1) - 1; at < len(documents) {
-			r.lines[fieldOf(f)] = documents[at].LineOf(append(manifest.SplitPath(f.Source.Path), manifest.SplitPath(f.Field)...)...)
+			r.lines[fieldOf(f)] = f.Source.LineOf(documents, f.Field)
 		}
 	}
 }

@@ -30,6 +30,8 @@ var (
 	radiusDesc          = newDesc("blast_radius_ratio", "The largest share of a workload of several replicas that the failure of one domain of the level takes.", "level")
 	notBackDesc         = newDesc("failure_pods_not_back", "Pods that would not come back if the level's worst domain failed.", "level", "domain")
 	workloadNotBackDesc = newDesc("workload_pods_not_back", "Pods of the workload that would not come back in the level's worst failure for it; of the workload \"other\", the sum of all that are not listed.", "level", "namespace", "workload")
+	peakSafeDesc        = newDesc("peak_safe_ratio", "The share of the way from the present replicas to those with every HorizontalPodAutoscaler at its maximum at which each pod has a node, also after the loss of any domain of the level.", "level")
+	peakShortDesc       = newDesc("peak_pods_without_node", "Pods without a node if every HorizontalPodAutoscaler is at its maximum, after the level's worst loss.", "level")
 	roomDesc            = newDesc("workload_room_replicas", "How many more replicas of the workload fit, as far as was looked; of the workload \"other\", the least of all that are not listed.", "namespace", "workload")
 	findingsDesc        = newDesc("lint_findings", "Findings of simulate lint.", "check", "severity")
 	unreadDesc          = newDesc("unread_kinds", "Kinds of objects that may not be read; the value is always 1. Checks of lint that need them are left out, and other figures are as if there were none.", "kind")
@@ -95,7 +97,7 @@ func (e *Exporter) Handler() http.Handler {
 
 // Describe implements prometheus.Collector.
 func (e *Exporter) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{buildDesc, nodesDesc, runningDesc, pendingDesc, radiusDesc, notBackDesc, workloadNotBackDesc, roomDesc, findingsDesc, unreadDesc, choicesDesc, contradictionsDesc, lookTimeDesc, lookDurationDesc, looksDesc, failedLooksDesc} {
+	for _, d := range []*prometheus.Desc{buildDesc, nodesDesc, runningDesc, pendingDesc, radiusDesc, notBackDesc, workloadNotBackDesc, peakSafeDesc, peakShortDesc, roomDesc, findingsDesc, unreadDesc, choicesDesc, contradictionsDesc, lookTimeDesc, lookDurationDesc, looksDesc, failedLooksDesc} {
 		to <- d
 	}
 }
@@ -135,6 +137,10 @@ func (e *Exporter) Collect(to chan<- prometheus.Metric) {
 			}
 			gauge(workloadNotBackDesc, float64(sum), name, "", otherWorkload)
 		}
+	}
+	for _, p := range l.Peaks {
+		gauge(peakSafeDesc, p.Safe, doc.LevelName(p.Key))
+		gauge(peakShortDesc, float64(p.Short), doc.LevelName(p.Key))
 	}
 	of := map[workload]int{}
 	for ref, n := range l.Room {

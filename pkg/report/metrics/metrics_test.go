@@ -30,6 +30,7 @@ func seen() *look.Look {
 			Key: "topology.kubernetes.io/zone", Radius: 0.5, Domain: "a", NotBack: 9,
 			Workloads: map[cluster.WorkloadRef]int{workloadNamed("web"): 6, workloadNamed("api"): 2, workloadNamed("job"): 1},
 		}},
+		Peaks:    []look.Peak{{Key: "topology.kubernetes.io/zone", Safe: 0.83, Short: 12}},
 		Room:     map[cluster.Ref]int{ref("web"): 0, ref("api"): 7, ref("job"): 4},
 		Findings: map[look.Check]int{{ID: "rule-missing", Severity: "note"}: 3}, Unread: []string{"PodDisruptionBudget"}, Choices: 20, Contradictions: 1,
 	}
@@ -65,6 +66,8 @@ faultline_last_look_timestamp_seconds 1.7724384005e+09
 faultline_lint_findings{check="rule-missing",severity="note"} 3
 faultline_looks_total 2
 faultline_nodes 3
+faultline_peak_pods_without_node{level="zone"} 12
+faultline_peak_safe_ratio{level="zone"} 0.83
 faultline_pods_pending{plugin="NodeResourcesFit"} 2
 faultline_pods_running 40
 faultline_unread_kinds{kind="PodDisruptionBudget"} 1

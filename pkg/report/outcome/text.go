@@ -1,6 +1,7 @@
 package outcome
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math/big"
@@ -103,6 +104,9 @@ func (t *writer) step(i int) {
 	for _, line := range lines {
 		t.Space()
 		t.Line(line)
+	}
+	for _, d := range s.Decided {
+		t.Linef(doc.Plain, "In %d of %d trials %s.", d.Seen, t.report.Trials.N, cmp.Or(d.Did, "no decider acts"))
 	}
 	t.Space()
 	table, left := t.placementTable(s)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/faultline/faultline/pkg/ask/cronjob"
 	"github.com/faultline/faultline/pkg/ask/peak"
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/node"
@@ -27,15 +28,19 @@ func answer() *peak.Answer {
 		Survive: []string{zone}, Mode: node.Unreachable, Share: 1, PendingBefore: 4, StillPending: 3, Now: 200, Pods: 415, Short: 37, NotCreated: 2, Room: room,
 		Losses:    []peak.Loss{{Level: zone, Domain: "b", Short: 61, Unreplaced: 2, Room: room}, {Level: zone, Domain: "a", Short: 40, Room: room}},
 		Workloads: []peak.Workload{{WorkloadRef: of("web"), Autoscaler: "web", Now: 10, Max: 60, Wanted: 60, Running: 30, AfterLoss: 20}, {WorkloadRef: of("api"), Autoscaler: "api", Now: 2, Max: 9, Wanted: 9, Running: 9, AfterLoss: 9}},
-		Idle:      []peak.Idle{{Namespace: "shop", Name: "gone", Why: "the input has no shop/deployment/gone"}},
-		Starved:   []peak.Starved{{WorkloadRef: of("web"), Priority: 10, Grows: true, Short: 30, AfterLoss: 50, Ceiling: "1 cpu asked and at most 0 free on 9 nodes"}, {WorkloadRef: of("batch"), Short: 7, AfterLoss: 11, Lost: 7, Ceiling: "500m cpu asked and at most 0 free on 9 nodes", By: []peak.By{{WorkloadRef: of("web"), Pods: 7, Priority: 10}}, Preempts: true}},
-		Ceilings:  []peak.Ceiling{{Kind: "groupMaximum", What: "the maximum of general of 12", Pods: 37, Workloads: []cluster.WorkloadRef{of("web"), of("batch")}}},
-		Groups:    []peak.Group{{Name: "general", Now: 6, Peak: 12, AfterLoss: 12, Max: 12, Needed: 21}, {Name: "gpu", Now: 1, Peak: 1, AfterLoss: 1, Max: 3, Needed: 1}},
-		Curve:     []peak.Point{{Share: 0, Replicas: 12, Pods: 200, Losses: 1}, {Share: 0.5, Replicas: 41, Pods: 300, Losses: 1}, {Share: 1, Replicas: 69, Pods: 415, Short: 37}},
-		Safe:      &peak.Safe{Share: 0.83, Next: &next, Tried: []float64{0, 0.5, 0.83, 0.84, 1}, Losses: 2, Of: 2},
+		CronJobs:  []cronjob.CronJob{{Namespace: "shop", Name: "nightly", Schedule: "0 3 * * *", When: "every day at 03:00", Pods: 3}}, Hour: "2024-10-23T03:00Z",
+		Idle:     []peak.Idle{{Namespace: "shop", Name: "gone", Why: "the input has no shop/deployment/gone"}},
+		Starved:  []peak.Starved{{WorkloadRef: of("web"), Priority: 10, Grows: true, Short: 30, AfterLoss: 50, Ceiling: "1 cpu asked and at most 0 free on 9 nodes"}, {WorkloadRef: of("batch"), Short: 7, AfterLoss: 11, Lost: 7, Ceiling: "500m cpu asked and at most 0 free on 9 nodes", By: []peak.By{{WorkloadRef: of("web"), Pods: 7, Priority: 10}}, Preempts: true}},
+		Ceilings: []peak.Ceiling{{Kind: "groupMaximum", What: "the maximum of general of 12", Pods: 37, Workloads: []cluster.WorkloadRef{of("web"), of("batch")}}},
+		Groups:   []peak.Group{{Name: "general", Now: 6, Peak: 12, AfterLoss: 12, Max: 12, Needed: 21}, {Name: "gpu", Now: 1, Peak: 1, AfterLoss: 1, Max: 3, Needed: 1}},
+		Curve:    []peak.Point{{Share: 0, Replicas: 12, Pods: 200, Losses: 1}, {Share: 0.5, Replicas: 41, Pods: 300, Losses: 1}, {Share: 1, Replicas: 69, Pods: 415, Short: 37}},
+		Safe:     &peak.Safe{Share: 0.83, Next: &next, Tried: []float64{0, 0.5, 0.83, 0.84, 1}, Losses: 2, Of: 2},
 		Remedies: []peak.Remedy{
 			{Kind: "raise", What: "a higher maximum of general from 12 to 21", Raise: []peak.Raise{{Group: "general", From: 12, To: 21}}, Nodes: 9, Price: &price, Losses: 2},
 			{Kind: "priority", What: "priority class high for shop/deployment/batch", Commands: []string{"kubectl patch deployment/batch -n shop"}, Short: 37, AfterLoss: 61, Level: zone, Domain: "b", Losses: 2, Saves: []cluster.WorkloadRef{of("batch")}},
+			{Kind: "larger", What: "nodes of twice the size in place of 9 general/a", Replace: []peak.Replacement{{Group: "general", Zone: "a", Nodes: []string{"a-1"}, CPU: "8", Memory: "32Gi", Pods: "110"}}, Price: new(2.4), Losses: 2, Beaten: true},
+			{Kind: "buffer", What: "a CapacityBuffer for 60 further pods of shop/deployment/web, for which an autoscaler adds 9 nodes", Buffers: []peak.Buffer{{WorkloadRef: of("web"), Replicas: 60}}, Price: &price, Losses: 2},
+			{Kind: "lower", What: "83 % of the growth of 1 HorizontalPodAutoscaler", GivesUp: 9, Losses: 2},
 		},
 	}
 }
@@ -81,7 +86,7 @@ func TestVerdict(t *testing.T) {
 		"No: at peak all 412 pods have a node (3 others were Pending before), but 61 have none if zone b is lost; the node group general ends 9 nodes short.": change(func(a *peak.Answer) { a.Short = 0 }),
 		"Yes: at peak all 412 pods have a node, also if any zone is lost; 20 % of CPU is left without the worst zone, a.":                                     yes(func(*peak.Answer) {}),
 		"Yes: at peak all 412 pods have a node; 40 % of memory is left.":                                                                                      yes(func(a *peak.Answer) { a.Losses = nil }),
-		"Yes: at peak, where nothing grows, all 412 pods have a node; 40 % of memory is left.":                                                                yes(func(a *peak.Answer) { a.Losses, a.Workloads = nil, nil }),
+		"Yes: at peak, where nothing grows, all 412 pods have a node; 40 % of memory is left.":                                                                yes(func(a *peak.Answer) { a.Losses, a.Workloads, a.CronJobs = nil, nil, nil }),
 	} {
 		if diff := cmp.Diff(want, document(&Report{Answer: *a}, report.Options{}).Answer()); diff != "" {
 			t.Errorf("(-want +got)\n%s", diff)
@@ -94,7 +99,7 @@ func TestHostile(t *testing.T) {
 	ref := cluster.WorkloadRef{Namespace: h, Workload: h}
 	r := &Report{Head: report.Head{Scenario: h}, Answer: peak.Answer{
 		Survive: []string{h}, Share: 1, Short: 1, Losses: []peak.Loss{{Level: h, Domain: h, Short: 2, Room: []peak.Room{{Resource: h}}}}, Workloads: []peak.Workload{{WorkloadRef: ref, Autoscaler: h}},
-		Idle: []peak.Idle{{Namespace: h, Name: h, Why: h}}, Starved: []peak.Starved{{WorkloadRef: ref, Ceiling: h, By: []peak.By{{WorkloadRef: ref}}}},
+		Idle: []peak.Idle{{Namespace: h, Name: h, Why: h}}, CronJobs: []cronjob.CronJob{{Namespace: h, Name: h}}, Starved: []peak.Starved{{WorkloadRef: ref, Ceiling: h, By: []peak.By{{WorkloadRef: ref}}}},
 		Ceilings: []peak.Ceiling{{Kind: "rule", What: h, Workloads: []cluster.WorkloadRef{ref}}}, Groups: []peak.Group{{Name: h, Needed: 1}},
 		Curve: []peak.Point{{Level: h, Domain: h}}, Safe: &peak.Safe{Next: &peak.Point{Level: h, Domain: h, AfterLoss: 1}},
 		Remedies: []peak.Remedy{{Kind: "nodes", What: h, Commands: []string{h}, Short: 1, AfterLoss: 2, Level: h, Domain: h, Saves: []cluster.WorkloadRef{ref}}},

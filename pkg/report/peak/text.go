@@ -6,6 +6,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/faultline/faultline/pkg/ask/cronjob"
 	"github.com/faultline/faultline/pkg/ask/peak"
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/list"
@@ -49,6 +50,7 @@ func document(r *Report, opts report.Options) *doc.Doc {
 	d := doc.New(r.Head, opts)
 	d.Line(r.verdict())
 	writeSafe(&d, r)
+	writeCronJobs(&d, r)
 	most := 0
 	for i := range r.Losses {
 		most = max(most, r.Losses[i].Unreplaced)
@@ -77,7 +79,7 @@ func percent(share float64) string { return strconv.FormatFloat(share*100, 'g', 
 // at says which load is asked about.
 func (r *Report) at() string {
 	switch {
-	case len(r.Workloads) == 0:
+	case len(r.Workloads)+len(r.CronJobs) == 0:
 		return "at peak, where nothing grows,"
 	case r.Share < 1:
 		return fmt.Sprintf("at %s of the way to the peak", percent(r.Share))
@@ -182,7 +184,11 @@ func writeSafe(d *doc.Doc, r *Report) {
 	safe := r.Safe
 	if safe == nil {
 		first := &r.Curve[0]
-		d.Linef(doc.Yellow, "No share of the way is safe: %s%s before anything grows.", has(first.Most()), ifLost(first))
+		with := ""
+		if len(r.CronJobs) > 0 {
+			with = " with the CronJobs,"
+		}
+		d.Linef(doc.Yellow, "No share of the way is safe: %s%s%s before anything grows.", has(first.Most()), ifLost(first), with)
 		return
 	}
 	tried := words.And(list.Map(safe.Tried, func(share float64) string { return strings.TrimSuffix(percent(share), " %") }))
@@ -203,6 +209,21 @@ func writeSafe(d *doc.Doc, r *Report) {
 	if len(safe.Again) > 0 {
 		d.Linef(doc.Yellow, "More load is not always worse: every pod has a node at %s, too.", words.And(list.Map(safe.Again, percent)))
 	}
+}
+
+// writeCronJobs names the CronJobs that run at the peak.
+func writeCronJobs(d *doc.Doc, r *Report) {
+	if len(r.CronJobs) == 0 {
+		return
+	}
+	runs := list.Map(r.CronJobs, func(c cronjob.CronJob) string {
+		return fmt.Sprintf("%s with %s", cluster.Qualify(c.Namespace, "cronjob/"+c.Name), words.Count(c.Pods, "pod"))
+	})
+	hour := ""
+	if r.Hour != "" {
+		hour = fmt.Sprintf(" The busiest hour of 31 days begins at %s.", r.Hour)
+	}
+	d.Linef(doc.Plain, "At the peak, CronJobs run: %s.%s", d.NameFew(runs, len(runs)), hour)
 }
 
 func has(pods int) string { return words.Has(pods, "pod") + " no node" }
@@ -231,6 +252,9 @@ func writeRemedies(d *doc.Doc, r *Report) {
 		}
 		d.Linef(doc.Bold, "%d. %s%s", i+1, upperFirst(m.What), price)
 		d.Linef(doc.Plain, "   %s.", result(m))
+		if m.Beaten {
+			d.Linef(doc.Plain, "   Another change leaves no more pods without a node, for no higher price.")
+		}
 		for j, command := range m.Commands {
 			if j == doc.MaxDetails && !d.All {
 				d.Linef(doc.Plain, "   and %d more commands; --all lists them", len(m.Commands)-j)
@@ -260,6 +284,9 @@ func result(m *peak.Remedy) string {
 		parts = append(parts, fmt.Sprintf("%s at the peak, %d if %s %s is lost", has(m.Short), m.AfterLoss, doc.LevelName(m.Level), m.Domain))
 	default:
 		parts = append(parts, has(m.Short)+" at the peak"+also)
+	}
+	if m.GivesUp > 0 {
+		parts = append(parts, "the change gives up "+words.Count(m.GivesUp, "replica")+" of the peak")
 	}
 	line := strings.Join(parts, "; ")
 	return upperFirst(line)

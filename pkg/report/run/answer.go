@@ -33,7 +33,7 @@ func Answer(result *simulation.Result) string {
 	}
 	steps := result.Steps[first:]
 	was, is := result.Steps[first-1].State, steps[len(steps)-1].State
-	before, with := newClusterBefore(was, podsByUID(was)), doc.WithNodes(steps[len(steps)-1].Autoscaling)
+	before, with := newClusterBefore(was, podsByUID(was)), withNodes(&steps[len(steps)-1])
 	switch {
 	case asks(func(step *scenario.LoadedStep) bool { return step.ScaleBy != nil || step.Scale != nil }):
 		var held []world.Held
@@ -173,4 +173,13 @@ func (c *Change) answerAddition(nodes int) string {
 		return fmt.Sprintf("No: %s %s no node, as before", with, words.Has(after, "pod"))
 	}
 	return fmt.Sprintf("No: %s %s no node, of %d before", with, words.Has(after, "pod"), before)
+}
+
+// withNodes returns " with 2 more nodes (spot from 3 to 5 nodes)", of the autoscaler or of deciders; "" if none adds or removes one.
+func withNodes(step *simulation.Step) string {
+	with := doc.WithNodes(step.Autoscaling)
+	for _, did := range step.Decided(step.State) {
+		with += did.DescribeNodes()
+	}
+	return with
 }

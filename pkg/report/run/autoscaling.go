@@ -1,6 +1,7 @@
 package run
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -55,7 +56,8 @@ func (r *Report) course() *doc.Course {
 	return Course(stages...)
 }
 
-// describeResizing describes how the sizes of the groups change over all steps: "; general 2->4->1; 0.20 an hour less". It is "" if none changes.
+// describeResizing describes how the sizes of the groups change over all steps: "; general from 2 to 4, then to 1 node, 0.20 an hour less". It is
+// "" if none changes.
 func (r *Report) describeResizing() string {
 	var whole world.Autoscaling
 	sizes := map[string][]int{}
@@ -78,12 +80,17 @@ func (r *Report) describeResizing() string {
 		if len(way) > 4 {
 			way = []int{way[0], slices.Max(way), way[len(way)-1]}
 		}
-		all = append(all, g.Name+" "+strings.Join(list.Map(way, strconv.Itoa), "->"))
+		last := len(way) - 1
+		course := strings.Join(list.Map(way[1:last], strconv.Itoa), ", then to ")
+		if course != "" {
+			course += ", then to "
+		}
+		all = append(all, fmt.Sprintf("%s from %d to %s%s", g.Name, way[0], course, words.Count(way[last], "node")))
 	}
 	if all == nil {
 		return ""
 	}
-	return "; " + strings.Join(all, ", ") + doc.PriceChange(&whole)
+	return "; " + strings.Join(all, "; ") + doc.PriceChange(&whole)
 }
 
 // autoscaling writes which node groups change their size, what that costs, and the autoscaler's events, such as why it does not help a pod.

@@ -44,10 +44,10 @@ func TestChangeText(t *testing.T) {
 			t.Errorf("got  %s\nwant %s", got, want)
 		}
 	}
-	const with = " with 2 more nodes (general 1->3)"
+	const with = " with 2 more nodes (general from 1 to 3 nodes)"
 	for want, c := range map[string]Change{
-		"Yes: 2 of 2 new pods fit with 2 more nodes (general 1->3) (1 other was Pending before)": {New: 2, WasPending: 1, StillPending: 1},
-		"No: 1 of 2 new pods fits, even with 2 more nodes (general 1->3)":                        {New: 2, NewPending: 1},
+		"Yes: 2 of 2 new pods fit with 2 more nodes (general from 1 to 3 nodes) (1 other was Pending before)": {New: 2, WasPending: 1, StillPending: 1},
+		"No: 1 of 2 new pods fits, even with 2 more nodes (general from 1 to 3 nodes)":                        {New: 2, NewPending: 1},
 	} {
 		if got := c.Text(with); got != want {
 			t.Errorf("got  %s\nwant %s", got, want)

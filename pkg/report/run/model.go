@@ -112,7 +112,7 @@ type Step struct {
 	// Autoscaling is what the Cluster Autoscaler did and reported; missing if there is no autoscaler, or it did nothing.
 	Autoscaling *world.Autoscaling `json:"autoscaling,omitempty"`
 	// Decided is what each decider did and reported.
-	Decided []Decided `json:"decided,omitempty"`
+	Decided []world.Decided `json:"decided,omitempty"`
 	// Why explains the decisions of this step, a sentence each.
 	Why []string `json:"why,omitempty"`
 	// ScaledIn explains for each workload that got fewer replicas why these pods were deleted and not others. Why has its sentences, too.

@@ -185,7 +185,7 @@ func newStep(step *simulation.Step, judged []expect.Judged, from *scenario.Scena
 	if step.Autoscaling != nil {
 		s.Autoscaling = step.Autoscaling.WithoutUnchangedGroups()
 	}
-	s.Decided = newDecided(step)
+	s.Decided = step.Record.Decided(step.State)
 	specs, ruled := podSpecs(step.State), map[cluster.Ref]bool{}
 	for i := range s.Workloads {
 		w := &s.Workloads[i]

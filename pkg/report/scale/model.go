@@ -77,7 +77,14 @@ func New(result *simulation.Result, ran *run.Report, version string) *Report {
 	// If there were no pods before, all pods are new.
 	change := ptr.Deref(last.Change, run.Change{New: last.Summary.Pods + last.Summary.NotCreated, NewPending: last.Summary.Pending, Refused: last.Summary.NotCreated})
 	did := ptr.Deref(step.Autoscaling, world.Autoscaling{})
-	r.Answer, r.Fits = answer(ran.Answer, &change, doc.WithNodes(&did))
+	with := doc.WithNodes(&did)
+	for _, by := range step.Decided(step.State) {
+		with += by.DescribeNodes()
+		if cost := by.ExtraCost; cost != nil && *cost != 0 {
+			r.More = ptr.To(ptr.Deref(r.More, 0) + *cost)
+		}
+	}
+	r.Answer, r.Fits = answer(ran.Answer, &change, with)
 	for i, size := range did.Groups {
 		of := &result.Scenario.Autoscaler.NodeGroups[i]
 		group := Group{Name: size.Name, Before: size.From, After: size.To, Min: of.Min, Max: of.Max, Price: size.Price}
@@ -89,9 +96,12 @@ func New(result *simulation.Result, ran *run.Report, version string) *Report {
 		r.Groups = append(r.Groups, group)
 	}
 	if more, known := did.ExtraCost(); known && did.Changed() {
-		r.More = &more
+		r.More = ptr.To(ptr.Deref(r.More, 0) + more)
 	}
-	if r.Moments = did.Moments; len(r.Moments) > 0 {
+	if r.Moments = did.Moments; len(r.Moments) == 0 {
+		r.Moments = step.Moments
+	}
+	if len(r.Moments) > 0 {
 		r.Seconds = r.Moments[len(r.Moments)-1].At.Sub(r.Moments[0].At.Time).Seconds()
 	}
 	r.Slow = did.Slow

@@ -234,6 +234,9 @@ func nothingToExplain(missing *askexplain.NotFoundError) string {
 		}
 		return missing.Error() + "; " + scenario.ListChoices(cluster.KubectlArgument(missing.Question.Namespace, missing.Question.String()), like)
 	}
+	if missing.Why != "" {
+		return missing.Error()
+	}
 	if len(missing.Workloads) == 0 {
 		return missing.Error() + ", or at any other pod; give a step that places pods"
 	}

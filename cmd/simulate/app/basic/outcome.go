@@ -106,6 +106,9 @@ func (o *outcomeFlags) question(in *input.Flags, out *output.Flags, timeout *com
 			if loaded.Autoscaler != nil && o.trials == 0 {
 				return nil, c.Usage("--outcomes exact follows ties among nodes that are there, and the scenario has an autoscaler, which adds nodes; give --trials 100 instead")
 			}
+			if len(loaded.Deciders) > 0 && o.trials == 0 {
+				return nil, c.Usage("--outcomes exact follows the scheduler's ties alone, and a decider leaves more to chance; give --trials 20 instead")
+			}
 			defer debug.SetGCPercent(debug.SetGCPercent(trialsGC))
 			opts := askoutcome.Options{Progress: c.Bar.Counts("runs")}
 			if o.trials > 0 {

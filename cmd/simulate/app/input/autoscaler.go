@@ -101,6 +101,9 @@ func (a *autoscalerFlags) options(cmd *cobra.Command) (func(*scenario.File), err
 		if !a.on && a.by == "" && groups == nil { // --expander and --scale-down have made an autoscaler if there is to be one
 			return
 		}
+		if f.Autoscaler == nil && len(f.Deciders) > 0 && a.by == "" && groups == nil { // a decider adds the nodes
+			return
+		}
 		next := copyAutoscaler(f.Autoscaler)
 		if a.by != "" {
 			next.GroupsBy = a.by

@@ -19,6 +19,7 @@ import (
 type deciderFlags struct {
 	given   []string
 	timeout time.Duration
+	added   []string // the names of those that the scenario does not have
 }
 
 // registerDeciders adds --decider, for commands in which deciders act.
@@ -36,14 +37,21 @@ func (i *Flags) registerDecider(cmd *cobra.Command) {
 		"(repeatable; default those of the scenario; see docs/deciders.md)")
 	i.AddOverlay("decider", "deciders", func(f *scenario.File) {
 		all := slices.Clone(f.Deciders)
+		i.deciders.added = nil
 		for _, given := range i.deciders.given {
 			name, _, _ := strings.Cut(given, "=")
 			if !slices.ContainsFunc(all, func(d scenario.Decider) bool { return d.Name == name }) {
 				all = append(all, scenario.Decider{Name: name})
+				i.deciders.added = append(i.deciders.added, name)
 			}
 		}
 		f.Deciders = all
 	})
+}
+
+// AddedDeciders returns the deciders that the command line adds to the scenario.
+func (i *Flags) AddedDeciders(s *scenario.Scenario) []scenario.Decider {
+	return list.Where(s.Deciders, func(d scenario.Decider) bool { return slices.Contains(i.deciders.added, d.Name) })
 }
 
 // options returns which programs decide.
@@ -65,6 +73,14 @@ func (d *deciderFlags) options(cmd *cobra.Command) (*loader.Deciders, error) {
 		}
 	}
 	return options, nil
+}
+
+// AddDecider lets the decider decide, too, as --decider NAME does.
+func (i *Flags) AddDecider(cmd *cobra.Command, name string) error {
+	if slices.ContainsFunc(i.deciders.given, func(given string) bool { return given == name || strings.HasPrefix(given, name+"=") }) {
+		return nil
+	}
+	return cmd.Flags().Set("decider", name)
 }
 
 // Descheduler returns the descheduler with the policy of a file. Its program is that of --decider descheduler=COMMAND, or the installed one.

@@ -159,7 +159,7 @@ func RegisterScheduler(cmd *cobra.Command, opts *loader.Options) {
 
 // RegisterRelease adds --kubernetes and --no-extenders, for commands that read a scheduler configuration.
 func RegisterRelease(cmd *cobra.Command, opts *loader.Options) {
-	cmd.Flags().StringVar(&opts.Kubernetes, "kubernetes", "", "answer as Kubernetes `RELEASE`: "+words.Or(sched.Releases())+"\n(default what the scenario says, or the release of the cluster that a dump is of)")
+	cmd.Flags().StringVar(&opts.Kubernetes, "kubernetes", "", "answer as Kubernetes `RELEASE`: "+words.Or(sched.Releases())+", a preview\n(default what the scenario says, or the release of the cluster that a dump is of)")
 	output.CompleteValues(cmd, "kubernetes", sched.Releases())
 	cmd.Flags().BoolVar(&opts.NoExtenders, "no-extenders", false, "ask nothing of the HTTP extenders in the scheduler's configuration")
 }

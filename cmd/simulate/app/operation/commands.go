@@ -9,5 +9,5 @@ import (
 
 // Commands returns the commands, as help lists them.
 func Commands(s command.Streams) []*cobra.Command {
-	return []*cobra.Command{newDrain(s), newRoll(s), newConsolidate(s), newDefragment(s), newRebalance(s), newScale(s), newUpgrade(s)}
+	return []*cobra.Command{newDrain(s), newRoll(s), newConsolidate(s), newDefragment(s), newRebalance(s), newQueue(s), newScale(s), newUpgrade(s)}
 }

@@ -40,6 +40,9 @@ allow, let controllers and the scheduler place them again, remove it. A node goe
 node; otherwise everything is as before the try, and the report says why the node stays: because of a pod that cannot be evicted, of a
 budget, of a volume, of room, or of rules.
 
+With --decider, that program chooses the nodes, such as Karpenter by its consolidation: the report has its commands with their savings,
+the nodes that it adds in place of others, and in its words why each other node stays (see docs/karpenter.md).
+
 With --survive, no loss of a domain may strand more pods than it would now; the last nodes that went stay where it would. --steps writes
 the drains and removals, in order, as the steps of a scenario, which gives the same. Control planes stay.`,
 		Example: `  simulate consolidate dump.json
@@ -54,37 +57,21 @@ the drains and removals, in order, as the steps of a scenario, which gives the s
 				if err != nil {
 					return nil, err
 				}
-				result, err := simulation.Run(c.Context(), s, simulation.Options{Progress: c.Bar.Counts("pods")})
-				if err != nil {
-					return nil, err
+				if len(s.Deciders) > 0 {
+					return consolidateByDecider(c, &in, s, &proof)
 				}
-				state := result.State()
-				opts := askconsolidate.Options{Drain: drain}
-				if opts.Among, opts.Keep, err = selectNodes(c, state, "pool", pool, keep); err != nil {
-					return nil, err
-				}
-				failing, err := survive.Options(state.Nodes, s)
-				if err != nil {
-					return nil, c.Usage("%s", err)
-				}
-				opts.Survive, opts.Mode = failing.Survive, failing.Mode
-				counts := c.Bar.Counts("nodes")
-				opts.Progress = func(done, total int) { counts("consolidate", done, total) }
-				answer, stopped := rehearse(&op, s, func(w *world.Cluster) (*askconsolidate.Answer, []scenario.Step, error) {
-					answer, err := askconsolidate.Run(c.Context(), w, result, opts)
-					if answer == nil {
-						return nil, nil, err
+				return op.consolidate(c, s, &proof, func(state *cluster.State) (opts askconsolidate.Options, err error) {
+					opts.Drain = drain
+					if opts.Among, opts.Keep, err = selectNodes(c, state, "pool", pool, keep); err != nil {
+						return opts, err
 					}
-					return answer, answer.Steps, err
+					failing, err := survive.Options(state.Nodes, s)
+					if err != nil {
+						return opts, c.Usage("%s", err)
+					}
+					opts.Survive, opts.Mode = failing.Survive, failing.Mode
+					return opts, nil
 				})
-				if answer == nil {
-					return nil, stopped
-				}
-				found := consolidate.New(result, answer, c.ToolVersion)
-				if stopped != nil {
-					return found, stopped
-				}
-				return found, proof.Prove(c, s, c.Args, answer.Claims(), &found.Head)
 			},
 		}.Run(s),
 	}
@@ -101,6 +88,64 @@ the drains and removals, in order, as the steps of a scenario, which gives the s
 	timeout.Register(cmd)
 	out.Register(cmd, consolidate.Formats.Names(), "the answer, on one line", "list every node")
 	return cmd
+}
+
+// consolidate runs the scenario to its end, and finds the nodes that can go, or be free, with the options for the cluster then.
+func (o *operation) consolidate(c *command.Call, s *scenario.Scenario, proof *command.Proof, options func(*cluster.State) (askconsolidate.Options, error)) (*consolidate.Report, error) {
+	result, err := simulation.Run(c.Context(), s, simulation.Options{Progress: c.Bar.Counts("pods")})
+	if err != nil {
+		return nil, err
+	}
+	opts, err := options(result.State())
+	if err != nil {
+		return nil, err
+	}
+	counts := c.Bar.Counts("nodes")
+	opts.Progress = func(done, total int) { counts(c.Name(), done, total) }
+	answer, stopped := rehearse(o, s, func(w *world.Cluster) (*askconsolidate.Answer, []scenario.Step, error) {
+		answer, err := askconsolidate.Run(c.Context(), w, result, opts)
+		if answer == nil {
+			return nil, nil, err
+		}
+		return answer, answer.Steps, err
+	})
+	if answer == nil {
+		return nil, stopped
+	}
+	found := consolidate.New(result, answer, c.ToolVersion)
+	if stopped != nil {
+		return found, stopped
+	}
+	return found, proof.Prove(c, s, c.Args, answer.Claims(), &found.Head)
+}
+
+// consolidateByDecider lets the scenario's deciders choose which nodes go. Those of the command line begin where the scenario ends.
+func consolidateByDecider(c *command.Call, in *input.Flags, s *scenario.Scenario, proof *command.Proof) (*consolidate.Report, error) {
+	var problems []error
+	for _, name := range []string{"pool", "keep", "force", "delete-emptydir-data", "steps", "survive"} {
+		if flag := c.Flags().Lookup(name); flag != nil && flag.Changed {
+			problems = append(problems, fmt.Errorf("--%s has no effect with a decider, which chooses the nodes; leave one of them out", name))
+		}
+	}
+	if proof.Runs() {
+		problems = append(problems, errors.New("--prove and --proof repeat the steps of an answer, and the nodes that a decider chooses are no steps; leave them out"))
+	}
+	if err := exit.UsageProblems(c.Command, problems...); err != nil {
+		return nil, err
+	}
+	by := s.Deciders[len(s.Deciders)-1].Name
+	if added := in.AddedDeciders(s); len(added) > 0 {
+		by = added[len(added)-1].Name
+	}
+	result, err := simulation.Run(c.Context(), s.BeginDeciders(askconsolidate.DeciderStep, in.AddedDeciders(s)...), simulation.Options{Progress: c.Bar.Counts("pods")})
+	if err != nil {
+		return nil, err
+	}
+	answer, err := askconsolidate.DescribeDecider(result, by)
+	if err != nil {
+		return nil, err
+	}
+	return consolidate.New(result, answer, c.ToolVersion), nil
 }
 
 // selectNodes returns the nodes that the flag selects, none for all nodes, and the nodes that --keep selects.

@@ -13,8 +13,6 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/report/consolidate"
 	"github.com/faultline/faultline/pkg/scenario"
-	"github.com/faultline/faultline/pkg/simulation"
-	"github.com/faultline/faultline/pkg/world"
 )
 
 func newDefragment(s command.Streams) *cobra.Command {
@@ -51,40 +49,18 @@ Another order of nodes may free more; simulate make-room finds the fewest moves 
 				if err != nil {
 					return nil, err
 				}
-				result, err := simulation.Run(c.Context(), s, simulation.Options{Progress: c.Bar.Counts("pods")})
-				if err != nil {
-					return nil, err
-				}
-				state := result.State()
-				opts := askconsolidate.Options{Free: true, Drain: drain}
-				label := pool
-				having := nodesWith(state, v1.ResourceName(pool))
-				if len(having) > 0 {
-					label = ""
-				}
-				if opts.Among, opts.Keep, err = selectNodes(c, state, "pool", label, keep); err != nil {
-					return nil, err
-				}
-				if len(having) > 0 {
-					opts.Among = having
-				}
-				counts := c.Bar.Counts("nodes")
-				opts.Progress = func(done, total int) { counts("defragment", done, total) }
-				answer, stopped := rehearse(&op, s, func(w *world.Cluster) (*askconsolidate.Answer, []scenario.Step, error) {
-					answer, err := askconsolidate.Run(c.Context(), w, result, opts)
-					if answer == nil {
-						return nil, nil, err
+				return op.consolidate(c, s, &proof, func(state *cluster.State) (opts askconsolidate.Options, err error) {
+					opts.Free, opts.Drain = true, drain
+					label := pool
+					having := nodesWith(state, v1.ResourceName(pool))
+					if len(having) > 0 {
+						label = ""
 					}
-					return answer, answer.Steps, err
+					if opts.Among, opts.Keep, err = selectNodes(c, state, "pool", label, keep); err == nil && len(having) > 0 {
+						opts.Among = having
+					}
+					return opts, err
 				})
-				if answer == nil {
-					return nil, stopped
-				}
-				found := consolidate.New(result, answer, c.ToolVersion)
-				if stopped != nil {
-					return found, stopped
-				}
-				return found, proof.Prove(c, s, c.Args, answer.Claims(), &found.Head)
 			},
 		}.Run(s),
 	}

@@ -83,6 +83,7 @@ where -n names another namespace.`,
 		}.Run(s),
 	}
 	in.Register(cmd)
+	in.RegisterAutoscaler(cmd)
 	in.RegisterExplain(cmd)
 	in.Namespace.Register(cmd, true)
 	cmd.Flags().StringVarP(&selector, "selector", "l", "", "also drain the nodes whose labels match this `SELECTOR`, as kubectl drain does")
@@ -126,7 +127,7 @@ func drainArguments(c *command.Call, selects bool) (scenarios, nodes []string, e
 
 // drainNodes drains the nodes after the step, in the given order. If the drain does not finish, it looks for an order that does.
 func drainNodes(c *command.Call, result *simulation.Result, after *simulation.Step, nodes []string, options world.DrainOptions) (*drain.Report, error) {
-	w, err := world.NewCluster(result.Scenario.Config, result.Scenario.Ties)
+	w, err := simulation.NewCluster(result.Scenario)
 	if err != nil {
 		return nil, err
 	}
@@ -135,7 +136,8 @@ func drainNodes(c *command.Call, result *simulation.Result, after *simulation.St
 	if err := w.Resume(*after.Mark()); err != nil {
 		return nil, err
 	}
-	_, drained, err := w.DrainNodes(c.Context(), after.State, nodes, options, &world.Record{})
+	record := &world.Record{}
+	end, drained, err := w.DrainNodes(c.Context(), after.State, nodes, options, record)
 	if err != nil {
 		return nil, err
 	}
@@ -149,5 +151,7 @@ func drainNodes(c *command.Call, result *simulation.Result, after *simulation.St
 			return nil, err
 		}
 	}
-	return drain.New(result, drained, order, search, c.ToolVersion), nil
+	found := drain.New(result, drained, order, search, c.ToolVersion)
+	found.Decided, found.Autoscaling = record.Decided(end), record.Autoscaling
+	return found, nil
 }

@@ -88,7 +88,7 @@ The goal is what is counted, for each workload of two or more pods:
 					if err != nil {
 						return nil, err
 					}
-					s = askrebalance.WithPolicy(s, by)
+					s = s.BeginDeciders(askrebalance.PolicyStep, by)
 				}
 				result, err := simulation.Run(c.Context(), s, simulation.Options{Progress: c.Bar.Counts("pods")})
 				if err != nil {

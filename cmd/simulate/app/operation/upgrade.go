@@ -39,7 +39,8 @@ Also list the objects that only one release accepts, or that they store in diffe
 to do with an object, and what changes but is not simulated.
 
 The earlier release is --from, or what the scenario says, or the newest release of the nodes' kubelets. In place of a release that
-cannot be simulated, on either side, stands the nearest one that can, and a note says so.
+cannot be simulated, on either side, stands the nearest one that can, and a note says so. The release after the program's own
+is a preview: some of its changes are simulated, and the others listed.
 
 The exit code is 0 whatever changes. With --fail-on it is 3 if there are changes of these kinds:
   moved     a pod would go to another node
@@ -50,7 +51,8 @@ The exit code is 0 whatever changes. With --fail-on it is 3 if there are changes
   any       any of these, or an object that only the later release accepts`,
 		Example: `  simulate upgrade dump.json --to 1.37
   simulate upgrade dump.json --from 1.35 --to 1.36 -o markdown
-  simulate upgrade scenario.yaml --from 1.34 --fail-on pending,refused`,
+  simulate upgrade scenario.yaml --from 1.34 --fail-on pending,refused
+  simulate upgrade dump.json --to 1.38 # a preview`,
 		RunE: command.Question[upgrade.Report]{
 			Input: &in, Output: &out, Formats: upgrade.Formats,
 			Check: func(c *command.Call) error { return checkUpgrade(c, nearestRelease(from), nearestRelease(to), failOn) },
@@ -67,6 +69,9 @@ The exit code is 0 whatever changes. With --fail-on it is 3 if there are changes
 					return nil, err
 				}
 				s.Notes = append(slices.Clip(s.Notes), later.notes("with")...)
+				if later.nearest == sched.Preview() {
+					s.Notes = append(s.Notes, sched.PreviewNote())
+				}
 				result, err := simulation.Run(c.Context(), s, simulation.Options{Progress: c.Bar.Counts("pods")})
 				if err != nil {
 					return nil, err
@@ -86,11 +91,11 @@ The exit code is 0 whatever changes. With --fail-on it is 3 if there are changes
 	}
 	in.Register(cmd)
 	_ = cmd.Flags().MarkHidden("kubernetes") // --from and --to take its place
-	flags := cmd.Flags()
-	flags.StringVar(&from, "from", "", "the earlier `RELEASE`: "+words.Or(sched.Releases()[:3])+"\n(default what the scenario says, or the nodes' kubelets)")
-	flags.StringVar(&to, "to", sched.Releases()[3], "the later `RELEASE`: "+words.Or(sched.Releases()[1:]))
+	flags, earlier := cmd.Flags(), append(sched.EarlierReleases(), sched.Release{}.Minor())
+	flags.StringVar(&from, "from", "", "the earlier `RELEASE`: "+words.Or(earlier)+"\n(default what the scenario says, or the nodes' kubelets)")
+	flags.StringVar(&to, "to", sched.Release{}.Minor(), "the later `RELEASE`: "+words.Or(sched.Releases()[1:])+"; "+sched.Preview()+" is a preview")
 	flags.StringSliceVar(&failOn, "fail-on", nil, "exit with 3 if there are `CHANGES` of these kinds: "+strings.Join(upgrade.FailOns(), ", ")+"\n(repeatable, or comma-separated)")
-	output.CompleteValues(cmd, "from", sched.Releases()[:3])
+	output.CompleteValues(cmd, "from", earlier)
 	output.CompleteValues(cmd, "to", sched.Releases()[1:])
 	output.CompleteValues(cmd, "fail-on", upgrade.FailOns())
 	out.Register(cmd, upgrade.Formats.Names(), "the summary", "list every pod and object, however many there are")
@@ -213,14 +218,14 @@ func loadEarlier(c *command.Call, from simulatedRelease) (*scenario.Scenario, si
 	}
 	kubelets := cluster.NewestKubelet(nodes)
 	if kubelets == "" {
-		return nil, from, c.Usage("no node says which release its kubelet is; give --from %s", words.Or(sched.Releases()[:3]))
+		return nil, from, c.Usage("no node says which release its kubelet is; give --from %s", words.Or(append(sched.EarlierReleases(), sched.Release{}.Minor())))
 	}
 	of := nearestRelease(kubelets)
 	switch {
 	case of.wanted == of.nearest:
 		return s, of, nil
 	case sched.Before(of.nearest, kubelets):
-		return nil, of, exit.InvalidInput(fmt.Errorf("the nodes run Kubernetes %s, which cannot be simulated; give --from %s", kubelets, words.Or(sched.Releases()[:3])))
+		return nil, of, exit.InvalidInput(fmt.Errorf("the nodes run Kubernetes %s, which cannot be simulated; give --from %s", kubelets, words.Or(append(sched.EarlierReleases(), sched.Release{}.Minor()))))
 	}
 	c.Input.Options.Kubernetes = of.nearest
 	if s, err = loadRewound(c); err == nil {

@@ -15,8 +15,10 @@ import (
 	"github.com/faultline/faultline/cmd/simulate/app/input"
 	"github.com/faultline/faultline/cmd/simulate/app/output"
 	askcapacity "github.com/faultline/faultline/pkg/ask/capacity"
+	"github.com/faultline/faultline/pkg/ask/claim"
 	askpeak "github.com/faultline/faultline/pkg/ask/peak"
 	"github.com/faultline/faultline/pkg/input/manifest"
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/report/peak"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
@@ -28,6 +30,7 @@ func newPeak(s command.Streams) *cobra.Command {
 	var survive input.Survival
 	var step, replicas string
 	var share float64
+	var cronJobs []string
 	var proof command.Proof
 	var out output.Flags
 	var timeout command.Timeout
@@ -37,8 +40,9 @@ func newPeak(s command.Streams) *cobra.Command {
 		Long: `Run a scenario to its end, scale the workload of every HorizontalPodAutoscaler to its maxReplicas in one moment, and lose each
 domain of --survive after that, one at a time. The report says how many pods have no node then, which ceiling binds (the maximum of a node
 group, a quota, the pods that a node takes, a rule, a volume), who loses pods to whom, how much of the way from the present replicas to the
-peak is safe, and which changes help. Each change is run before it is printed. A KEDA ScaledObject is the HorizontalPodAutoscaler that KEDA
-makes of it.
+peak is safe, and which changes help, first those that no other beats in pods without a node and price: larger maxima, more or larger nodes, a
+CapacityBuffer, softer rules, lower maxima, a priority. Each change is run before it is printed. A KEDA ScaledObject is the
+HorizontalPodAutoscaler that KEDA makes of it.
 
 The way is tried in steps of a tenth, and in single percent between the last tenth that is safe and the next. Whether a share is safe does
 not follow from another share; the report lists the ones that were tried. Pods that are Pending before the peak are counted apart.
@@ -49,6 +53,7 @@ Whether the load ever gets there is not asked: the maxima, --at and --replicas s
   simulate peak dump.json --survive zone --autoscale --node-group general=3:12
   simulate peak dump.json --survive zone --at 0.8
   simulate peak dump.json --replicas peak.csv
+  simulate peak dump.json --with-cronjobs busiest
   simulate peak --context prod --survive zone -o json`,
 		RunE: command.Question[peak.Report]{
 			Input: &in, Output: &out, Formats: peak.Formats, Timeout: &timeout,
@@ -64,6 +69,9 @@ Whether the load ever gets there is not asked: the maxima, --at and --replicas s
 					return nil, err
 				}
 				asked := scenario.Peak{Share: &share}
+				if asked.CronJobs, err = nameCronJobs(c, loaded, cronJobs); err != nil {
+					return nil, err
+				}
 				if replicas != "" {
 					if asked.Replicas, err = readReplicas(c, loaded, replicas); err != nil {
 						return nil, err
@@ -99,11 +107,23 @@ Whether the load ever gets there is not asked: the maxima, --at and --replicas s
 	survive.Register(cmd, &in)
 	cmd.Flags().Float64Var(&share, "at", 1, "how far workloads go from their present replicas to the peak, from 0 to 1: a `SHARE` such as 0.8")
 	cmd.Flags().StringVar(&replicas, "replicas", "", "replicas of workloads at the peak, in place of maxReplicas: a CSV `FILE` with the columns workload and replicas")
+	cmd.Flags().StringArrayVar(&cronJobs, "with-cronjobs", nil, "also run this `CRONJOB` at the peak; all is each,\nand busiest those that are due in the busiest hour of the next 31 days (repeatable)")
 	cmd.Flags().StringVar(&step, "step", "", "the `STEP` after which the load grows (default the last)")
 	proof.Register(cmd)
 	timeout.Register(cmd)
 	out.Register(cmd, peak.Formats.Names(), "the answer, on one line", "list every workload")
 	return cmd
+}
+
+// nameCronJobs returns the CronJobs of the flag as a step names them.
+func nameCronJobs(c *command.Call, s *scenario.Scenario, given []string) ([]string, error) {
+	busiest := list.Where(given, func(name string) bool { return name == scenario.BusiestCronJobs })
+	named := list.Without(given, func(name string) bool { return name == scenario.BusiestCronJobs })
+	found, err := s.CronJobs("--with-cronjobs", c.Input.Namespace.Qualify(named...))
+	if err != nil {
+		return nil, c.Usage("%s", err)
+	}
+	return append(busiest, list.Map(found, claim.WorkloadName)...), nil
 }
 
 // readReplicas reads the replicas of workloads from a CSV file: lines of a workload, as kind/name, namespace/kind/name or NAME, and a number.

@@ -38,6 +38,8 @@ type Rule struct {
 	As string
 	// Objects are the shapes of the objects that the operator creates. If there are any, the rule has no pod template.
 	Objects []Shape
+	// Ended are the cases in which the operator creates nothing any more: the resource is a job that has ended, or it is suspended.
+	Ended []Case
 }
 
 // New returns the operator for rules about versions of one kind.
@@ -67,6 +69,9 @@ func (r *Rule) expand(resource *operator.Resource) (*operator.Expansion, error) 
 	var problems []error
 	if resource.Name == "" {
 		problems = append(problems, errors.New("metadata.name: Required value"))
+	}
+	if slices.ContainsFunc(r.Ended, func(c Case) bool { return c.matches(object) }) && len(problems) == 0 {
+		return &operator.Expansion{}, nil
 	}
 	if len(r.Objects) > 0 && len(problems) == 0 {
 		return r.makeObjects(object)

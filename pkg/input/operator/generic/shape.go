@@ -15,11 +15,12 @@ import (
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/input/manifest"
+	"github.com/faultline/faultline/pkg/list"
 )
 
 // Shape describes an object that an operator creates for a resource: its constant content, and the paths of the rest in the resource. A
-// path has dots between the fields, or brackets around a name that contains dots, and list items by index: spec.volumes.0,
-// metadata.labels[example.com/cluster].
+// path has dots between the fields, or brackets around a name that contains dots, and list items by index or by their type:
+// spec.volumes.0, metadata.labels[example.com/cluster], status.conditions.Failed.status.
 type Shape struct {
 	// Each is the path of a list or an object in the resource. The shape makes an object for each of its items. In paths and texts, item is
 	// the item, and key its index in the list or its name in lower case. Default: the shape makes one object.
@@ -51,6 +52,8 @@ type Case struct {
 	Not string `json:"not,omitempty"`
 	// Patch is merged over the object: null removes a field; list items are merged by name, or appended. Default: none.
 	Patch *runtime.RawExtension `json:"patch,omitempty"`
+	// Last means that the patch comes after Fields, whose values it replaces. Default: it comes before them.
+	Last bool `json:"last,omitempty"`
 	// Note is a sentence for the report about something that is not simulated. Default: none.
 	Note string `json:"note,omitempty"`
 }
@@ -98,20 +101,10 @@ func (s *Shape) makeObject(resource map[string]any) (obj cluster.Object, warning
 	if err := json.Unmarshal([]byte(text), &made); err != nil {
 		return nil, nil, nil, err
 	}
-	for _, c := range s.Cases {
-		if !c.matches(resource) {
-			continue
-		}
-		if c.Patch != nil {
-			patch, err := fillPlaceholders(string(c.Patch.Raw), resource)
-			if err != nil {
-				return nil, nil, nil, err
-			}
-			var over any
-			if err := json.Unmarshal([]byte(patch), &over); err != nil {
-				return nil, nil, nil, err
-			}
-			made = mergeValues(made, over)
+	cases := list.Where(s.Cases, func(c Case) bool { return c.matches(resource) })
+	for _, c := range cases {
+		if made, err = c.patchUnless(c.Last, made, resource); err != nil {
+			return nil, nil, nil, err
 		}
 		if c.Note != "" {
 			assumptions = append(assumptions, c.Note)
@@ -133,8 +126,29 @@ func (s *Shape) makeObject(resource map[string]any) (obj cluster.Object, warning
 			made, _ = putValue(made, splitPath(strings.TrimSuffix(place, "+")), runtime.DeepCopyJSONValue(value), kept(place))
 		}
 	}
+	for _, c := range cases {
+		if made, err = c.patchUnless(!c.Last, made, resource); err != nil {
+			return nil, nil, nil, err
+		}
+	}
 	obj, warnings, err = decodeTyped(made)
 	return obj, warnings, assumptions, err
+}
+
+// patchUnless returns the object with the patch of the case, if there is one, or as it is if the patch has another turn.
+func (c *Case) patchUnless(otherTurn bool, made any, resource map[string]any) (any, error) {
+	if c.Patch == nil || otherTurn {
+		return made, nil
+	}
+	patch, err := fillPlaceholders(string(c.Patch.Raw), resource)
+	if err != nil {
+		return nil, err
+	}
+	var over any
+	if err := json.Unmarshal([]byte(patch), &over); err != nil {
+		return nil, err
+	}
+	return mergeValues(made, over), nil
 }
 
 // decodeTyped decodes the object into its Kubernetes type. The API server's code validates its fields when the object is created.
@@ -221,6 +235,9 @@ func findValue(value any, path string) (any, bool) {
 		case []any:
 			i, err := listIndex(step, len(v))
 			if err != nil {
+				i = slices.IndexFunc(v, func(item any) bool { fields, _ := item.(map[string]any); return fields["type"] == any(step) })
+			}
+			if i < 0 {
 				return nil, false
 			}
 			value = v[i]

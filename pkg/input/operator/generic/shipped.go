@@ -26,6 +26,7 @@ var BuiltIn = sync.OnceValue(func() []operator.Operator {
 	type entry struct {
 		APIVersion string  `json:"apiVersion"`
 		Kind       string  `json:"kind"`
+		Ended      []Case  `json:"ended"`
 		Objects    []Shape `json:"objects"`
 	}
 	var file []entry
@@ -39,7 +40,7 @@ var BuiltIn = sync.OnceValue(func() []operator.Operator {
 	var kinds []schema.GroupKind
 	rules := map[schema.GroupKind][]Rule{}
 	for _, r := range file {
-		rule := Rule{Kind: schema.FromAPIVersionAndKind(r.APIVersion, r.Kind), Objects: r.Objects}
+		rule := Rule{Kind: schema.FromAPIVersionAndKind(r.APIVersion, r.Kind), Ended: r.Ended, Objects: r.Objects}
 		kind := rule.Kind.GroupKind()
 		if rules[kind] == nil {
 			kinds = append(kinds, kind)

@@ -1,0 +1,14 @@
+//go:build !ordered
+
+package main
+
+import (
+	"fmt"
+	"os"
+)
+
+// A program without the copy of Kueue that the command ordered writes cannot step Kueue's scheduler.
+func main() {
+	fmt.Fprintln(os.Stderr, "faultline-kueue: error: the program was built without -tags ordered; build it by make deciders")
+	os.Exit(1)
+}

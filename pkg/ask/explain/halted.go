@@ -1,0 +1,160 @@
+package explain
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/simulation"
+	"github.com/faultline/faultline/pkg/words"
+)
+
+// A pod can have a node and not run: its volume is attached to another node, or it is Terminating on a node that does not answer, so that its
+// controller makes no other.
+
+// WhyHalted says why a pod with a node does not run after the step; "" if it runs.
+func WhyHalted(state *cluster.State, pod *v1.Pod) string {
+	if why := cluster.WaitsForVolume(pod); why != "" {
+		return "it has not started, and " + why
+	}
+	node := state.Node(pod.Spec.NodeName)
+	if pod.DeletionTimestamp == nil || node == nil || !isUnreachable(node) {
+		return ""
+	}
+	why := fmt.Sprintf("it is Terminating: the kubelet of %s does not answer, so that nobody confirms its end", node.Name)
+	if owner := state.Owners()(pod); owner.Kind == "StatefulSet" {
+		why += fmt.Sprintf(", and %s makes no other %s as long as it is there", owner, pod.Name)
+	}
+	return why
+}
+
+func isUnreachable(node *v1.Node) bool {
+	return slices.ContainsFunc(node.Spec.Taints, func(taint v1.Taint) bool {
+		return taint.Key == v1.TaintNodeUnreachable || taint.Key == v1.TaintNodeNotReady
+	})
+}
+
+// FixHalted returns the changes with which a pod runs that has a node and does not run after the last step, and descriptions of those that do not help:
+// a rollout that stops the old pod first, or the taint by which an operator says that the pod's node is off.
+func FixHalted(ctx context.Context, result *simulation.Result, pod *v1.Pod, opts Options) (fixes []Fix, tried []string, err error) {
+	last := &result.Steps[len(result.Steps)-1]
+	if last.State.Federation != nil {
+		return nil, nil, nil
+	}
+	w, err := simulation.NewWorld(result.Scenario)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer w.Close()
+	course, err := simulation.Continue(w, result, simulation.Options{})
+	if err != nil {
+		return nil, nil, err
+	}
+	h := &haltedPod{stuckWorkload: newStuckWorkload(course, last, last.State.Owners()(pod)), pod: pod}
+	h.helps = h.helpsPod
+	s := search{opts: opts}
+	err = s.try(ctx, h.attempts())
+	return s.sorted(), s.tried, err
+}
+
+// haltedPod is a pod that has a node and does not run.
+type haltedPod struct {
+	*stuckWorkload
+	pod *v1.Pod
+}
+
+// attempts returns the ways to help: a rollout that stops old pods first, if the pod waits for a volume, and the taint of out-of-service on each node
+// that does not answer and has a Terminating pod of the workload.
+func (h *haltedPod) attempts() []attempt {
+	var attempts []attempt
+	if strategies := h.strategyCandidates(); cluster.WaitsForVolume(h.pod) != "" && len(strategies) > 0 {
+		attempts = append(attempts, h.attemptFirst(strategies))
+	}
+	off := v1.Taint{Key: v1.TaintNodeOutOfService, Value: "nodeshutdown", Effect: v1.TaintEffectNoExecute}
+	for _, node := range h.step.State.Nodes {
+		waits := slices.ContainsFunc(h.step.State.Pods, func(pod *v1.Pod) bool {
+			return pod.Spec.NodeName == node.Name && pod.DeletionTimestamp != nil && h.ownerOf(pod) == h.owner
+		})
+		if waits && isUnreachable(node) && len(attempts) < maxPerDomain {
+			attempts = append(attempts, h.attemptOne(candidate{
+				change: fmt.Sprintf("taint node %s with %s, once it is certain that the machine is off", node.Name, off.ToString()),
+				steps: []scenario.Step{mergePatch(scenario.Target{Target: "node/" + node.Name},
+					map[string]any{"spec": map[string]any{"taints": append(slices.Clip(node.Spec.Taints), off)}})},
+			}))
+		}
+	}
+	return attempts
+}
+
+// helpsPod returns the change as a fix if every pod of the workload that has a node then runs, and as many as before have one.
+func (h *haltedPod) helpsPod(_ context.Context, c *candidate, steps []scenario.LoadedStep) (*Fix, error) {
+	state := h.course.State()
+	after := state.PodsByWorkload()
+	own, was := after[h.owner], h.crewsBefore[h.owner]
+	ownerOf := state.Owners()
+	halted := func(pod *v1.Pod) bool { return ownerOf(pod) == h.owner && WhyHalted(state, pod) != "" }
+	if id, lasts := cluster.Identity(h.owner, h.pod); slices.ContainsFunc(state.Pods, halted) || lasts && own.Placed[id] == nil {
+		return nil, nil
+	}
+	if len(own.Placed) < min(len(was.Placed), replicasOf(state, h.owner)) || len(h.displaced(after)) > 0 {
+		return nil, nil
+	}
+	last := h.course.Steps[len(h.course.Steps)-1]
+	price := append(slices.Clip(c.price), h.replacementPrice(c, own)...)
+	if waiting := len(own.Waiting); waiting > 0 {
+		price = append(price, words.Count(waiting, "pod")+" of it then "+words.Pick(waiting, "has", "have")+" no node")
+	}
+	return &Fix{Change: h.describeChange(c), Price: price, Commands: commandsOf(steps), Steps: encodeSteps(steps), Pending: len(last.Pending), OfWorkload: len(own.Waiting)}, nil
+}
+
+// resultUpTo returns the result as if the scenario ended after the step; "" is the last step.
+func resultUpTo(result *simulation.Result, step string) *simulation.Result {
+	at := slices.IndexFunc(result.Steps, func(s simulation.Step) bool { return s.Name == step })
+	if at < 0 || at == len(result.Steps)-1 {
+		return result
+	}
+	upTo := *result
+	upTo.Scenario, upTo.Steps = result.Scenario.CutAfter(step), result.Steps[:at+1]
+	return &upTo
+}
+
+// addHalted adds to the pods that have a node why they do not run after the last step, and to the first of each workload what helps. These
+// come after the Pending ones.
+func addHalted(ctx context.Context, result *simulation.Result, pods []Pod, opts Options) error {
+	last := &result.Steps[len(result.Steps)-1]
+	fixed := map[cluster.Ref]bool{}
+	for i := range pods {
+		pod := &pods[i]
+		if pod.Placed == nil && pod.Runs == "" {
+			continue
+		}
+		at := slices.IndexFunc(last.State.Pods, func(other *v1.Pod) bool { return other.UID == pod.pod().UID })
+		if at < 0 {
+			continue
+		}
+		now := last.State.Pods[at]
+		if pod.Halted = WhyHalted(last.State, now); pod.Halted == "" || fixed[pod.Owner] {
+			continue
+		}
+		fixed[pod.Owner] = true
+		var err error
+		if pod.Fixes, pod.Tried, err = FixHalted(ctx, result, now, opts); err != nil {
+			return err
+		}
+	}
+	rank := func(pod Pod) int {
+		switch {
+		case pod.Pending != nil:
+			return 0
+		case pod.Halted != "":
+			return 1
+		}
+		return 2
+	}
+	slices.SortStableFunc(pods, func(a, b Pod) int { return rank(a) - rank(b) })
+	return nil
+}

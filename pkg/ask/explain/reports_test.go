@@ -1,0 +1,181 @@
+package explain
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/faultline/faultline/pkg/cluster"
+)
+
+// Situations that people describe in public, each with the change that its answer names.
+func TestFixesOfReports(t *testing.T) {
+	const (
+		gp3   = "  - {apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: gp3}, provisioner: ebs.csi.aws.com, volumeBindingMode: WaitForFirstConsumer}\n"
+		byOne = "  - {apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: local}, provisioner: kubernetes.io/no-provisioner, volumeBindingMode: WaitForFirstConsumer}\n"
+	)
+	sized := func(name, amounts string) string {
+		return fmt.Sprintf("  - {apiVersion: v1, kind: Node, metadata: {name: %s, labels: {kubernetes.io/hostname: %s}}, status: {allocatable: {%s}, capacity: {%s}}}\n", name, name, amounts, amounts)
+	}
+	for _, c := range []struct {
+		name, cluster, workload string
+		fixes                   []string
+	}{
+		{
+			name:     "only tainted nodes have GPUs",
+			cluster:  node("n1", "a", "") + "  - {apiVersion: v1, kind: Node, metadata: {name: gpu, labels: {kubernetes.io/hostname: gpu}}, spec: {taints: [{key: nvidia.com/gpu, value: present, effect: NoSchedule}]},\n     status: {allocatable: {cpu: 4, memory: 8Gi, pods: 110, nvidia.com/gpu: 1}}}\n",
+			workload: "  - {apiVersion: v1, kind: Pod, metadata: {name: web, labels: {app: web}}, spec: {containers: [{name: c, image: c, resources: {limits: {nvidia.com/gpu: 1}}}]}}\n",
+			fixes:    []string{"delete pod/web and create it with: tolerate nvidia.com/gpu=present:NoSchedule: 0 (0) gpu"},
+		},
+		{
+			// A page has 2Mi, so that 256Mi of the 1Gi are 128 pages; the kubelet takes them from its memory.
+			name:     "huge pages",
+			cluster:  sized("n1", "cpu: 4, memory: 8Gi, pods: 110, hugepages-2Mi: 256Mi"),
+			workload: "  - {apiVersion: v1, kind: Pod, metadata: {name: web, labels: {app: web}}, spec: {containers: [{name: c, image: c, resources: {limits: {cpu: 1, memory: 1Gi, hugepages-2Mi: 1Gi}}}]}}\n",
+			fixes: []string{
+				"delete pod/web and create it with: request at most 256Mi hugepages-2Mi (now 1Gi): 0 (0) n1",
+				"reserve 1Gi hugepages-2Mi on node n1 (now 256Mi), and restart its kubelet: 0 (0) n1",
+			},
+		},
+		{
+			name: "as many pods as a small machine takes", cluster: sized("n1", "cpu: 4, memory: 8Gi, pods: 2"), workload: workload("Deployment", 3, "cpu: 1", ""),
+			fixes: []string{
+				"let node n1 take 3 pods (now 2), by maxPods of its kubelet: 0 (0) n1",
+				"one more node like n1: 0 (0) n1-new-1",
+				"one replica fewer: 2: 0 (0)",
+			},
+		},
+		{
+			name: "no default class", cluster: node("n1", "a", "") + gp3, workload: stateful(""),
+			fixes: []string{
+				"make StorageClass gp3 the default: annotate it with storageclass.kubernetes.io/is-default-class=true: 0 (0) n1",
+				"create a local volume on node n1: of 10Gi for claim data-web-0: 0 (0) n1",
+			},
+		},
+		{
+			name: "a class that is not there", cluster: node("n1", "a", "") + gp3, workload: stateful("storageClassName: gp2, "),
+			fixes: []string{
+				"create StorageClass gp2, like gp3 (provisioner ebs.csi.aws.com): 0 (0) n1",
+				"create a local volume on node n1: of 10Gi for claim data-web-0: 0 (0) n1",
+			},
+		},
+		{
+			name: "no local volume is large enough", cluster: node("n1", "a", "") + byOne, workload: stateful("storageClassName: local, "),
+			fixes: []string{"create a local volume on node n1: of 10Gi for claim data-web-0: 0 (0) n1"},
+		},
+		{
+			name: "an empty value of the label", cluster: "  - {apiVersion: v1, kind: Node, metadata: {name: n1, labels: {kubernetes.io/hostname: n1, node-role.kubernetes.io/worker: ''}}, status: {allocatable: {cpu: 4, memory: 8Gi, pods: 110}}}\n",
+			workload: workload("Deployment", 1, "cpu: 1", ", nodeSelector: {node-role.kubernetes.io/worker: 'true'}"),
+			fixes: []string{
+				"label node n1 with node-role.kubernetes.io/worker=true: 0 (0) n1",
+				"ask for nodes with node-role.kubernetes.io/worker= (now true): 0 (0) n1",
+				"make the node selector node-role.kubernetes.io/worker=true preferred node affinity: 0 (0) n1",
+				"one more node like n1 with node-role.kubernetes.io/worker=true: 0 (0) n1-new-1",
+			},
+		},
+		{
+			// No softer rule helps: the image does not run on arm64.
+			name: "another architecture", cluster: "  - {apiVersion: v1, kind: Node, metadata: {name: n1, labels: {kubernetes.io/hostname: n1, kubernetes.io/arch: arm64}}, status: {allocatable: {cpu: 4, memory: 8Gi, pods: 110}}}\n",
+			workload: workload("Deployment", 1, "cpu: 1", ", nodeSelector: {kubernetes.io/arch: amd64}"),
+			fixes:    []string{"one more node like n1 with kubernetes.io/arch=amd64: 0 (0) n1-new-1"},
+		},
+		{
+			name: "a scheduler that is not there", cluster: node("n1", "a", ""), workload: workload("Deployment", 1, "cpu: 1", ", schedulerName: mine"),
+			fixes: []string{"schedulerName: default-scheduler (now mine): 0 (0) n1"},
+		},
+		{
+			name:     "the port of another exporter",
+			cluster:  node("n1", "a", "") + "  - {apiVersion: v1, kind: Pod, metadata: {name: exporter}, spec: {nodeName: n1, hostNetwork: true, containers: [{name: c, image: c, ports: [{containerPort: 9100, hostPort: 9100}]}]}}\n",
+			workload: "  - {apiVersion: apps/v1, kind: DaemonSet, metadata: {name: web}, spec: {selector: {matchLabels: {app: web}}, template: {metadata: {labels: {app: web}},\n     spec: {hostNetwork: true, containers: [{name: c, image: c, ports: [{containerPort: 9100, hostPort: 9100}]}]}}}}\n",
+			fixes: []string{
+				"host port 9101 (now 9100): 0 (0) n1",
+				"give the pods the priority class system-cluster-critical (2000000000, now 0): 0 (0) n1",
+			},
+		},
+		{
+			name:    "a namespace without the label",
+			cluster: node("n1", "a", "") + "  - {apiVersion: v1, kind: Namespace, metadata: {name: data}}\n  - {apiVersion: v1, kind: Pod, metadata: {name: redis, namespace: data, labels: {app: redis}}, spec: {nodeName: n1, containers: [{name: c, image: c}]}}\n",
+			workload: workload("Deployment", 1, "cpu: 1", `, affinity: {podAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: kubernetes.io/hostname, labelSelector: {matchLabels: {app: redis}},
+          namespaceSelector: {matchLabels: {tier: data}}}]}}`),
+			fixes: []string{
+				"label namespace data with tier=data, by which the required affinity over kubernetes.io/hostname finds it: 0 (0) n1",
+				"make the required affinity over kubernetes.io/hostname preferred: 0 (0) n1",
+			},
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			result := simulated(t, "cluster:\n- objects:\n"+c.cluster+"workloads:\n- objects:\n"+c.workload)
+			fixes, _ := listFixes(t, result, "workloads")
+			if diff := cmp.Diff(c.fixes, fixes); diff != "" {
+				t.Errorf("fixes (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// stateful returns a StatefulSet web of one pod with a claim of 10Gi, with further fields of the claim's spec.
+func stateful(claim string) string {
+	return `  - apiVersion: apps/v1
+    kind: StatefulSet
+    metadata: {name: web}
+    spec:
+      serviceName: web
+      selector: {matchLabels: {app: web}}
+      template:
+        metadata: {labels: {app: web}}
+        spec: {containers: [{name: c, image: c, resources: {requests: {cpu: 1}}}]}
+      volumeClaimTemplates: [{metadata: {name: data}, spec: {accessModes: [ReadWriteOnce], ` + claim + `resources: {requests: {storage: 10Gi}}}}]
+`
+}
+
+// A pod has its node and does not run.
+func TestHaltedPods(t *testing.T) {
+	for _, c := range []struct {
+		name, kind, scenario string
+		halted               string
+		fixes                []string
+	}{
+		{
+			// The nodes have room for one pod each, so that the new pod goes to the other one, and its volume stays where the old pod is.
+			name: "a volume of one node", kind: "Deployment",
+			scenario: "cluster:\n- objects:\n" + node("n1", "a", "") + node("n2", "a", "") + `  - {apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: disk}, provisioner: disk.csi.azure.com, volumeBindingMode: WaitForFirstConsumer}
+  - {apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: data}, spec: {accessModes: [ReadWriteOnce], storageClassName: disk, resources: {requests: {storage: 1Gi}}}}
+workloads:
+- objects:
+` + workload("Deployment", 1, "cpu: 3", ", volumes: [{name: d, persistentVolumeClaim: {claimName: data}}]") + "steps:\n- {name: release, rollout: {target: deploy/web, restart: true}}\n",
+			halted: "it has not started, and waits for its volume, attached to n1",
+			fixes:  []string{"let the rollout stop old pods before it starts new ones: maxSurge 0 and maxUnavailable 1: 0 (0)"},
+		},
+		{
+			name: "a node that does not answer", kind: "StatefulSet",
+			scenario: "cluster:\n- objects:\n" + node("n1", "a", "") + node("n2", "a", "") + "workloads:\n- objects:\n" + workload("StatefulSet", 2, "cpu: 1", "") + "steps:\n- {name: lost, fail: {names: [n2], mode: unreachable}}\n",
+			halted:   "it is Terminating: the kubelet of n2 does not answer, so that nobody confirms its end, and statefulset/web makes no other web-1 as long as it is there",
+			fixes:    []string{"taint node n2 with node.kubernetes.io/out-of-service=nodeshutdown:NoExecute, once it is certain that the machine is off: 0 (0)"},
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, pods, _, err := Pods(t.Context(), loaded(t, c.scenario), Question{Ref: cluster.Ref{Kind: c.kind, Name: "web"}}, Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var halted string
+			var fixes []string
+			for _, pod := range pods {
+				if pod.Halted == "" {
+					continue
+				}
+				halted = pod.Halted
+				for _, fix := range pod.Fixes {
+					fixes = append(fixes, fmt.Sprintf("%s: %d (%d)", fix.Change, fix.Pending, fix.OfWorkload))
+				}
+			}
+			if diff := cmp.Diff(c.halted, halted); diff != "" {
+				t.Errorf("halted (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(c.fixes, fixes); diff != "" {
+				t.Errorf("fixes (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,139 @@
+package explain
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/faultline/faultline/pkg/engine/placement"
+	"github.com/faultline/faultline/pkg/words"
+)
+
+// Changes of names in the pod's spec that the cluster knows by other values: a label of nodes, a scheduler, a port of the host.
+
+// selectPresent returns the attempts that let the pod's node selector and required affinity ask for a value that nodes have, where none has the
+// value that they ask for. A value that says what a node is stays as it is: an image for amd64 does not run on arm64.
+func (p *pendingPod) selectPresent() []attempt {
+	if p.spec == nil || !p.refusedBy("NodeAffinity") {
+		return nil
+	}
+	var attempts []attempt
+	consider := func(key string, wanted []string, edit func(spec *v1.PodSpec, value string)) {
+		values := p.valuesOf(key)
+		if strings.HasPrefix(key, "kubernetes.io/") || strings.HasPrefix(key, "beta.kubernetes.io/") || len(values) == 0 || len(values) > maxPerDomain ||
+			slices.ContainsFunc(wanted, func(value string) bool { return slices.Contains(values, value) }) {
+			return
+		}
+		var all []candidate
+		for _, value := range values {
+			all = append(all, candidate{change: fmt.Sprintf("ask for nodes with %s=%s (now %s)", key, value, words.Or(wanted)), edit: func(spec *v1.PodSpec) { edit(spec, value) }})
+		}
+		attempts = append(attempts, p.attemptFirst(all))
+	}
+	for _, key := range slices.Sorted(maps.Keys(p.spec.NodeSelector)) {
+		consider(key, []string{p.spec.NodeSelector[key]}, func(spec *v1.PodSpec, value string) { spec.NodeSelector[key] = value })
+	}
+	if a := p.spec.Affinity; a != nil && a.NodeAffinity != nil && a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution != nil {
+		for i, term := range a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
+			for j, r := range term.MatchExpressions {
+				if r.Operator != v1.NodeSelectorOpIn {
+					continue
+				}
+				consider(r.Key, r.Values, func(spec *v1.PodSpec, value string) {
+					terms := spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms
+					terms[i].MatchExpressions[j].Values = []string{value}
+				})
+			}
+		}
+	}
+	return attempts
+}
+
+// valuesOf returns the values that the nodes have for the label, sorted.
+func (p *pendingPod) valuesOf(key string) []string {
+	values := map[string]bool{}
+	for _, node := range p.nodes {
+		if value, labelled := node.Labels[key]; labelled {
+			values[value] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(values))
+}
+
+// nameScheduler returns the attempt that gives the pod to the scheduler, if it names one that is not there. Nothing else helps then.
+func (p *pendingPod) nameScheduler() []attempt {
+	if !strings.HasPrefix(p.pending.Untried, placement.LeftTo) || p.spec == nil {
+		return nil
+	}
+	return []attempt{p.attemptOne(candidate{change: fmt.Sprintf("schedulerName: %s (now %s)", v1.DefaultSchedulerName, p.spec.SchedulerName),
+		edit: func(spec *v1.PodSpec) { spec.SchedulerName = v1.DefaultSchedulerName }})}
+}
+
+// movePorts returns the attempt that gives the pods other ports of the host, if pods of other workloads hold these. An old pod of the same rollout
+// goes, so that its port is free then.
+func (p *pendingPod) movePorts() []attempt {
+	if p.spec == nil || !p.refusedBy("NodePorts") {
+		return nil
+	}
+	held, mine := map[int32]bool{}, false
+	for _, pod := range p.step.State.Pods {
+		if pod.Spec.NodeName == "" {
+			continue
+		}
+		for _, port := range hostPortsOf(&pod.Spec) {
+			held[*port] = true
+			mine = mine || p.ownerOf(pod) == p.owner
+		}
+	}
+	if mine {
+		return nil
+	}
+	var moves []string
+	to := map[int32]int32{}
+	for _, port := range hostPortsOf(p.spec) {
+		if _, moved := to[*port]; moved || !held[*port] {
+			continue
+		}
+		free := *port + 1
+		for held[free] {
+			free++
+		}
+		held[free], to[*port] = true, free
+		moves = append(moves, fmt.Sprintf("host port %d (now %d)", free, *port))
+	}
+	if len(moves) == 0 {
+		return nil
+	}
+	return []attempt{p.attemptOne(candidate{change: words.And(moves), price: []string{"whoever uses the port has to know"}, edit: func(spec *v1.PodSpec) {
+		for _, port := range hostPortsOf(spec) {
+			if free, moves := to[*port]; moves {
+				*port = free
+			}
+		}
+		for i := range spec.Containers {
+			for j := range spec.Containers[i].Ports {
+				if port := &spec.Containers[i].Ports[j]; spec.HostNetwork && port.HostPort > 0 {
+					port.ContainerPort = port.HostPort // the API server wants them equal
+				}
+			}
+		}
+	}})}
+}
+
+// hostPortsOf returns the ports of the host that the containers take.
+func hostPortsOf(spec *v1.PodSpec) []*int32 {
+	var all []*int32
+	for _, containers := range [][]v1.Container{spec.InitContainers, spec.Containers} {
+		for i := range containers {
+			for j := range containers[i].Ports {
+				if port := &containers[i].Ports[j]; port.HostPort > 0 {
+					all = append(all, &port.HostPort)
+				}
+			}
+		}
+	}
+	return all
+}

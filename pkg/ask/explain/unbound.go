@@ -1,0 +1,179 @@
+package explain
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/component-helpers/storage/volume"
+	storageutil "k8s.io/kubernetes/pkg/apis/storage/util"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/words"
+)
+
+// Changes that give a claim without a volume one: a storage class, or a volume that somebody creates by hand.
+
+// provideVolumes returns the attempts that let the pod's claims without a volume get one: the class that they name, a default class if they name
+// none, or new volumes where nobody provisions any.
+func (p *pendingPod) provideVolumes() []attempt {
+	if p.member != nil || !p.refusedBy("VolumeBinding") {
+		return nil
+	}
+	var attempts []attempt
+	var byHand []*v1.PersistentVolumeClaim
+	for _, claim := range p.unboundClaims() {
+		name := volume.GetPersistentVolumeClaimClass(claim)
+		class := p.storageClass(name)
+		switch {
+		case !volume.PersistentVolumeClaimHasClass(claim):
+			attempts = append(attempts, p.makeDefault()...)
+		case class == nil && name != "":
+			attempts = append(attempts, p.createClass(name)...)
+		case class != nil && len(class.AllowedTopologies) > 0:
+			attempts = append(attempts, p.addAllowedNodes(class)...)
+		}
+		if class == nil || class.Provisioner == volume.NotSupportedProvisioner {
+			byHand = append(byHand, claim)
+		}
+	}
+	if len(byHand) == 0 {
+		return attempts
+	}
+	var all []candidate
+	for _, node := range p.roomiest(p.matchingOpenNodes(), maxPerDomain) {
+		all = append(all, p.createVolumes(byHand, node))
+	}
+	if len(all) > 0 {
+		attempts = append(attempts, p.attemptFirst(all))
+	}
+	return attempts
+}
+
+// unboundClaims returns the claims of the pod that have no volume.
+func (p *pendingPod) unboundClaims() []*v1.PersistentVolumeClaim {
+	var all []*v1.PersistentVolumeClaim
+	for _, v := range p.pod.Spec.Volumes {
+		if v.PersistentVolumeClaim == nil {
+			continue
+		}
+		for _, claim := range p.step.State.PersistentVolumeClaims {
+			if claim.Namespace == p.pod.Namespace && claim.Name == v.PersistentVolumeClaim.ClaimName && claim.Spec.VolumeName == "" {
+				all = append(all, claim)
+			}
+		}
+	}
+	return all
+}
+
+// storageClass returns the class of that name; nil if there is none.
+func (p *pendingPod) storageClass(name string) *storagev1.StorageClass {
+	at := slices.IndexFunc(p.step.State.StorageClasses, func(class *storagev1.StorageClass) bool { return class.Name == name })
+	if at < 0 {
+		return nil
+	}
+	return p.step.State.StorageClasses[at]
+}
+
+// provisioningClasses returns the first classes whose volumes somebody provisions.
+func (p *pendingPod) provisioningClasses() []*storagev1.StorageClass {
+	var all []*storagev1.StorageClass
+	for _, class := range p.step.State.StorageClasses {
+		if class.Provisioner != volume.NotSupportedProvisioner && len(all) < maxPerDomain {
+			all = append(all, class)
+		}
+	}
+	return all
+}
+
+// makeDefault returns the attempt that makes one of the classes the default, which claims without a class then get.
+func (p *pendingPod) makeDefault() []attempt {
+	var all []candidate
+	for _, class := range p.provisioningClasses() {
+		annotations := map[string]string{storageutil.IsDefaultStorageClassAnnotation: "true"}
+		all = append(all, candidate{change: fmt.Sprintf("make StorageClass %s the default: annotate it with %s", class.Name, pairsOf(annotations)[0]),
+			price: []string{"every claim without a class gets it"},
+			steps: []scenario.Step{mergePatch(scenario.Target{Target: "storageclass/" + class.Name}, map[string]any{"metadata": map[string]any{"annotations": annotations}})}})
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	return []attempt{p.attemptFirst(all)}
+}
+
+// createClass returns the attempt that creates the class that the claim names, like one that is there.
+func (p *pendingPod) createClass(name string) []attempt {
+	var all []candidate
+	for _, like := range p.provisioningClasses() {
+		made := like.DeepCopy()
+		made.TypeMeta = metav1.TypeMeta{APIVersion: "storage.k8s.io/v1", Kind: "StorageClass"}
+		made.ObjectMeta = metav1.ObjectMeta{Name: name, Annotations: like.Annotations}
+		all = append(all, candidate{change: fmt.Sprintf("create StorageClass %s, like %s (provisioner %s)", name, like.Name, like.Provisioner), objects: []cluster.Object{made}})
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	return []attempt{p.attemptFirst(all)}
+}
+
+// addAllowedNodes returns the attempts that add a node where the class allows volumes, like each distinct node.
+func (p *pendingPod) addAllowedNodes(class *storagev1.StorageClass) []attempt {
+	var all []candidate
+	for _, term := range class.AllowedTopologies {
+		labels := map[string]string{}
+		for _, r := range term.MatchLabelExpressions {
+			if len(r.Values) > 0 {
+				labels[r.Key] = r.Values[0]
+			}
+		}
+		for _, node := range p.different(p.matchingOpenNodes()) {
+			if len(all) < maxPerKind {
+				all = append(all, candidate{change: fmt.Sprintf("one more node like %s with %s, where class %s allows volumes", node.Name, words.And(pairsOf(labels)), class.Name),
+					steps: []scenario.Step{{AddNodes: &scenario.AddNodes{Count: 1, Like: node.Name, Labels: labels}}}})
+			}
+		}
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	return []attempt{p.attemptFirst(all)}
+}
+
+// createVolumes returns the change that creates a volume on the node for each of the claims.
+func (p *pendingPod) createVolumes(claims []*v1.PersistentVolumeClaim, node *v1.Node) candidate {
+	c := candidate{}
+	var says []string
+	for _, claim := range claims {
+		c.objects = append(c.objects, volumeFor(claim, node))
+		says = append(says, fmt.Sprintf("of %s for claim %s", claim.Spec.Resources.Requests.Storage(), claim.Name))
+	}
+	c.change = fmt.Sprintf("create %s on node %s: %s", words.Pick(len(says), "a local volume", "local volumes"), node.Name, strings.Join(says, ", "))
+	return c
+}
+
+// volumeFor returns a local volume of the node that suits the claim.
+func volumeFor(claim *v1.PersistentVolumeClaim, node *v1.Node) *v1.PersistentVolume {
+	made := &v1.PersistentVolume{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PersistentVolume"}, ObjectMeta: metav1.ObjectMeta{Name: claim.Name + "-" + node.Name}}
+	if claim.Spec.Selector != nil {
+		made.Labels = claim.Spec.Selector.MatchLabels
+	}
+	made.Spec = v1.PersistentVolumeSpec{
+		Capacity:               v1.ResourceList{v1.ResourceStorage: *claim.Spec.Resources.Requests.Storage()},
+		AccessModes:            claim.Spec.AccessModes,
+		StorageClassName:       volume.GetPersistentVolumeClaimClass(claim),
+		VolumeMode:             claim.Spec.VolumeMode,
+		PersistentVolumeSource: v1.PersistentVolumeSource{Local: &v1.LocalVolumeSource{Path: "/mnt/" + claim.Name}},
+		NodeAffinity:           onlyOn(node),
+	}
+	return made
+}
+
+// onlyOn is the affinity of a volume that only the node reaches.
+func onlyOn(node *v1.Node) *v1.VolumeNodeAffinity {
+	return &v1.VolumeNodeAffinity{Required: &v1.NodeSelector{NodeSelectorTerms: []v1.NodeSelectorTerm{{MatchExpressions: []v1.NodeSelectorRequirement{
+		{Key: v1.LabelHostname, Operator: v1.NodeSelectorOpIn, Values: []string{node.Labels[v1.LabelHostname]}}}}}}}
+}

@@ -1,0 +1,275 @@
+package queue
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+
+	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/simulation"
+	"github.com/faultline/faultline/pkg/words"
+)
+
+// Help is a change that was tried, at the end of the run, for a workload that waits.
+type Help struct {
+	// Change says what was changed, such as "2 more cpu in flavor default of ClusterQueue q".
+	Change string `json:"change"`
+	// Helps means that Kueue then admits the workload at once. Then says what else becomes of it, or Kueue's words if it does not help.
+	Helps bool   `json:"helps"`
+	Then  string `json:"then,omitempty"`
+}
+
+// Kueue's labels and annotations that changes are made of.
+const (
+	priorityClassLabel = "kueue.x-k8s.io/priority-class"
+	requiredTopology   = "kueue.x-k8s.io/podset-required-topology"
+	preferredTopology  = "kueue.x-k8s.io/podset-preferred-topology"
+)
+
+// candidate is a change that may help.
+type candidate struct {
+	change  string
+	changed cluster.Object
+}
+
+// Advise tries changes for a workload that waits at the end of the run of the scenario, each by itself.
+func Advise(ctx context.Context, s *scenario.Scenario, result *simulation.Result, waits *Workload) ([]Help, error) {
+	w, err := simulation.NewCluster(s)
+	if err != nil {
+		return nil, err
+	}
+	defer w.Close()
+	course, err := simulation.Continue(w, result, simulation.Options{})
+	if err != nil {
+		return nil, err
+	}
+	adviser := &adviser{course, waits}
+	var all []Help
+	for _, c := range adviser.candidates() {
+		help, err := adviser.try(ctx, c)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, help)
+	}
+	smaller, err := adviser.smaller(ctx)
+	if smaller != nil {
+		all = append(all, *smaller)
+	}
+	return all, err
+}
+
+type adviser struct {
+	course *simulation.Course
+	waits  *Workload
+}
+
+// try makes the change, looks at the workload, and takes the change back.
+func (a *adviser) try(ctx context.Context, c candidate) (Help, error) {
+	help := Help{Change: c.change}
+	step, err := a.course.DoLoaded(ctx, scenario.LoadedStep{Step: scenario.Step{Name: "try", Apply: &scenario.Source{}}, Objects: []cluster.Object{c.changed}})
+	if err != nil {
+		if ctx.Err() != nil {
+			return help, err
+		}
+		help.Then = err.Error()
+		return help, a.course.Rewind(0)
+	}
+	for _, w := range read[kueueWorkload](step.State, "Workload") {
+		if w.owner() != a.waits.Job {
+			continue
+		}
+		// With a duration, the job may even be done after the step: the condition stays.
+		if help.Helps = w.is(quotaReserved); !help.Helps && w.condition(quotaReserved) != nil {
+			help.Then = w.condition(quotaReserved).Message
+		}
+	}
+	var victims []string
+	before := map[string]bool{}
+	for _, w := range read[kueueWorkload](a.course.Steps[len(a.course.Steps)-2].State, "Workload") {
+		before[w.Name] = w.reserves()
+	}
+	for _, w := range read[kueueWorkload](step.State, "Workload") {
+		if before[w.Name] && !w.reserves() && !w.is(finished) {
+			victims = append(victims, w.owner().Name)
+		}
+	}
+	if help.Helps && len(victims) > 0 {
+		help.Then = "it preempts " + words.Few(victims)
+	}
+	return help, a.course.Rewind(0)
+}
+
+// candidates are the changes that may help the workload: of quota, borrowing, priority and topology.
+func (a *adviser) candidates() []candidate {
+	all := append(a.moreQuota(), a.moreBorrowing()...)
+	job := a.job()
+	if job == nil {
+		return all
+	}
+	if class := a.highestClass(); class != "" && job.Labels[priorityClassLabel] != class {
+		higher := job.DeepCopy()
+		metav1.SetMetaDataLabel(&higher.ObjectMeta, priorityClassLabel, class)
+		all = append(all, candidate{"the WorkloadPriorityClass " + class, higher})
+	}
+	return append(all, a.otherTopology(job)...)
+}
+
+func (a *adviser) job() *batchv1.Job {
+	job, _ := a.course.State().Find(a.waits.Job).(*batchv1.Job)
+	return job
+}
+
+// custom returns a copy of a custom resource; nil if there is none.
+func (a *adviser) custom(kind, name string) *cluster.CustomResource {
+	r, _ := a.course.State().Find(cluster.Ref{Kind: kind, Name: name}).(*cluster.CustomResource)
+	if r == nil {
+		return nil
+	}
+	return r.DeepCopyObject().(*cluster.CustomResource)
+}
+
+var unusedMissing = regexp.MustCompile(`insufficient unused quota for (\S+) in flavor (\S+), (\S+) more needed`)
+
+// moreQuota adds to the quota what Kueue says is missing, for each flavor that it names.
+func (a *adviser) moreQuota() []candidate {
+	var all []candidate
+	for _, found := range unusedMissing.FindAllStringSubmatch(a.waits.Message, -1) {
+		if missing, err := resource.ParseQuantity(found[3]); err == nil {
+			all = append(all, a.withQuota(found[1], found[2], missing)...)
+		}
+	}
+	for _, found := range beyondMost.FindAllStringSubmatch(a.waits.Message, -1) {
+		asked, err := resource.ParseQuantity(found[4])
+		most, wrong := resource.ParseQuantity(found[5])
+		if err == nil && wrong == nil {
+			asked.Sub(most)
+			all = append(all, a.withQuota(found[1], found[2], asked)...)
+		}
+	}
+	return all
+}
+
+// withQuota is the ClusterQueue with so much more of the resource.
+func (a *adviser) withQuota(name, flavor string, more resource.Quantity) []candidate {
+	queue := a.custom("ClusterQueue", a.waits.ClusterQueue)
+	changed := queue != nil && eachQuota(queue, func(inFlavor string, quota map[string]any) bool {
+		if inFlavor != flavor || quota["name"] != name {
+			return false
+		}
+		nominal, err := resource.ParseQuantity(fmt.Sprint(quota["nominalQuota"]))
+		nominal.Add(more)
+		quota["nominalQuota"] = nominal.String()
+		return err == nil
+	})
+	if !changed {
+		return nil
+	}
+	return []candidate{{fmt.Sprintf("%s more %s in flavor %s of ClusterQueue %s", more.String(), name, flavor, a.waits.ClusterQueue), queue}}
+}
+
+// moreBorrowing takes away the limits of what the ClusterQueue may borrow.
+func (a *adviser) moreBorrowing() []candidate {
+	queue := a.custom("ClusterQueue", a.waits.ClusterQueue)
+	changed := queue != nil && eachQuota(queue, func(_ string, quota map[string]any) bool {
+		_, limited := quota["borrowingLimit"]
+		delete(quota, "borrowingLimit")
+		return limited
+	})
+	if !changed {
+		return nil
+	}
+	return []candidate{{"no borrowingLimit in ClusterQueue " + a.waits.ClusterQueue, queue}}
+}
+
+// eachQuota calls change for each quota of the ClusterQueue, and reports whether it changed one.
+func eachQuota(queue *cluster.CustomResource, change func(flavor string, quota map[string]any) bool) bool {
+	changed := false
+	groups, _, _ := unstructured.NestedSlice(queue.Object, "spec", "resourceGroups")
+	for _, group := range groups {
+		flavors, _ := group.(map[string]any)["flavors"].([]any)
+		for _, flavor := range flavors {
+			of, _ := flavor.(map[string]any)
+			resources, _ := of["resources"].([]any)
+			for _, quota := range resources {
+				if fields, is := quota.(map[string]any); is && change(fmt.Sprint(of["name"]), fields) {
+					changed = true
+				}
+			}
+		}
+	}
+	return changed && unstructured.SetNestedSlice(queue.Object, groups, "spec", "resourceGroups") == nil
+}
+
+// highestClass is the WorkloadPriorityClass with the highest value above the workload's priority; "" if there is none.
+func (a *adviser) highestClass() string {
+	name, highest := "", int64(a.waits.Priority)
+	for _, r := range a.course.State().CustomResources {
+		if value, _, _ := unstructured.NestedInt64(r.Object, "value"); r.GetKind() == "WorkloadPriorityClass" && value > highest {
+			name, highest = r.GetName(), value
+		}
+	}
+	return name
+}
+
+// otherTopology lets the pods be farther apart: in each wider level, and wherever there is room.
+func (a *adviser) otherTopology(job *batchv1.Job) []candidate {
+	required, given := job.Spec.Template.Annotations[requiredTopology]
+	if !given {
+		return nil
+	}
+	var all []candidate
+	with := func(change, annotation, level string) {
+		other := job.DeepCopy()
+		delete(other.Spec.Template.Annotations, requiredTopology)
+		other.Spec.Template.Annotations[annotation] = level
+		all = append(all, candidate{change, other})
+	}
+	for _, r := range a.course.State().CustomResources {
+		levels, _, _ := unstructured.NestedSlice(r.Object, "spec", "levels")
+		var labels []string
+		for _, level := range levels {
+			labels = append(labels, fmt.Sprint(level.(map[string]any)["nodeLabel"]))
+		}
+		for _, wider := range slices.Backward(labels[:max(0, slices.Index(labels, required))]) {
+			with("the required topology level "+wider, requiredTopology, wider)
+		}
+	}
+	with("the topology level "+required+" as preferred, not required", preferredTopology, required)
+	return all
+}
+
+// smaller finds the largest number of pods with which the Job is admitted; nil if it has one pod, or is no Job.
+func (a *adviser) smaller(ctx context.Context) (*Help, error) {
+	job := a.job()
+	if job == nil || job.Spec.Parallelism == nil || *job.Spec.Parallelism < 2 {
+		return nil, nil
+	}
+	var best *Help
+	fits, fails := int32(0), *job.Spec.Parallelism
+	for fails-fits > 1 {
+		n := (fits + fails) / 2
+		fewer := job.DeepCopy()
+		fewer.Spec.Parallelism = &n
+		help, err := a.try(ctx, candidate{fmt.Sprintf("%s at once in place of %d", words.Count(int(n), "pod"), *job.Spec.Parallelism), fewer})
+		switch {
+		case err != nil:
+			return nil, err
+		case help.Helps:
+			fits, best = n, &help
+		default:
+			fails = n
+		}
+	}
+	if best == nil {
+		return &Help{Change: "1 pod at once", Then: "it waits all the same"}, nil
+	}
+	return best, nil
+}
