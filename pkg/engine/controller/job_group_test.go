@@ -59,7 +59,7 @@ func TestJobMakesItsGroup(t *testing.T) {
 	newJob := func(name string, differs func(*batchv1.Job)) *batchv1.Job {
 		job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: "uid-of-job"}, Spec: batchv1.JobSpec{
 			Parallelism: ptr.To[int32](2), Completions: ptr.To[int32](4), CompletionMode: ptr.To(batchv1.IndexedCompletion),
-			Scheduling:     &batchv1.JobSchedulingConfiguration{SchedulingPolicy: &schedulingv1alpha3.WorkloadPodGroupSchedulingPolicy{Gang: &schedulingv1alpha3.WorkloadPodGroupGangSchedulingPolicy{}}},
+			Scheduling:   &batchv1.JobSchedulingConfiguration{SchedulingPolicy: &schedulingv1alpha3.WorkloadPodGroupSchedulingPolicy{Gang: &schedulingv1alpha3.WorkloadPodGroupGangSchedulingPolicy{}}},
 			BackoffLimit: ptr.To[int32](6), Suspend: ptr.To(false), ManualSelector: ptr.To(true), Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"job": name}},
 			Template: v1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"job": name}}, Spec: v1.PodSpec{RestartPolicy: v1.RestartPolicyNever, Containers: []v1.Container{{Name: "c", Image: "i"}}}},
 		}}
