@@ -352,6 +352,7 @@ func (l *loader) finishScenario(s *scenario.Scenario) {
 	s.Notes = append(s.Notes, l.noteRelease()...)
 	s.Notes = append(s.Notes, noteOlderKeys(s.Nodes())...)
 	scenario.ValidateSteps(l.problems, s, func(target scenario.Target) bool { return l.ended() || l.inputContent.holdsResource(target) })
+	l.checkResources(s)
 	l.adoptDump(s)
 	l.nodeGroups(s)
 	l.reportNodesSetAside(s)

@@ -80,7 +80,7 @@ func RunJSON(t testing.TB, simulate string, args ...string) *Report {
 var update = flag.Bool("update", false, "write the transcripts anew")
 
 // Transcripts runs the commands of the transcripts in testdata/transcripts: each folder has the files of a transcript, and in the file transcript
-// each command after "$ ", with what it prints. The decider is found in the PATH by its name.
+// each command after "$ ", with what it prints, in which the folder's own path is left out. The decider is found in the PATH by its name.
 func Transcripts(t *testing.T, simulate, decider, name string) {
 	t.Helper()
 	bin := t.TempDir()
@@ -101,6 +101,10 @@ func Transcripts(t *testing.T, simulate, decider, name string) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			folder, err := filepath.Abs(filepath.Dir(file))
+			if err != nil {
+				t.Fatal(err)
+			}
 			var got bytes.Buffer
 			for line := range strings.Lines(string(want)) {
 				if !strings.HasPrefix(line, "$ ") {
@@ -111,9 +115,9 @@ func Transcripts(t *testing.T, simulate, decider, name string) {
 				}
 				got.WriteString(line)
 				cmd := exec.Command("bash", "-c", strings.TrimPrefix(line, "$ "))
-				cmd.Dir = filepath.Dir(file)
+				cmd.Dir = folder
 				out, _ := cmd.CombinedOutput() // an error is a line of the transcript
-				got.Write(out)
+				got.Write(bytes.ReplaceAll(out, []byte(folder+string(filepath.Separator)), nil))
 			}
 			if *update {
 				if err := os.WriteFile(file, got.Bytes(), 0o600); err != nil {
