@@ -401,7 +401,7 @@ func TestOwnRequests(t *testing.T) {
 	for _, test := range []struct{ verb, body, want string }{
 		{"steps", "fail: [", "Error from server (BadRequest): error converting YAML to JSON: yaml: line 1: did not find expected node content\n"},
 		{"steps", `{"fail":{"names":["nope"]}}`, "Error from server (BadRequest): there is no Node nope; there are zone-1-node-1, zone-2-node-1, zone-3-node-1\n"},
-		{"steps", `{"apply":{"files":["/etc/passwd"]}}`, "Error from server (BadRequest): step: must have one of scaleBy, trigger, addNodes, removeNodes, replaceNodes, fail or restore; kubectl does the rest\n"},
+		{"steps", `{"apply":{"files":["/etc/passwd"]}}`, "Error from server (BadRequest): step: must have one of scaleBy, trigger, finish, addNodes, removeNodes, replaceNodes, fail or restore; kubectl does the rest\n"},
 		{"steps", `{"fail":{"names":["zone-1-node-1"],"mode":"slowly"}}`, `Error from server (BadRequest): step: fail.mode: "slowly" is not a failure mode; use unreachable, out-of-service or deleted` + "\n"},
 		{"steps", strings.Repeat("a", 2<<20), "Error from server (BadRequest): http: request body too large\n"},
 		{"advance", `{"by":"-5m"}`, "Error from server (BadRequest): by: -5m0s: give a length of time above 0, such as 10m\n"},

@@ -1,6 +1,7 @@
 package ship
 
 import (
+	"io/fs"
 	"maps"
 	"os"
 	"os/exec"
@@ -43,8 +44,7 @@ func readReleaser(t *testing.T) (config releaser) {
 
 // A release has every program: simulate, its cluster in memory, and each decider, in an archive each.
 func TestPrograms(t *testing.T) {
-	t.Chdir(repo)
-	mains, err := filepath.Glob("deciders/*/main.go")
+	mains, err := fs.Glob(os.DirFS(repo), "deciders/*/main.go")
 	if err != nil || len(mains) < 2 {
 		t.Fatalf("the deciders are %v: %v", mains, err)
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/ptr"
 
@@ -78,11 +79,15 @@ func (r *Record) Decided(state *cluster.State) []Decided {
 			d.countCost(act, -1)
 		}
 	}
+	var pods map[cluster.Ref]*v1.Pod
+	if len(r.Events) > 0 {
+		pods = list.IndexBy(state.Pods, func(pod *v1.Pod) cluster.Ref { return cluster.RefTo(pod) })
+	}
 	for _, e := range r.Events {
 		d := at(e.Decider)
 		d.Events = append(d.Events, e)
 		if meant := nominatedNode(state, e); meant != "" {
-			d.followNominated(state, e.Object, meant)
+			d.followNominated(pods[e.Object], meant)
 		}
 	}
 	for _, c := range r.Cycles {
@@ -170,15 +175,13 @@ func nominatedNode(state *cluster.State, e ActEvent) string {
 	return claim
 }
 
-// followNominated notes where the pod is that the decider meant for a node.
-func (d *Decided) followNominated(state *cluster.State, pod cluster.Ref, meant string) {
-	for _, p := range state.Pods {
-		if p.Namespace != pod.Namespace || p.Name != pod.Name || p.Spec.NodeName == "" {
-			continue
-		}
-		if d.Nominated++; p.Spec.NodeName != meant {
-			d.Elsewhere = append(d.Elsewhere, Elsewhere{p.Namespace, p.Name, meant, p.Spec.NodeName})
-		}
+// followNominated notes where the pod is that the decider meant for a node; nil is a pod that no longer exists.
+func (d *Decided) followNominated(pod *v1.Pod, meant string) {
+	if pod == nil || pod.Spec.NodeName == "" {
+		return
+	}
+	if d.Nominated++; pod.Spec.NodeName != meant {
+		d.Elsewhere = append(d.Elsewhere, Elsewhere{pod.Namespace, pod.Name, meant, pod.Spec.NodeName})
 	}
 }
 

@@ -3,7 +3,6 @@ package consolidate
 import (
 	"slices"
 
-	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/faultline/faultline/pkg/ask/metric"
@@ -46,7 +45,7 @@ type Added struct {
 
 // DescribeDecider returns what the decider makes of the nodes in the last step of a run in which it begins at the step [DeciderStep].
 func DescribeDecider(result *simulation.Result, name string) (*Answer, error) {
-	before, last := &result.Steps[len(result.Steps)-2], &result.Steps[len(result.Steps)-1]
+	before, last := &result.Steps[len(result.Steps)-2], result.Last()
 	did := &Decided{Decider: name, Moments: last.Moments}
 	answer := &Answer{Nodes: len(before.State.Nodes), Removed: []Removed{}, Stays: []Stay{}, End: last.State, Decided: did}
 	for _, of := range last.Decided(last.State) {
@@ -60,11 +59,12 @@ func DescribeDecider(result *simulation.Result, name string) (*Answer, error) {
 			did.Added = append(did.Added, Added{Node: act.Object.Name, Price: act.Price, Why: act.Why})
 		}
 	}
+	claimsBefore, claims := claimsByNode(before.State), claimsByNode(last.State)
 	for _, node := range before.State.Nodes {
 		if last.State.Node(node.Name) == nil {
-			answer.Removed = append(answer.Removed, removedBy(last.Acts, before.State, node.Name))
+			answer.Removed = append(answer.Removed, removedBy(last.Acts, node.Name, claimsBefore[node.Name]))
 		} else {
-			answer.Stays = append(answer.Stays, staysBy(result, node))
+			answer.Stays = append(answer.Stays, staysBy(result, node.Name, claims[node.Name]))
 		}
 	}
 	var err error
@@ -78,10 +78,9 @@ func DescribeDecider(result *simulation.Result, name string) (*Answer, error) {
 	return answer, nil
 }
 
-// removedBy returns the node that went, with the reason of the decider's command.
-func removedBy(acts []world.Act, before *cluster.State, node string) Removed {
+// removedBy returns the node that went, with the reason of the decider's command for the node or for its claim.
+func removedBy(acts []world.Act, node, claim string) Removed {
 	removed := Removed{Node: node}
-	claim := claimOf(before, node)
 	for _, act := range acts {
 		switch {
 		case act.Refused != "":
@@ -97,27 +96,26 @@ func removedBy(acts []world.Act, before *cluster.State, node string) Removed {
 	return removed
 }
 
-// claimOf returns the name of the custom resource, such as a NodeClaim, that says that it is the node; "" if there is none.
-func claimOf(state *cluster.State, node string) string {
-	for _, r := range state.CustomResources {
-		if of, _, _ := unstructured.NestedString(r.Object, "status", "nodeName"); of == node {
-			return r.GetName()
+// claimsByNode returns the name of the custom resource, such as a NodeClaim, that says that it is the node, by the node's name.
+func claimsByNode(state *cluster.State) map[string]string {
+	claims := map[string]string{}
+	for _, r := range slices.Backward(state.CustomResources) { // the first one wins
+		if node, _, _ := unstructured.NestedString(r.Object, "status", "nodeName"); node != "" {
+			claims[node] = r.GetName()
 		}
 	}
-	return ""
+	return claims
 }
 
-// staysBy returns the node that stays, with what the decider last said of it.
-func staysBy(result *simulation.Result, node *v1.Node) Stay {
-	stay := Stay{Node: node.Name, Why: Unmentioned}
-	last := result.Steps[len(result.Steps)-1].State
-	claim := claimOf(last, node.Name)
+// staysBy returns the node that stays, with what the decider last said of the node or of its claim.
+func staysBy(result *simulation.Result, node, claim string) Stay {
+	stay := Stay{Node: node, Why: Unmentioned}
 	if claim != "" {
 		stay.Why = ByDecider
 	}
 	for _, step := range slices.Backward(result.Steps) {
 		for _, e := range slices.Backward(step.Events) {
-			about := e.Object.Kind == "Node" && e.Object.Name == node.Name || e.Object.Kind == "NodeClaim" && claim != "" && e.Object.Name == claim
+			about := e.Object.Kind == "Node" && e.Object.Name == node || e.Object.Kind == "NodeClaim" && claim != "" && e.Object.Name == claim
 			if about && slices.Contains(reasonsToStay, e.Reason) {
 				stay.Why, stay.Message = ByDecider, e.Message
 				return stay

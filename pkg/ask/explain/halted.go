@@ -22,7 +22,7 @@ func WhyHalted(state *cluster.State, pod *v1.Pod) string {
 		return "it has not started, and " + why
 	}
 	node := state.Node(pod.Spec.NodeName)
-	if pod.DeletionTimestamp == nil || node == nil || !isUnreachable(node) {
+	if pod.DeletionTimestamp == nil || node == nil || cluster.KubeletResponds(node) {
 		return ""
 	}
 	why := fmt.Sprintf("it is Terminating: the kubelet of %s does not answer, so that nobody confirms its end", node.Name)
@@ -32,16 +32,10 @@ func WhyHalted(state *cluster.State, pod *v1.Pod) string {
 	return why
 }
 
-func isUnreachable(node *v1.Node) bool {
-	return slices.ContainsFunc(node.Spec.Taints, func(taint v1.Taint) bool {
-		return taint.Key == v1.TaintNodeUnreachable || taint.Key == v1.TaintNodeNotReady
-	})
-}
-
 // FixHalted returns the changes with which a pod runs that has a node and does not run after the last step, and descriptions of those that do not help:
 // a rollout that stops the old pod first, or the taint by which an operator says that the pod's node is off.
 func FixHalted(ctx context.Context, result *simulation.Result, pod *v1.Pod, opts Options) (fixes []Fix, tried []string, err error) {
-	last := &result.Steps[len(result.Steps)-1]
+	last := result.Last()
 	if last.State.Federation != nil {
 		return nil, nil, nil
 	}
@@ -79,7 +73,7 @@ func (h *haltedPod) attempts() []attempt {
 		waits := slices.ContainsFunc(h.step.State.Pods, func(pod *v1.Pod) bool {
 			return pod.Spec.NodeName == node.Name && pod.DeletionTimestamp != nil && h.ownerOf(pod) == h.owner
 		})
-		if waits && isUnreachable(node) && len(attempts) < maxPerDomain {
+		if waits && !cluster.KubeletResponds(node) && len(attempts) < maxPerDomain {
 			attempts = append(attempts, h.attemptOne(candidate{
 				change: fmt.Sprintf("taint node %s with %s, once it is certain that the machine is off", node.Name, off.ToString()),
 				steps: []scenario.Step{mergePatch(scenario.Target{Target: "node/" + node.Name},
@@ -103,7 +97,7 @@ func (h *haltedPod) helpsPod(_ context.Context, c *candidate, steps []scenario.L
 	if len(own.Placed) < min(len(was.Placed), replicasOf(state, h.owner)) || len(h.displaced(after)) > 0 {
 		return nil, nil
 	}
-	last := h.course.Steps[len(h.course.Steps)-1]
+	last := h.course.Last()
 	price := append(slices.Clip(c.price), h.replacementPrice(c, own)...)
 	if waiting := len(own.Waiting); waiting > 0 {
 		price = append(price, words.Count(waiting, "pod")+" of it then "+words.Pick(waiting, "has", "have")+" no node")
@@ -125,7 +119,7 @@ func resultUpTo(result *simulation.Result, step string) *simulation.Result {
 // addHalted adds to the pods that have a node why they do not run after the last step, and to the first of each workload what helps. These
 // come after the Pending ones.
 func addHalted(ctx context.Context, result *simulation.Result, pods []Pod, opts Options) error {
-	last := &result.Steps[len(result.Steps)-1]
+	last := result.Last()
 	fixed := map[cluster.Ref]bool{}
 	for i := range pods {
 		pod := &pods[i]

@@ -191,7 +191,7 @@ lower: 57 % of the growth of 1 HorizontalPodAutoscaler: 0, 0`},
 safe 0.5
 rule: anti-affinity over topology.kubernetes.io/zone: 2
 deployment/web 2, 0, lost 0
-rule: deployment/web: make the required anti-affinity over topology.kubernetes.io/zone preferred: 0, 0
+rule: for deployment/web: make the required anti-affinity over topology.kubernetes.io/zone preferred: 0, 0
 lower: 50 % of the growth of 1 HorizontalPodAutoscaler: 0, 0, beaten`},
 		// 12 places. The 6 new pods of web have a higher priority and preempt the 3 of batch that are in the way: 3 + 6 + 6 are 15. With a
 		// priority above, batch keeps its pods, and web lacks 3.

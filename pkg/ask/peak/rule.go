@@ -36,7 +36,7 @@ func (f *finder) softenRules(ctx context.Context, answer *Answer, domains []doma
 				return nil, err
 			}
 			if helps {
-				steps, parts, r.Commands = with, append(parts, fmt.Sprintf("%s: %s", s.Qualified(), change.Change)), append(r.Commands, change.Commands...)
+				steps, parts, r.Commands = with, append(parts, fmt.Sprintf("for %s: %s", s.Qualified(), change.Change)), append(r.Commands, change.Commands...)
 				break
 			}
 		}

@@ -10,9 +10,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	resourcehelper "k8s.io/component-helpers/resource"
 
+	"github.com/faultline/faultline/pkg/ask/stats"
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
@@ -280,20 +280,14 @@ func (f *follower) waits(workloads []Workload) []Waits {
 	var all []Waits
 	for _, key := range slices.Sorted(maps.Keys(byQueue)) {
 		q := byQueue[key]
-		slices.Sort(waited[key])
-		q.Median, q.Most95 = quantile(waited[key], 0.5), quantile(waited[key], 0.95)
+		if waited := waited[key]; len(waited) > 0 {
+			slices.Sort(waited)
+			q.Median, q.Most95 = stats.Quantile(waited, 0.5), stats.Quantile(waited, 0.95)
+		}
 		all = append(all, *q)
 	}
 	slices.SortFunc(all, func(a, b Waits) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
 	return all
-}
-
-// quantile returns the smallest value that so large a share of the sorted values does not exceed; 0 of none.
-func quantile(sorted []float64, share float64) float64 {
-	if len(sorted) == 0 {
-		return 0
-	}
-	return sorted[int(math.Ceil(share*float64(len(sorted))))-1]
 }

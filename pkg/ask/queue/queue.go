@@ -115,8 +115,8 @@ func Run(ctx context.Context, s *scenario.Scenario, opts simulation.Options) (*s
 	if result == nil {
 		return nil, nil, err
 	}
-	if n := len(result.Steps); n > 0 && (f.last == nil || result.Steps[n-1].State.Now.After(f.last.Now.Time)) {
-		f.follow(result.Steps[n-1].State)
+	if end := result.State(); len(result.Steps) > 0 && (f.last == nil || end.Now.After(f.last.Now.Time)) {
+		f.follow(end)
 	}
 	return result, f.answer(), err
 }

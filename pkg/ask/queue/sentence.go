@@ -10,6 +10,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/faultline/faultline/pkg/ask/stats"
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/words"
 )
@@ -42,7 +43,7 @@ func (a *Answer) Verdict(names ...string) string {
 	slices.Sort(waits)
 	said := fmt.Sprintf("%d of %s are admitted", admitted, words.Count(len(about), "workload"))
 	if n := len(waits); n > 0 {
-		said += fmt.Sprintf(", half of them within %s, the last after %s", formatSeconds(quantile(waits, 0.5)), formatSeconds(waits[n-1]))
+		said += fmt.Sprintf(", half of them within %s, the last after %s", formatSeconds(stats.Quantile(waits, 0.5)), formatSeconds(waits[n-1]))
 	}
 	if len(pending) > 0 {
 		said += fmt.Sprintf("; %s %s at the end", words.Few(pending), words.Pick(len(pending), "waits", "wait"))
