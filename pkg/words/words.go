@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 )
 
 // Count returns "1 pod" or "2 pods": the number and the noun, with an s unless the number is 1.
@@ -115,8 +117,14 @@ func ShortenValues(line string) string {
 	})
 }
 
-// UpperFirst returns the line with its first letter in upper case. The line must begin with an ASCII letter.
-func UpperFirst(line string) string { return strings.ToUpper(line[:1]) + line[1:] }
+// UpperFirst returns the line with its first letter in upper case.
+func UpperFirst(line string) string {
+	first, size := utf8.DecodeRuneInString(line)
+	if size == 0 {
+		return ""
+	}
+	return string(unicode.ToUpper(first)) + line[size:]
+}
 
 // FormatDuration returns a duration to the second, or to the minute from one hour on: "50 s", "5 min 50 s", "2 h 5 min".
 func FormatDuration(d time.Duration) string {

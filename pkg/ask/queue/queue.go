@@ -5,8 +5,8 @@ package queue
 import (
 	"cmp"
 	"context"
+	"math"
 	"slices"
-	"time"
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/scenario"
@@ -171,7 +171,7 @@ func firstAdmission(w Workload) float64 {
 	case w.Before:
 		return -1
 	case len(w.Admissions) == 0:
-		return float64(100 * 365 * 24 * time.Hour)
+		return math.Inf(1)
 	}
 	return w.Admissions[0].At
 }

@@ -43,7 +43,15 @@ func (a *Answer) Verdict(names ...string) string {
 	slices.Sort(waits)
 	said := fmt.Sprintf("%d of %s are admitted", admitted, words.Count(len(about), "workload"))
 	if n := len(waits); n > 0 {
-		said += fmt.Sprintf(", half of them within %s, the last after %s", formatSeconds(stats.Quantile(waits, 0.5)), formatSeconds(waits[n-1]))
+		half, last := stats.Quantile(waits, 0.5), waits[n-1]
+		switch {
+		case last == 0:
+			said += " at once"
+		case half == 0:
+			said += ", half of them at once, the last after " + formatSeconds(last)
+		default:
+			said += fmt.Sprintf(", half of them within %s, the last after %s", formatSeconds(half), formatSeconds(last))
+		}
 	}
 	if len(pending) > 0 {
 		said += fmt.Sprintf("; %s %s at the end", words.Few(pending), words.Pick(len(pending), "waits", "wait"))
@@ -140,7 +148,13 @@ func (w *Workload) refusal() string {
 	if found := beyondMost.FindStringSubmatch(w.Message); found != nil {
 		return fmt.Sprintf("is never admitted: it asks for %s %s, and ClusterQueue %s can have %s of flavor %s at most", found[4], found[1], w.ClusterQueue, found[5], found[2])
 	}
+	var missing []string
+	for _, found := range unusedMissing.FindAllStringSubmatch(w.Message, -1) {
+		missing = append(missing, fmt.Sprintf("%s %s of flavor %s", found[3], found[1], found[2]))
+	}
 	switch {
+	case len(missing) > 0:
+		return fmt.Sprintf("is not admitted: ClusterQueue %s has %s too few unused", w.ClusterQueue, words.Or(missing))
 	case w.ClusterQueue == "":
 		return fmt.Sprintf("is never admitted: there is no LocalQueue %s in namespace %s", w.Queue, w.Namespace)
 	case w.Message != "":

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"unicode"
 
 	"github.com/faultline/faultline/pkg/ask/cronjob"
 	"github.com/faultline/faultline/pkg/ask/peak"
@@ -250,7 +249,7 @@ func writeRemedies(d *doc.Doc, r *Report) {
 		if m.Price != nil {
 			price = fmt.Sprintf(" for %.2f an hour more", *m.Price)
 		}
-		d.Linef(doc.Bold, "%d. %s%s", i+1, upperFirst(m.What), price)
+		d.Linef(doc.Bold, "%d. %s%s", i+1, words.UpperFirst(m.What), price)
 		d.Linef(doc.Plain, "   %s.", result(m))
 		if m.Beaten {
 			d.Linef(doc.Plain, "   Another change leaves no more pods without a node, for no higher price.")
@@ -289,15 +288,7 @@ func result(m *peak.Remedy) string {
 		parts = append(parts, "the change gives up "+words.Count(m.GivesUp, "replica")+" of the peak")
 	}
 	line := strings.Join(parts, "; ")
-	return upperFirst(line)
-}
-
-// upperFirst returns the line with its first letter in upper case; names in it may be anything.
-func upperFirst(line string) string {
-	for _, first := range line {
-		return string(unicode.ToUpper(first)) + line[len(string(first)):]
-	}
-	return line
+	return words.UpperFirst(line)
 }
 
 // writeStarved lists the ceilings, and the workloads without a node for some of their pods.
@@ -437,7 +428,7 @@ func writeCurve(d *doc.Doc, r *Report) {
 // describeCeiling says which limit binds.
 func describeCeiling(c *peak.Ceiling) string {
 	if c.Kind == "nodes" {
-		return fmt.Sprintf("%s is used up, and nothing adds nodes that help", upperFirst(resourceName(c.What)))
+		return fmt.Sprintf("%s is used up, and nothing adds nodes that help", words.UpperFirst(resourceName(c.What)))
 	}
-	return upperFirst(c.What)
+	return words.UpperFirst(c.What)
 }

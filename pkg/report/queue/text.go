@@ -70,7 +70,7 @@ func (r *Report) place(d *doc.Doc) {
 		return other.State == "pending" && other.ClusterQueue == w.ClusterQueue
 	})
 	d.Linef(doc.Plain, "It is number %d of %d that wait in ClusterQueue %s; it asks for %s.", w.Place, waiting, w.ClusterQueue, amounts(w.Asks))
-	if w.Message != "" {
+	if !strings.Contains(r.Verdict(r.Asked...), w.Message) {
 		d.Linef(doc.Plain, "Kueue says: %s", w.Message)
 	}
 	d.Space()
@@ -222,9 +222,6 @@ func share(value, of float64) string {
 }
 
 func seconds(of float64) string {
-	if of == 0 {
-		return "0s"
-	}
 	return words.FormatDuration(time.Duration(of * float64(time.Second)))
 }
 
