@@ -2,6 +2,10 @@ package app
 
 import (
 	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -22,7 +26,7 @@ func TestFlagsAreShared(t *testing.T) {
 	}
 	type flag struct{ Short, Type, Value string }
 	first := map[string]flag{}
-	root, _ := newProgram(command.OwnName, command.Streams{In: strings.NewReader(""), Out: &bytes.Buffer{}, Err: &bytes.Buffer{}}, inmemory.StartProgram)
+	root := newCommand(t)
 	reads := func(cmd *cobra.Command) bool {
 		return cmd.Flags().Lookup("cluster") != nil || cmd.Flags().Lookup("filename") != nil || cmd.Flags().Lookup("no-extenders") != nil
 	}
@@ -50,4 +54,63 @@ func TestFlagsAreShared(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Each command of the help and of the documents parses: its flags exist, and have values of their types.
+func TestExamplesParse(t *testing.T) {
+	var lines []string
+	for _, cmd := range newCommand(t).Commands() {
+		lines = append(lines, strings.Split(cmd.Example, "\n")...)
+	}
+	files, err := filepath.Glob("../../../docs/*.md")
+	if err != nil || len(files) < 20 {
+		t.Fatalf("the documents are %v: %v", files, err)
+	}
+	for _, file := range append(files, "../../../README.md") {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines = append(lines, strings.Split(string(text), "\n")...)
+	}
+	parsed := 0
+	for _, line := range lines {
+		line, is := strings.CutPrefix(strings.TrimPrefix(strings.TrimSpace(line), "$ "), "simulate ")
+		if !is || line == "" || line[0] < 'a' || strings.HasSuffix(line, `\`) {
+			continue
+		}
+		args := splitWords(line)
+		cmd, args, err := newCommand(t).Find(args)
+		if err != nil {
+			t.Errorf("simulate %s: %v", line, err)
+			continue
+		}
+		parsed++
+		if err := cmd.ParseFlags(args); err != nil && !errors.Is(err, pflag.ErrHelp) {
+			t.Errorf("simulate %s: %v", line, err)
+		}
+	}
+	if parsed < 100 {
+		t.Errorf("only %d commands were found", parsed)
+	}
+}
+
+func newCommand(t *testing.T) *cobra.Command {
+	t.Helper()
+	root, _ := newProgram(command.OwnName, command.Streams{In: strings.NewReader(""), Out: &bytes.Buffer{}, Err: &bytes.Buffer{}}, inmemory.StartProgram)
+	return root
+}
+
+var shellWord = regexp.MustCompile(`(?:'[^']*'|"[^"]*"|[^\s'"])+`)
+
+// splitWords returns the words of the first command of a shell's line, without quotes, comments and redirections.
+func splitWords(line string) []string {
+	var words []string
+	for _, word := range shellWord.FindAllString(line, -1) {
+		if strings.ContainsAny(word[:1], "#|>&;") || word == "2>" {
+			break
+		}
+		words = append(words, strings.NewReplacer(`'`, "", `"`, "").Replace(strings.TrimSuffix(word, ";")))
+	}
+	return words
 }

@@ -31,7 +31,7 @@ Kueue's program faultline-kueue must be beside simulate or in the PATH (see docs
 Pods run until somebody ends them, so that queues stand still. Give pods of Jobs the annotation faultline.dev/completes-after, or all jobs
 without it a --job-duration, and the queues move.`,
 		Example: `  simulate queue --cluster dump.json -f queues.yaml -f jobs.yaml
-  simulate queue --cluster dump.json -f queues.yaml -f jobs.yaml --job-duration 40m --job train-7
+  simulate queue --cluster dump.json -f queues.yaml -f jobs.yaml --job-duration 40m --workload train-7
   simulate queue scenario.yaml -o csv`,
 		RunE: command.Question[queue.Report]{
 			Input: &in, Output: &out, Formats: queue.Formats, Timeout: &timeout,
