@@ -4,10 +4,12 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"hash/fnv"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 	"sigs.k8s.io/kueue/pkg/workload"
 	workloadfinish "sigs.k8s.io/kueue/pkg/workload/finish"
@@ -15,11 +17,11 @@ import (
 	"github.com/faultline/faultline/deciders/kit/api"
 )
 
-// look returns the workloads that have quota, and a hash of all else that decides whether another one gets some.
+// look returns the workloads that have quota, each with its pods that need none any more, and a hash of all else that decides whether another one gets some.
 func (m *manager) look() (reserving []string, seen uint64) {
 	for _, w := range api.List[kueue.Workload](m.api) {
 		if workload.HasQuotaReservation(w) && !workloadfinish.IsFinished(w) {
-			reserving = append(reserving, string(workload.Key(w)))
+			reserving = append(reserving, fmt.Sprint(workload.Key(w), w.Status.ReclaimablePods))
 		}
 	}
 	hash := fnv.New64a()
@@ -53,7 +55,7 @@ func (m *manager) look() (reserving []string, seen uint64) {
 // nothingFreed reports whether what was tried without success is no better off than then.
 func (m *manager) nothingFreed(remembered memory) bool {
 	reserving, seen := m.look()
-	return seen == remembered.Seen && !slices.ContainsFunc(remembered.Reserving, func(key string) bool { return !slices.Contains(reserving, key) })
+	return seen == remembered.Seen && sets.New(reserving...).HasAll(remembered.Reserving...)
 }
 
 // setReady lets the kubelet of a node without conditions answer, as it does in simulate.

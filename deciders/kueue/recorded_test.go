@@ -222,3 +222,9 @@ func TestRecorded(t *testing.T) {
 		})
 	}
 }
+
+// TestTranscripts runs what the documentation shows, what would help a job that waits, and wrong input.
+func TestTranscripts(t *testing.T) {
+	simulate, decider := replay.Build(t, "-tags", "ordered", "-modfile", ".ordered/go.mod")
+	replay.Transcripts(t, simulate, decider, "kueue")
+}

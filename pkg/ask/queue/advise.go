@@ -1,8 +1,10 @@
 package queue
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 
@@ -51,7 +53,10 @@ func Advise(ctx context.Context, s *scenario.Scenario, result *simulation.Result
 		return nil, err
 	}
 	adviser := &adviser{course, waits}
-	var all []Help
+	all, err := adviser.moreQuota(ctx)
+	if err != nil {
+		return nil, err
+	}
 	for _, c := range adviser.candidates() {
 		help, err := adviser.try(ctx, c)
 		if err != nil {
@@ -107,9 +112,9 @@ func (a *adviser) try(ctx context.Context, c candidate) (Help, error) {
 	return help, a.course.Rewind(0)
 }
 
-// candidates are the changes that may help the workload: of quota, borrowing, priority and topology.
+// candidates are the changes that may help the workload: of borrowing, priority and topology.
 func (a *adviser) candidates() []candidate {
-	all := append(a.moreQuota(), a.moreBorrowing()...)
+	all := a.moreBorrowing()
 	job := a.job()
 	if job == nil {
 		return all
@@ -138,27 +143,66 @@ func (a *adviser) custom(kind, name string) *cluster.CustomResource {
 
 var unusedMissing = regexp.MustCompile(`insufficient unused quota for (\S+) in flavor (\S+), (\S+) more needed`)
 
-// moreQuota adds to the quota what Kueue says is missing, for each flavor that it names.
-func (a *adviser) moreQuota() []candidate {
-	var all []candidate
-	for _, found := range unusedMissing.FindAllStringSubmatch(a.waits.Message, -1) {
-		if missing, err := resource.ParseQuantity(found[3]); err == nil {
-			all = append(all, a.withQuota(found[1], found[2], missing)...)
+// missingQuota is what a resource in a flavor lacks for a workload.
+type missingQuota struct{ resource, flavor string }
+
+// findMissing returns what Kueue's message says is missing, for each flavor that the message names.
+func findMissing(message string) map[missingQuota]resource.Quantity {
+	missing := map[missingQuota]resource.Quantity{}
+	for _, found := range unusedMissing.FindAllStringSubmatch(message, -1) {
+		if more, err := resource.ParseQuantity(found[3]); err == nil {
+			missing[missingQuota{found[1], found[2]}] = more
 		}
 	}
-	for _, found := range beyondMost.FindAllStringSubmatch(a.waits.Message, -1) {
+	for _, found := range beyondMost.FindAllStringSubmatch(message, -1) {
 		asked, err := resource.ParseQuantity(found[4])
 		most, wrong := resource.ParseQuantity(found[5])
 		if err == nil && wrong == nil {
 			asked.Sub(most)
-			all = append(all, a.withQuota(found[1], found[2], asked)...)
+			missing[missingQuota{found[1], found[2]}] = asked
 		}
 	}
-	return all
+	return missing
 }
 
-// withQuota is the ClusterQueue with so much more of the resource.
-func (a *adviser) withQuota(name, flavor string, more resource.Quantity) []candidate {
+// maxQuotaTries is how often more quota is tried for a flavor. Kueue says first what the workload asks for beyond all quota, and with that quota
+// what others use of it.
+const maxQuotaTries = 3
+
+// moreQuota tries more quota in each flavor that Kueue's message names, until what is missing is there.
+func (a *adviser) moreQuota(ctx context.Context) ([]Help, error) {
+	first := findMissing(a.waits.Message)
+	var all []Help
+	for _, of := range slices.SortedFunc(maps.Keys(first), func(x, y missingQuota) int {
+		return cmp.Or(cmp.Compare(x.flavor, y.flavor), cmp.Compare(x.resource, y.resource))
+	}) {
+		var help Help
+		more, tried := first[of], false
+		for range maxQuotaTries {
+			c := a.withQuota(of.resource, of.flavor, more)
+			if c == nil {
+				break
+			}
+			var err error
+			if help, err = a.try(ctx, *c); err != nil {
+				return nil, err
+			}
+			tried = true
+			still, missing := findMissing(help.Then)[of]
+			if help.Helps || !missing {
+				break
+			}
+			more.Add(still)
+		}
+		if tried {
+			all = append(all, help)
+		}
+	}
+	return all, nil
+}
+
+// withQuota is the ClusterQueue with so much more of the resource; nil if the queue has no such quota.
+func (a *adviser) withQuota(name, flavor string, more resource.Quantity) *candidate {
 	queue := a.custom("ClusterQueue", a.waits.ClusterQueue)
 	changed := queue != nil && eachQuota(queue, func(inFlavor string, quota map[string]any) bool {
 		if inFlavor != flavor || quota["name"] != name {
@@ -172,7 +216,7 @@ func (a *adviser) withQuota(name, flavor string, more resource.Quantity) []candi
 	if !changed {
 		return nil
 	}
-	return []candidate{{fmt.Sprintf("%s more %s in flavor %s of ClusterQueue %s", more.String(), name, flavor, a.waits.ClusterQueue), queue}}
+	return &candidate{fmt.Sprintf("%s more %s in flavor %s of ClusterQueue %s", more.String(), name, flavor, a.waits.ClusterQueue), queue}
 }
 
 // moreBorrowing takes away the limits of what the ClusterQueue may borrow.

@@ -184,3 +184,20 @@ func TestVerdict(t *testing.T) {
 		}
 	}
 }
+
+// Kueue names what lacks in the unused quota, and what a workload asks for beyond all quota.
+func TestFindMissing(t *testing.T) {
+	for message, want := range map[string]string{
+		"couldn't assign flavors to pod set main: insufficient unused quota for cpu in flavor spot, 2 more needed, insufficient unused quota for memory in flavor reserved, 4Gi more needed":         "map[{cpu spot}:2 {memory reserved}:4Gi]",
+		"couldn't assign flavors to pod set main: insufficient quota for cpu in flavor reserved, previously considered podsets requests (0) + current podset request (9600m) > maximum capacity (8)": "map[{cpu reserved}:1600m]",
+		"topology \"racks\" doesn't allow to fit any of 6 pod(s)": "map[]",
+	} {
+		got := map[missingQuota]string{}
+		for of, more := range findMissing(message) {
+			got[of] = more.String()
+		}
+		if fmt.Sprint(got) != want {
+			t.Errorf("%s: got %v, want %s", message, got, want)
+		}
+	}
+}

@@ -59,7 +59,7 @@ func (c *Controllers) syncAttachments(s *cluster.State, fresh map[types.UID]bool
 	if settled && fresh == nil && !slices.ContainsFunc(s.Attachments, func(a cluster.Attachment) bool { return mustForceDetach(a, s) }) {
 		return s
 	}
-	a := newAttachSync(s, pods.Pods())
+	a := newAttachSync(s, pods.Pods(), c.findVolumes(s))
 	a.detachUnused()
 	for _, running := range []bool{true, false} {
 		for _, pod := range a.pods {
@@ -94,26 +94,24 @@ func mustForceDetach(a cluster.Attachment, s *cluster.State) bool {
 type attachSync struct {
 	*cluster.State
 	nodes         map[string]*v1.Node
-	pods          []*v1.Pod                            // pods that need volumes on their nodes
-	neededVolumes map[types.UID][]*v1.PersistentVolume // exclusive volumes, by pod
+	pods          []*v1.Pod                       // pods that need volumes on their nodes
+	neededVolumes map[types.UID][]exclusiveVolume // by pod
 	held          []cluster.Attachment
 	attachedTo    map[string][]string // names of the nodes to which a volume is attached, by its handle
 }
 
 // newAttachSync returns a sync of the pods with attachable volumes that are on nodes.
-func newAttachSync(s *cluster.State, mounting []*v1.Pod) *attachSync {
-	a := &attachSync{State: s, nodes: s.NodesByName(), neededVolumes: map[types.UID][]*v1.PersistentVolume{}, attachedTo: map[string][]string{}}
-	v := newVolumeLookup(s)
+func newAttachSync(s *cluster.State, mounting []*v1.Pod, volumes *volumeLookup) *attachSync {
+	a := &attachSync{State: s, nodes: s.NodesByName(), neededVolumes: map[types.UID][]exclusiveVolume{}, attachedTo: map[string][]string{}}
 	for _, pod := range mounting {
 		if pod.Spec.NodeName == "" || a.nodes[pod.Spec.NodeName] == nil || cluster.IsTerminal(pod) || pod.DeletionTimestamp != nil && cluster.WaitsForVolume(pod) != "" {
 			continue
 		}
-		for i := range pod.Spec.Volumes {
-			if pv := v.csiVolume(pod, &pod.Spec.Volumes[i]); pv != nil && v.isExclusive(pv) {
-				a.neededVolumes[pod.UID] = append(a.neededVolumes[pod.UID], pv)
-			}
+		needed := volumes.exclusiveOf(pod)
+		if len(needed) > 0 {
+			a.neededVolumes[pod.UID] = needed
 		}
-		if len(a.neededVolumes[pod.UID]) > 0 || cluster.WaitsForVolume(pod) != "" {
+		if len(needed) > 0 || cluster.WaitsForVolume(pod) != "" {
 			a.pods = append(a.pods, pod)
 		}
 	}
@@ -125,7 +123,7 @@ func (a *attachSync) detachUnused() {
 	needed := map[[2]string]bool{}
 	for _, pod := range a.pods {
 		for _, pv := range a.neededVolumes[pod.UID] {
-			needed[[2]string{volumeHandle(pv), pod.Spec.NodeName}] = true
+			needed[[2]string{pv.handle, pod.Spec.NodeName}] = true
 		}
 	}
 	for _, held := range a.Attachments {
@@ -151,10 +149,9 @@ func (a *attachSync) keepAttached(held cluster.Attachment) {
 // attachVolumes attaches the volumes that the pod needs to its node. Unless the pod runs, it skips volumes that are attached to another node.
 func (a *attachSync) attachVolumes(pod *v1.Pod, running bool) {
 	for _, pv := range a.neededVolumes[pod.UID] {
-		handle := volumeHandle(pv)
-		on := a.attachedTo[handle]
+		on := a.attachedTo[pv.handle]
 		if !slices.Contains(on, pod.Spec.NodeName) && (running || len(on) == 0) {
-			a.keepAttached(cluster.Attachment{Volume: handle, Node: pod.Spec.NodeName})
+			a.keepAttached(cluster.Attachment{Volume: pv.handle, Node: pod.Spec.NodeName})
 		}
 	}
 }
@@ -166,7 +163,7 @@ func (a *attachSync) podAfterAttach(pod *v1.Pod, fresh bool) *v1.Pod {
 		return nil
 	}
 	for _, pv := range a.neededVolumes[pod.UID] {
-		on := a.attachedTo[volumeHandle(pv)]
+		on := a.attachedTo[pv.handle]
 		if slices.Contains(on, pod.Spec.NodeName) {
 			continue
 		}
@@ -182,12 +179,12 @@ func (a *attachSync) podAfterAttach(pod *v1.Pod, fresh bool) *v1.Pod {
 }
 
 // multiAttachMessage returns the message of the pod's event FailedAttachVolume; upstream's reportMultiAttachError.
-func (a *attachSync) multiAttachMessage(pod *v1.Pod, pv *v1.PersistentVolume, on []string) string {
+func (a *attachSync) multiAttachMessage(pod *v1.Pod, pv exclusiveVolume, on []string) string {
 	var names []string
 	others := 0
 	for _, user := range a.pods {
 		switch {
-		case !slices.Contains(on, user.Spec.NodeName) || !slices.ContainsFunc(a.neededVolumes[user.UID], func(v *v1.PersistentVolume) bool { return volumeHandle(v) == volumeHandle(pv) }):
+		case !slices.Contains(on, user.Spec.NodeName) || !slices.ContainsFunc(a.neededVolumes[user.UID], func(v exclusiveVolume) bool { return v.handle == pv.handle }):
 		case user.Namespace == pod.Namespace:
 			names = append(names, user.Name)
 		default:
@@ -207,7 +204,7 @@ func (a *attachSync) multiAttachMessage(pod *v1.Pod, pv *v1.PersistentVolume, on
 	case others > 0:
 		suffix = fmt.Sprintf("Volume is already used by %d pod(s) in different namespaces", others)
 	}
-	return fmt.Sprintf("%s for volume %q %s", prefix, pv.Name, suffix)
+	return fmt.Sprintf("%s for volume %q %s", prefix, pv.name, suffix)
 }
 
 // translator translates in-tree volumes to the CSI volumes that now serve them; all of them have migrated.
@@ -218,23 +215,47 @@ func mayNeedAttachment(volume v1.Volume) bool {
 	return volume.PersistentVolumeClaim != nil || volume.Ephemeral != nil || translator.IsInlineMigratable(&volume)
 }
 
-// volumeLookup finds the CSI volumes of pods.
+// exclusiveVolume is a CSI volume that can be attached to one node at a time.
+type exclusiveVolume struct {
+	name, handle string // the handle has the driver's name, too
+}
+
+// volumeLookup finds the exclusive volumes of pods, and keeps them: while the claims and volumes stay as they are, a pod has the same.
 type volumeLookup struct {
 	claims  map[types.NamespacedName]*v1.PersistentVolumeClaim
 	volumes map[string]*v1.PersistentVolume
 	drivers map[string]*storagev1.CSIDriver
+	found   map[types.UID][]exclusiveVolume // by pod
 }
 
-// newVolumeLookup indexes the claims, volumes and drivers of a state.
-func newVolumeLookup(s *cluster.State) *volumeLookup {
-	v := &volumeLookup{claims: indexClaims(s.PersistentVolumeClaims), volumes: map[string]*v1.PersistentVolume{}, drivers: map[string]*storagev1.CSIDriver{}}
-	for _, pv := range s.PersistentVolumes {
-		v.volumes[pv.Name] = pv
+// findVolumes indexes the claims, volumes and drivers of a state.
+func (c *Controllers) findVolumes(s *cluster.State) *volumeLookup {
+	seen := []any{newListID(s.PersistentVolumeClaims), newListID(s.PersistentVolumes), newListID(s.CSIDrivers)}
+	return recallOrCompute(&c.memory, subject{fact: exclusiveVolumes}, seen, func() *volumeLookup {
+		v := &volumeLookup{indexClaims(s.PersistentVolumeClaims), map[string]*v1.PersistentVolume{}, map[string]*storagev1.CSIDriver{}, map[types.UID][]exclusiveVolume{}}
+		for _, pv := range s.PersistentVolumes {
+			v.volumes[pv.Name] = pv
+		}
+		for _, driver := range s.CSIDrivers {
+			v.drivers[driver.Name] = driver
+		}
+		return v
+	})
+}
+
+// exclusiveOf returns the exclusive volumes of a pod whose claims are bound.
+func (v *volumeLookup) exclusiveOf(pod *v1.Pod) []exclusiveVolume {
+	if known, found := v.found[pod.UID]; found {
+		return known
 	}
-	for _, driver := range s.CSIDrivers {
-		v.drivers[driver.Name] = driver
+	var exclusive []exclusiveVolume
+	for i := range pod.Spec.Volumes {
+		if pv := v.csiVolume(pod, &pod.Spec.Volumes[i]); pv != nil && v.isExclusive(pv) {
+			exclusive = append(exclusive, exclusiveVolume{pv.Name, pv.Spec.CSI.Driver + "^" + pv.Spec.CSI.VolumeHandle})
+		}
 	}
-	return v
+	v.found[pod.UID] = exclusive
+	return exclusive
 }
 
 // csiVolume returns the CSI volume behind a volume of the pod; nil if there is none, or its claim is not bound. It is
@@ -287,9 +308,4 @@ func (v *volumeLookup) isExclusive(pv *v1.PersistentVolume) bool {
 	return len(pv.Spec.AccessModes) > 0 && !slices.ContainsFunc(pv.Spec.AccessModes, func(mode v1.PersistentVolumeAccessMode) bool {
 		return mode == v1.ReadWriteMany || mode == v1.ReadOnlyMany
 	})
-}
-
-// volumeHandle returns an identifier of a CSI volume: its driver and handle.
-func volumeHandle(pv *v1.PersistentVolume) string {
-	return pv.Spec.CSI.Driver + "^" + pv.Spec.CSI.VolumeHandle
 }

@@ -5,6 +5,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -139,10 +140,15 @@ func followKind[T interface {
 			if before != now {
 				d.scaleChanges++
 			}
-			d.adopts = d.adopts || cluster.Selector(was) != cluster.Selector(is)
+			d.adopts = d.adopts || !sameSelector(cluster.Selector(was), cluster.Selector(is))
 		}
 		f(was, is)
 	})
+}
+
+// sameSelector reports whether both select the same. A StatefulSet has a new copy of its selector whenever its status changes.
+func sameSelector(a, b *metav1.LabelSelector) bool {
+	return a == b || equality.Semantic.DeepEqual(a, b)
 }
 
 // sameOwner reports whether both have the same controller, or none.

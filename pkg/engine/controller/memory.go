@@ -46,6 +46,8 @@ const (
 	replicaSetsInSync
 	claimsInSync
 	attachmentsInSync
+	volumesInSync
+	exclusiveVolumes // *volumeLookup
 )
 
 // entry is a value, and the things from which it was computed.

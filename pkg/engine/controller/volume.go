@@ -25,6 +25,15 @@ func (p *pass) syncVolumes() error {
 	if len(p.PersistentVolumes) == 0 && len(p.PersistentVolumeClaims) == 0 {
 		return nil
 	}
+	var seen []any
+	if !slices.ContainsFunc(p.PersistentVolumeClaims, hasOwner) { // else the sync sees whether the owners are there, which may be of any kind
+		seen = []any{newListID(p.PersistentVolumeClaims), newListID(p.PersistentVolumes), newListID(p.StorageClasses), newListID(p.CSIStorageCapacities), newListID(p.Nodes)}
+	}
+	return p.syncUnlessSettled(subject{fact: volumesInSync}, seen, p.syncEachVolume)
+}
+
+// syncEachVolume syncs every volume, then every claim.
+func (p *pass) syncEachVolume() error {
 	kept := p.collectClaims()
 	claims := indexClaims(kept)
 	free := freeVolumes{byModes: map[string][]*v1.PersistentVolume{}, reserved: map[types.NamespacedName]*v1.PersistentVolume{}, byName: map[string]*v1.PersistentVolume{}}
@@ -51,8 +60,7 @@ func (p *pass) syncVolumes() error {
 // collectClaims removes the claims whose owners are all gone, and returns the others. The garbage collector does so with the claims of
 // ephemeral volumes, and with claims that a StatefulSet's persistentVolumeClaimRetentionPolicy has given to pods.
 func (p *pass) collectClaims() []*v1.PersistentVolumeClaim {
-	owned := func(claim *v1.PersistentVolumeClaim) bool { return len(claim.OwnerReferences) > 0 }
-	if !slices.ContainsFunc(p.PersistentVolumeClaims, owned) {
+	if !slices.ContainsFunc(p.PersistentVolumeClaims, hasOwner) {
 		return p.PersistentVolumeClaims
 	}
 	present := map[types.UID]bool{}
@@ -61,7 +69,7 @@ func (p *pass) collectClaims() []*v1.PersistentVolumeClaim {
 	}
 	var kept []*v1.PersistentVolumeClaim
 	for _, claim := range p.PersistentVolumeClaims {
-		if owned(claim) && !slices.ContainsFunc(claim.OwnerReferences, func(r metav1.OwnerReference) bool { return present[r.UID] }) {
+		if hasOwner(claim) && !slices.ContainsFunc(claim.OwnerReferences, func(r metav1.OwnerReference) bool { return present[r.UID] }) {
 			p.deleted = append(p.deleted, claim)
 			continue
 		}
@@ -69,6 +77,8 @@ func (p *pass) collectClaims() []*v1.PersistentVolumeClaim {
 	}
 	return kept
 }
+
+func hasOwner(claim *v1.PersistentVolumeClaim) bool { return len(claim.OwnerReferences) > 0 }
 
 // reclaimVolume updates the volume's phase and returns the volume; nil if the volume is deleted after its claim. It is upstream's syncVolume.
 func (p *pass) reclaimVolume(pv *v1.PersistentVolume, claims map[types.NamespacedName]*v1.PersistentVolumeClaim) *v1.PersistentVolume {
