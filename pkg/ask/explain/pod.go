@@ -129,7 +129,7 @@ type NotFoundError struct {
 	Workloads []cluster.Ref
 	// Like are the pods, or the workloads of the kind, whose names begin with the name in the question, in any namespace.
 	Like []cluster.Ref
-	// Why says why the workload, which exists, has no pods: no node takes one of a DaemonSet, or it has 0 replicas. "" if nothing says so.
+	// Why says why the workload, which exists, has no pods: such as "it has 0 replicas". "" if nothing says so.
 	Why string
 }
 
@@ -300,30 +300,6 @@ func (of Question) notFound(ctx context.Context, result *simulation.Result) erro
 		}
 	}
 	return e
-}
-
-// whyNoPods says why a workload of the state has no pods; "" if nothing says so.
-func whyNoPods(ctx context.Context, result *simulation.Result, state *cluster.State, of cluster.Ref) string {
-	object := state.Find(of)
-	if object == nil || state.Federation != nil {
-		return ""
-	}
-	if replicas, scales := cluster.Replicas(object); scales && replicas == 0 {
-		return "it has 0 replicas"
-	}
-	if of.Kind != "DaemonSet" {
-		return ""
-	}
-	f, err := cause.NewFinder(result.Scenario.Config)
-	if err != nil {
-		return ""
-	}
-	defer f.Close()
-	causes, err := f.Causes(ctx, state, state.PodOf(object))
-	if err != nil {
-		return ""
-	}
-	return cause.Brief(causes)
 }
 
 // collectPods returns the wanted pods of a step, with their placements or refusals.
