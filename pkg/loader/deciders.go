@@ -50,7 +50,10 @@ func (l *loader) findDeciders(s *scenario.Scenario, given []scenario.Decider) {
 			l.problems.Add(path.Child("name"), "%s", err)
 			continue
 		}
-		d.Dir, d.Timeout = l.dir, l.opts.Deciders.Timeout
+		d.Timeout = l.opts.Deciders.Timeout
+		if l.fsys == nil { // an embedded scenario has no folder
+			d.Dir = l.dir
+		}
 		s.Deciders = append(s.Deciders, d)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/ptr"
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/scenario"
@@ -39,6 +40,8 @@ const (
 type candidate struct {
 	change  string
 	changed cluster.Object
+	// anew means that the object must be deleted before: Kueue does not look again at the topology that a Job asks for.
+	anew bool
 }
 
 // Advise tries changes for a workload that waits at the end of the run of the scenario, each by itself.
@@ -79,37 +82,50 @@ type adviser struct {
 // try makes the change, looks at the workload, and takes the change back.
 func (a *adviser) try(ctx context.Context, c candidate) (Help, error) {
 	help := Help{Change: c.change}
-	step, err := a.course.DoLoaded(ctx, scenario.LoadedStep{Step: scenario.Step{Name: "try", Apply: &scenario.Source{}}, Objects: []cluster.Object{c.changed}})
-	if err != nil {
-		if ctx.Err() != nil {
-			return help, err
-		}
-		help.Then = err.Error()
-		return help, a.course.Rewind(0)
+	before := a.course.State()
+	var steps []scenario.LoadedStep
+	if c.anew {
+		steps = append(steps, scenario.LoadedStep{Step: scenario.Step{Name: "delete", Delete: &scenario.Delete{Targets: []string{cluster.RefTo(c.changed).String()}, Namespace: c.changed.GetNamespace()}}})
 	}
-	for _, w := range read[kueueWorkload](step.State, "Workload") {
-		if w.owner() != a.waits.Job {
-			continue
+	steps = append(steps, scenario.LoadedStep{Step: scenario.Step{Name: "try", Apply: &scenario.Source{}}, Objects: []cluster.Object{c.changed}})
+	for _, step := range steps {
+		if _, err := a.course.DoLoaded(ctx, step); err != nil {
+			if ctx.Err() != nil {
+				return help, err
+			}
+			help.Then = err.Error()
+			return help, a.course.Rewind(0)
 		}
-		// With a duration, the job may even be done after the step: the condition stays.
-		if help.Helps = w.is(quotaReserved); !help.Helps && w.condition(quotaReserved) != nil {
-			help.Then = w.condition(quotaReserved).Message
-		}
+	}
+	a.describe(&help, before, a.course.State())
+	return help, a.course.Rewind(0)
+}
+
+// describe says whether the workload has its quota after the change, and whom Kueue has preempted for it.
+func (a *adviser) describe(help *Help, before, after *cluster.State) {
+	reserved := map[string]bool{}
+	for _, w := range read[kueueWorkload](before, "Workload") {
+		reserved[w.Namespace+"/"+w.Name] = w.reserves()
 	}
 	var victims []string
-	before := map[string]bool{}
-	for _, w := range read[kueueWorkload](a.course.Steps[len(a.course.Steps)-2].State, "Workload") {
-		before[w.Name] = w.reserves()
-	}
-	for _, w := range read[kueueWorkload](step.State, "Workload") {
-		if before[w.Name] && !w.reserves() && !w.is(finished) {
-			victims = append(victims, w.owner().Name)
+	for _, w := range read[kueueWorkload](after, "Workload") {
+		switch condition := w.condition(quotaReserved); {
+		case w.owner() != a.waits.Job:
+			if reserved[w.Namespace+"/"+w.Name] && !w.reserves() && !w.is(finished) {
+				victims = append(victims, w.owner().Name)
+			}
+		case w.is(quotaReserved): // with a duration, the job may even be done after the step: the condition stays
+			help.Helps = true
+		case condition != nil:
+			help.Then = condition.Message
 		}
 	}
-	if help.Helps && len(victims) > 0 {
-		help.Then = "it preempts " + words.Few(victims)
+	if help.Helps {
+		help.Then = ""
+		if len(victims) > 0 {
+			help.Then = "it preempts " + words.Few(victims)
+		}
 	}
-	return help, a.course.Rewind(0)
 }
 
 // candidates are the changes that may help the workload: of borrowing, priority and topology.
@@ -122,7 +138,7 @@ func (a *adviser) candidates() []candidate {
 	if class := a.highestClass(); class != "" && job.Labels[priorityClassLabel] != class {
 		higher := job.DeepCopy()
 		metav1.SetMetaDataLabel(&higher.ObjectMeta, priorityClassLabel, class)
-		all = append(all, candidate{"the WorkloadPriorityClass " + class, higher})
+		all = append(all, candidate{change: "the WorkloadPriorityClass " + class, changed: higher})
 	}
 	return append(all, a.otherTopology(job)...)
 }
@@ -216,7 +232,7 @@ func (a *adviser) withQuota(name, flavor string, more resource.Quantity) *candid
 	if !changed {
 		return nil
 	}
-	return &candidate{fmt.Sprintf("%s more %s in flavor %s of ClusterQueue %s", more.String(), name, flavor, a.waits.ClusterQueue), queue}
+	return &candidate{change: fmt.Sprintf("%s more %s in flavor %s of ClusterQueue %s", more.String(), name, flavor, a.waits.ClusterQueue), changed: queue}
 }
 
 // moreBorrowing takes away the limits of what the ClusterQueue may borrow.
@@ -230,7 +246,7 @@ func (a *adviser) moreBorrowing() []candidate {
 	if !changed {
 		return nil
 	}
-	return []candidate{{"no borrowingLimit in ClusterQueue " + a.waits.ClusterQueue, queue}}
+	return []candidate{{change: "no borrowingLimit in ClusterQueue " + a.waits.ClusterQueue, changed: queue}}
 }
 
 // eachQuota calls change for each quota of the ClusterQueue, and reports whether it changed one.
@@ -271,10 +287,10 @@ func (a *adviser) otherTopology(job *batchv1.Job) []candidate {
 	}
 	var all []candidate
 	with := func(change, annotation, level string) {
-		other := job.DeepCopy()
+		other := asNew(job)
 		delete(other.Spec.Template.Annotations, requiredTopology)
 		other.Spec.Template.Annotations[annotation] = level
-		all = append(all, candidate{change, other})
+		all = append(all, candidate{change + ", and the Job created anew", other, true})
 	}
 	for _, r := range a.course.State().CustomResources {
 		levels, _, _ := unstructured.NestedSlice(r.Object, "spec", "levels")
@@ -290,6 +306,18 @@ func (a *adviser) otherTopology(job *batchv1.Job) []candidate {
 	return all
 }
 
+// asNew returns the Job as a user creates it again: without what the API server has set.
+func asNew(job *batchv1.Job) *batchv1.Job {
+	fresh := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: job.Namespace, Name: job.Name, Labels: job.Labels, Annotations: job.Annotations}, Spec: *job.Spec.DeepCopy()}
+	if !ptr.Deref(job.Spec.ManualSelector, false) {
+		fresh.Spec.Selector = nil
+		for _, label := range []string{batchv1.ControllerUidLabel, batchv1.JobNameLabel, "controller-uid", "job-name"} {
+			delete(fresh.Spec.Template.Labels, label)
+		}
+	}
+	return fresh
+}
+
 // smaller finds the largest number of pods with which the Job is admitted; nil if it has one pod, or is no Job.
 func (a *adviser) smaller(ctx context.Context) (*Help, error) {
 	job := a.job()
@@ -302,7 +330,7 @@ func (a *adviser) smaller(ctx context.Context) (*Help, error) {
 		n := (fits + fails) / 2
 		fewer := job.DeepCopy()
 		fewer.Spec.Parallelism = &n
-		help, err := a.try(ctx, candidate{fmt.Sprintf("%s at once in place of %d", words.Count(int(n), "pod"), *job.Spec.Parallelism), fewer})
+		help, err := a.try(ctx, candidate{change: fmt.Sprintf("%s at once in place of %d", words.Count(int(n), "pod"), *job.Spec.Parallelism), changed: fewer})
 		switch {
 		case err != nil:
 			return nil, err
