@@ -100,6 +100,16 @@ func (l *loader) reportNodesSetAside(s *scenario.Scenario) {
 	}
 }
 
+// reportRoomlessNodes reports that no node of a dump says what it can take, as after kubectl neat, which removes the status of objects: nothing would fit.
+func (l *loader) reportRoomlessNodes(s *scenario.Scenario) {
+	nodes := s.Nodes()
+	if len(nodes) == 0 || slices.ContainsFunc(nodes, func(node *v1.Node) bool { return len(node.Status.Allocatable) > 0 || len(node.Status.Capacity) > 0 }) {
+		return
+	}
+	names := list.Map(nodes, func(node *v1.Node) string { return node.Name })
+	l.problems.Add(nil, "Node (%s): no status.allocatable and no status.capacity, so that nothing fits; give nodes with their status, as kubectl get nodes -o json prints them", abbreviateNames(names, maxFlawed))
+}
+
 // noteSkipped counts the files that hold no object of Kubernetes, the packed ones and the misnamed ones, and names a few.
 func noteSkipped(set *manifest.Set) (notes []string) {
 	count := func(skipped []manifest.Skipped, format string) {

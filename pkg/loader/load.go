@@ -356,6 +356,7 @@ func (l *loader) finishScenario(s *scenario.Scenario) {
 	l.adoptDump(s)
 	l.nodeGroups(s)
 	l.reportNodesSetAside(s)
+	l.reportRoomlessNodes(s)
 	if l.incomplete {
 		check.Nodes(l.ctx, l.problems, s)
 	} else {

@@ -498,7 +498,7 @@ func (z *sizer) findSufficient(ctx context.Context) ([]int, []lack, error) {
 		z.results[fmt.Sprint(point)] = clusterResult{lacks: z.countLacks(failure{}, z.state, z.pending), done: true, complete: true}
 	}
 	if z.opts.Less {
-		z.opts.Most = min(z.opts.Most, max(20, sizingWork/(len(z.state.Pods)*(1+4*len(z.opts.Survive)))))
+		z.opts.Most = min(z.opts.Most, max(20, sizingWork/(max(1, len(z.state.Pods))*(1+4*len(z.opts.Survive)))))
 	}
 	for {
 		if lacks, err = z.tryCluster(ctx, true, point); err != nil || len(lacks) == 0 {

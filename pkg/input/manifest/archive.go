@@ -9,6 +9,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/faultline/faultline/pkg/list"
 )
 
 // An archive may have maxEntries files, maxArchive bytes after decompression, and maxFolders folders inside each other.
@@ -61,19 +63,21 @@ func IsArchive(file string) bool {
 type entry struct {
 	name string
 	decoded
+	archive bool // is a tar archive itself, which is not read
 }
 
 // unreadEntry is a file of an archive that is not read.
 func unreadEntry(name string, why Skipped) entry {
-	return entry{name, decoded{file: why.File, unread: &why}}
+	return entry{name: name, decoded: decoded{file: why.File, unread: &why}, archive: isTarName(name)}
 }
 
-// decodeArchive decodes those files of a tar archive that [Read] would read from a folder, sorted by name. It follows no links.
-func (c *collection) decodeArchive(file string, in *fileReader) (documents int) {
+// decodeArchive decodes those files of a tar archive that [Read] would read from a folder, sorted by name. It follows no links. It also returns the
+// names of the archives in it, which it does not read.
+func (c *collection) decodeArchive(file string, in *fileReader) (documents int, inner []string) {
 	text := &trailingZeros{in: &limitedReader{in: in, left: maxArchive}}
 	entries, err := c.decodeEntries(file, tar.NewReader(text))
 	if c.ended() {
-		return 0
+		return 0, nil
 	}
 	if err == nil && in.sized && text.zeros < endOfTar {
 		err = unreadArchive(file, io.ErrUnexpectedEOF)
@@ -81,11 +85,24 @@ func (c *collection) decodeArchive(file string, in *fileReader) (documents int) 
 	if err != nil {
 		c.errs = append(c.errs, err)
 	}
+	entries = withoutTemplates(entries)
 	slices.SortStableFunc(entries, func(a, b entry) int { return cmp.Compare(a.name, b.name) })
 	for _, e := range entries {
 		documents += c.addFile(e.decoded, true)
+		if e.archive {
+			inner = append(inner, e.name)
+		}
 	}
-	return documents
+	return documents, inner
+}
+
+// withoutTemplates returns the entries without the templates of Helm charts, as for a folder.
+func withoutTemplates(entries []entry) []entry {
+	names := list.KeySet(entries, func(e entry) string { return e.name })
+	return list.Without(entries, func(e entry) bool {
+		chart, _, found := strings.Cut("/"+e.name, "/"+templatesFolder+"/")
+		return found && names[strings.TrimPrefix(chart+"/"+chartFile, "/")]
+	})
 }
 
 // decodeEntries decodes the files of the archive, in their order there. The error is about the archive as a whole.
@@ -120,29 +137,28 @@ func (c *collection) decodeEntries(file string, archive *tar.Reader) (entries []
 		case header.Typeflag == tar.TypeSymlink || header.Typeflag == tar.TypeLink:
 			entries = append(entries, unreadEntry(name, Skipped{File: label, Problem: Source{File: label}.errorf("is a link, which is not followed").Error()}))
 		case header.Typeflag == tar.TypeReg:
-			read, err := c.decodeEntry(label, archive)
+			read, err := c.decodeEntry(name, label, archive)
 			if err != nil {
 				return entries, unreadArchive(file, err)
 			}
-			entries = append(entries, entry{name, read})
+			entries = append(entries, read)
 		}
 	}
 }
 
 // decodeEntry decodes the present file of an archive, which can be read only once. The error is about the archive as a whole.
-func (c *collection) decodeEntry(file string, archive io.Reader) (decoded, error) {
+func (c *collection) decodeEntry(name, label string, archive io.Reader) (entry, error) {
 	whole := &fileReader{in: archive} // keeps the first error of the archive
 	in, err := openReader(io.NopCloser(whole))
-	if err == nil && in.archive {
-		return unreadEntry(file, leftPacked(file)).decoded, nil
+	switch {
+	case err != nil:
+		return entry{name: name, decoded: decoded{file: label, errs: []error{readError(label, err)}}}, whole.err
+	case in.archive:
+		read := unreadEntry(name, leftPacked(label))
+		read.archive = true
+		return read, nil
 	}
-	var read decoded
-	if err == nil {
-		read = c.decodeText(file, in)
-	} else {
-		read = decoded{file: file, errs: []error{readError(file, err)}}
-	}
-	return read, whole.err
+	return entry{name: name, decoded: c.decodeText(label, in)}, whole.err
 }
 
 func unreadArchive(file string, err error) error {

@@ -74,8 +74,10 @@ func TestArchiveRefuses(t *testing.T) {
 		{"root", tarArchive(t, [2]string{"/b.yaml", namespace("b")}), `dump.tar: "/b.yaml" is a file outside of the archive; pack it anew, with paths below one folder`},
 		{"deep", tarArchive(t, [2]string{strings.Repeat("a/", maxFolders+1) + "b.yaml", namespace("b")}), "dump.tar: more than 50 folders inside each other; unpack the archive, and give the folders with objects"},
 		{"nothing", tarArchive(t, [2]string{"a.txt", "x"}), "dump.tar: no Kubernetes object in it; give a file that has at least one"},
-		{"an archive in it", tarArchive(t, [2]string{"a.json", whole}), "dump.tar: no Kubernetes object in it, but dump.tar/a.json, which is packed; unpack it, or name it by itself"},
-		{"another archive in it", tarArchive(t, [2]string{"x/inner.tar.gz", whole}), "dump.tar: no Kubernetes object in it, but dump.tar/x/inner.tar.gz, which is packed; unpack it, or name it by itself"},
+		{"two archives in it", tarArchive(t, [2]string{"a.json", whole}, [2]string{"b.tgz", whole}), "dump.tar: no Kubernetes object in it, but dump.tar/a.json, which is packed; unpack it, or name it by itself"},
+		{"too many archives around it", wrap(t, string(gzipText(t, whole)), maxWrappers+1), "dump.tar: no Kubernetes object in it, but dump.tar/in.tgz/in.tgz/in.tgz/in.tgz, which is packed; unpack it, or name it by itself"},
+		{"a damaged archive in it", tarArchive(t, [2]string{"in.tgz", string(gzipText(t, whole)[:100])}), "dump.tar/in.tgz: is a tar archive, and damaged: unexpected EOF; write or copy it anew"},
+		{"no archive in it", tarArchive(t, [2]string{"in.tgz", "x"}), "dump.tar/in.tgz: is no archive, although its name says so; leave it out, or write it anew"},
 		{"an invalid file", tarArchive(t, [2]string{"x/a.json", `{"kind": "Pod"`}), "dump.tar/x/a.json: line 1: not valid JSON: unexpected EOF"},
 		{"a large object", tarArchive(t, [2]string{"x/a.json.gz", string(gzipText(t, `{"a": "`+strings.Repeat("x", maxObject)+`x"}`))}), "dump.tar/x/a.json.gz: " + errObjectTooLarge.Error()},
 	} {
@@ -91,13 +93,54 @@ func TestArchiveRefuses(t *testing.T) {
 	}
 }
 
-// What is packed inside of a folder or an archive is not read, and not forgotten.
+// wrap packs an archive several times into another.
+func wrap(t *testing.T, archive string, times int) string {
+	t.Helper()
+	for i := range times {
+		archive = tarArchive(t, [2]string{"README.txt", "see the archive"}, [2]string{"in.tgz", archive})
+		if i+1 < times {
+			archive = string(gzipText(t, archive))
+		}
+	}
+	return archive
+}
+
+// An archive with nothing but another archive stands for that one, also in a folder.
+func TestWrapped(t *testing.T) {
+	whole := string(gzipText(t, tarArchive(t, [2]string{"top/b.yaml", namespace("b")}, [2]string{"top/old.tar.gz", string(gzipText(t, tarArchive(t)))})))
+	once, often := wrap(t, whole, 1), wrap(t, whole, maxWrappers)
+	writeFiles(t, map[string]string{"once.tar": once, "often.tar": often, "dir/dump.tgz": string(gzipText(t, once)), "mixed/dump.tgz": whole, "mixed/errors.json": "{}"})
+	for path, want := range map[string]string{
+		"once.tar": "once.tar/in.tgz/top/b.yaml", "often.tar": "often.tar/in.tgz/in.tgz/in.tgz/top/b.yaml",
+		"dir": "dir/dump.tgz/in.tgz/top/b.yaml", "mixed": "mixed/dump.tgz/top/b.yaml",
+	} {
+		set, err := Read(nil, path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var packed []string
+		for _, skipped := range set.Skipped {
+			if skipped.Packed {
+				packed = append(packed, skipped.File)
+			}
+		}
+		folder, _, _ := strings.Cut(want, "/b.yaml")
+		if diff := cmp.Diff(want+" (line 1): Namespace b\n", describe(set)) + cmp.Diff([]string{folder + "/old.tar.gz"}, packed); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", path, diff)
+		}
+	}
+	if _, err := Read(strings.NewReader(once), Stdin); fmt.Sprint(err) != "standard input: no Kubernetes object in it, but -/in.tgz, which is packed; unpack it, or name it by itself" {
+		t.Errorf("standard input: %v", err)
+	}
+}
+
+// What is packed inside of a folder or an archive, beside objects, is not read, and not forgotten.
 func TestPacked(t *testing.T) {
 	whole := tarArchive(t, [2]string{"b.yaml", namespace("b")})
 	inner := tarArchive(t, [2]string{"a.yaml", namespace("a")}, [2]string{"b.tgz", whole}, [2]string{"c.json", string(gzipText(t, whole))}, [2]string{"d.json.xz", "x"}, [2]string{".e.tar", whole})
 	writeFiles(t, map[string]string{
 		"dir/a.yaml": namespace("a"), "dir/b.tar.gz": string(gzipText(t, whole)), "dir/sub/C.ZIP": "PK", "dir/d.log.gz": "x", "dir/.e.tar": whole,
-		"only/b.tar": whole, "log/d.log": "x", "inner.tar": inner,
+		"two/b.tar": whole, "two/c.tar": whole, "log/d.log": "x", "inner.tar": inner,
 	})
 	for path, want := range map[string][]string{
 		"dir":       {"dir/b.tar.gz", "dir/sub/C.ZIP"},
@@ -118,7 +161,7 @@ func TestPacked(t *testing.T) {
 		}
 	}
 	for path, want := range map[string]string{
-		"only": "only: no .yaml, .yml, .json file in this folder that can be read; only/b.tar: is packed inside of a folder or an archive, which is not read; unpack it, or name it by itself",
+		"two": "two: no .yaml, .yml, .json file in this folder that can be read; two/b.tar: is packed inside of a folder or an archive, which is not read; unpack it, or name it by itself",
 		"log":  "log: no .yaml, .yml, .json file in this folder",
 	} {
 		if _, err := Read(nil, path); fmt.Sprint(err) != want {

@@ -118,7 +118,7 @@ func TestErrorsAreBounded(t *testing.T) {
 		t.Fatal("no error")
 	}
 	lines := strings.Split(err.Error(), "\n")
-	if want := "50 more problems of this kind; only the first 100 are listed"; len(lines) != 101 || lines[100] != want {
+	if want := "120 more problems of this kind; only the first 30 are listed"; len(lines) != 31 || lines[30] != want {
 		t.Errorf("%d lines, the last is %q", len(lines), lines[len(lines)-1])
 	}
 }

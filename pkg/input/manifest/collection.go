@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"runtime"
+	"slices"
 	"sync/atomic"
 
 	"k8s.io/client-go/util/workqueue"
@@ -23,6 +24,7 @@ type collection struct {
 	at        map[cluster.Ref]int
 	ignoredAt map[ignoredID]int
 	seenFlaws map[Flaw]bool
+	pages     []page
 	// documents is the number of documents so far. lists means that a folder was read, or a document with several objects, as in dumps.
 	documents int
 	lists     bool
@@ -80,6 +82,7 @@ func (c *collection) decodeWhole(file string, data []byte) decoded {
 		read.outcomes[i] = items[i].decode()
 		c.countObjects(read.outcomes[i])
 	})
+	read.movePages()
 	return read
 }
 
@@ -90,6 +93,7 @@ func (c *collection) addFile(read decoded, inFolder bool) (documents int) {
 		return 0
 	}
 	c.errs = append(c.errs, read.errs...)
+	c.pages = append(c.pages, read.pages...)
 	for _, o := range read.outcomes {
 		c.addOutcome(o)
 	}
@@ -127,8 +131,8 @@ func (c *collection) result() (*Set, error) {
 	if c.ended() {
 		return nil, context.Cause(c.ctx)
 	}
-	if len(c.errs) > 0 {
-		return nil, joinErrors(c.errs)
+	if errs := slices.Concat(c.errs, unfinishedPages(c.pages)); len(errs) > 0 {
+		return nil, joinErrors(errs)
 	}
 	c.set.separateUIDs()
 	c.orderDump()

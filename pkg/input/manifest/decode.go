@@ -3,6 +3,7 @@ package manifest
 import (
 	"bytes"
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"reflect"
@@ -26,14 +27,18 @@ type outcome struct {
 	errs []error
 	// foreign means that the item cannot be an object of Kubernetes.
 	foreign bool
+	page    *page // set for a List itself
 }
 
 // decode decodes an item's object. The item's kind decides how.
 func (it item) decode() outcome {
 	fail := func(format string, args ...any) outcome { return it.refuse("", fmt.Sprintf(format, args...)) }
 	foreign := func(o outcome) outcome {
-		o.foreign = len(o.errs) > 0 && it.isNameless()
+		o.foreign = len(o.errs) > 0 && (it.isNameless() || it.isComponentStatus())
 		return o
+	}
+	if it.page != nil {
+		return outcome{page: it.page}
 	}
 	if len(it.errs) > 0 {
 		return outcome{errs: it.errs, foreign: it.noObject}
@@ -43,7 +48,7 @@ func (it item) decode() outcome {
 			if render := renderFile(it.source.File); render != "" && it.isNameless() {
 				return foreign(fail("names the manifests of its folder and holds none; render them first: %s | simulate run -f -", render))
 			}
-			return foreign(fail("%s", describeMissingType(it.header, it.dumped())))
+			return foreign(fail("%s", it.describeMissingType()))
 		}
 	}
 	h := it.header
@@ -115,12 +120,18 @@ func (it item) flaw(problem string, aside bool) Flaw {
 }
 
 // describeMissingType returns the problem of an object without an apiVersion or a kind.
-func describeMissingType(h header, dumped bool) string {
+func (it item) describeMissingType() string {
+	h := it.header
+	var list struct {
+		Items []json.RawMessage `json:"items"`
+	}
 	switch {
-	case dumped:
+	case it.dumped():
 		return "its apiVersion or kind is missing, and its fields do not show what it is"
 	case h.Kind != "":
 		return fmt.Sprintf("%s without an apiVersion; every object has both", h.Kind)
+	case h.APIVersion == "v1" && json.Unmarshal(it.json, &list) == nil && len(list.Items) > 0:
+		return "a List without its kind, which kubectl writes behind the items: the file is cut off; write or copy it anew"
 	case h.APIVersion != "":
 		return fmt.Sprintf("an object of %s without a kind; every object has both", h.APIVersion)
 	}
@@ -137,7 +148,10 @@ func (it item) decodeObject(gvk schema.GroupVersionKind) outcome {
 			o.Flaws = append(flaws, o.Flaws...)
 			return o
 		}
-		without, more, left := it.dropIrrelevantFields(problems)
+		without, more, left := it.readTexts(gvk)
+		if !left {
+			without, more, left = it.dropIrrelevantFields(problems)
+		}
 		if !left {
 			return it.refuse(it.header.describe(), problems...)
 		}

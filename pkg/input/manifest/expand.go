@@ -16,6 +16,7 @@ import (
 	kjson "sigs.k8s.io/json"
 
 	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/list"
 )
 
 // item is an object that is not decoded yet.
@@ -28,6 +29,8 @@ type item struct {
 	errs []error
 	// noObject means that the item is a value of another type, such as a number.
 	noObject bool
+	// page is set if the item stands for a List itself, which is a page of a longer one or the last page of one.
+	page *page
 }
 
 // header has the fields that every object has.
@@ -40,6 +43,7 @@ type header struct {
 		Namespace       string `json:"namespace"`
 		UID             string `json:"uid"`
 		ResourceVersion string `json:"resourceVersion"`
+		Continue        string `json:"continue"` // of a List
 	} `json:"metadata"`
 }
 
@@ -86,29 +90,42 @@ func expandDocument(d document) []item {
 }
 
 // isTree reports whether the value is an object whose values are all objects of Kubernetes, or lists and objects of them, as Jsonnet and
-// Tanka write. Such an object has no apiVersion and no kind itself.
+// Tanka write. Such an object has no apiVersion and no kind itself. Where all objects are those of a dump, as a script writes that collects
+// them, there may also be values without objects: {"collected": "2025-01-01", "nodes": [...], "jobs": []}.
 func isTree(value []byte, depth int) bool {
-	var parts map[string]json.RawMessage
-	if value[0] != '{' || depth == maxLists || json.Unmarshal(value, &parts) != nil || len(parts) == 0 || parts["apiVersion"] != nil || parts["kind"] != nil {
-		return false
-	}
-	for _, part := range parts {
-		if !isTreePart(part, depth+1) {
-			return false
-		}
-	}
-	return true
+	parts := treeParts(value, depth)
+	return hasOnlyTrees(parts, depth+1, false) || depth == 0 && hasOnlyTrees(list.Without(parts, isEmptyValue), 1, true)
 }
 
-func isTreePart(part []byte, depth int) bool {
+// hasOnlyTrees reports whether there is a value, and each holds objects.
+func hasOnlyTrees(parts []json.RawMessage, depth int, dumped bool) bool {
+	return len(parts) > 0 && !slices.ContainsFunc(parts, func(part json.RawMessage) bool { return !isTreePart(part, depth, dumped) })
+}
+
+// treeParts returns the values of an object that has no apiVersion and no kind.
+func treeParts(value []byte, depth int) []json.RawMessage {
+	var parts map[string]json.RawMessage
+	if value[0] != '{' || depth == maxLists || json.Unmarshal(value, &parts) != nil || parts["apiVersion"] != nil || parts["kind"] != nil {
+		return nil
+	}
+	return slices.Collect(maps.Values(parts))
+}
+
+// isTreePart reports whether the value is an object of Kubernetes, a list of them, or a tree; dumped asks for objects of a dump.
+func isTreePart(part []byte, depth int, dumped bool) bool {
 	if values, is := splitArray(part); is {
-		return len(values) > 0 && !slices.ContainsFunc(values, func(value json.RawMessage) bool { return !isTreePart(value, depth+1) })
+		return hasOnlyTrees(values, depth+1, dumped)
 	}
 	var head header
 	if part[0] == '{' && json.Unmarshal(part, &head) == nil && head.APIVersion != "" && head.Kind != "" {
-		return true
+		return !dumped || item{header: head}.dumped() || strings.HasSuffix(head.Kind, "List")
 	}
-	return isTree(part, depth)
+	return !dumped && isTree(part, depth)
+}
+
+// isEmptyValue reports whether the value has no object in it: it is null, a text, a number or a boolean, or an empty list or object.
+func isEmptyValue(value json.RawMessage) bool {
+	return value[0] != '{' && value[0] != '[' || len(bytes.TrimSpace(value[1:len(value)-1])) == 0
 }
 
 // expandTree returns the objects of a list or an object that holds objects, lists of them, or objects of them. The fields of an object are
@@ -123,6 +140,9 @@ func (it item) expandTree(depth int) (items []item) {
 	var parts map[string]json.RawMessage
 	_ = json.Unmarshal(it.json, &parts) // isTree has parsed it
 	for _, name := range slices.Sorted(maps.Keys(parts)) {
+		if isEmptyValue(parts[name]) {
+			continue
+		}
 		part := item{text: parts[name], json: parts[name], source: it.source}
 		part.source.Path = strings.TrimPrefix(part.source.Path+"."+name, ".")
 		items = append(items, part.expandPart(depth)...)
@@ -216,7 +236,8 @@ func (it item) expandList(depth int) []item {
 	if len(it.errs) > 0 {
 		return []item{it}
 	}
-	items := make([]item, 0, len(values))
+	items := make([]item, 0, 1+len(values))
+	items = append(items, it.asPage())
 	for i, value := range values {
 		items = append(items, it.memberAt(i, value).expandMember(depth+1)...)
 	}
@@ -316,6 +337,9 @@ func expandSnapshot(it item) (items []item, ok bool) {
 			it.addError("snapshot: unknown field %q%s", key, DidYouMean(key, keys))
 		}
 	}
+	if len(it.errs) > 0 && !hasObjects(parts) {
+		return nil, false // such as the statistics of a kubelet, with a list of pods that has no Pod
+	}
 	for _, s := range snapshotKinds {
 		var values []json.RawMessage
 		if part := parts[s.key]; part != nil && json.Unmarshal(part, &values) != nil {
@@ -340,6 +364,20 @@ func expandSnapshot(it item) (items []item, ok bool) {
 		items = append([]item{it}, items...)
 	}
 	return items, true
+}
+
+// hasObjects reports whether a list among the parts has an object with metadata.
+func hasObjects(parts map[string]json.RawMessage) bool {
+	for _, part := range parts {
+		values, _ := splitArray(part)
+		if slices.ContainsFunc(values, func(value json.RawMessage) bool {
+			var fields map[string]json.RawMessage
+			return json.Unmarshal(value, &fields) == nil && len(fields["metadata"]) > 0 && fields["metadata"][0] == '{'
+		}) {
+			return true
+		}
+	}
+	return false
 }
 
 // addType adds the apiVersion and kind that an object lacks.

@@ -143,6 +143,9 @@ func describeWanted(t reflect.Type) string {
 
 func isInteger(t reflect.Type) bool { return t.Kind() >= reflect.Int && t.Kind() <= reflect.Uint64 }
 
+// maxDigits is how many characters of a number are looked at. No integer has as many.
+const maxDigits = 400
+
 // describeMisfit returns the problem of a value of the wrong type, without the decoder's words.
 func describeMisfit(t reflect.Type, value []byte, path string, err error) string {
 	problem := fmt.Sprintf("%s: Invalid value: %s: ", path, shortenValue(value))
@@ -150,8 +153,9 @@ func describeMisfit(t reflect.Type, value []byte, path string, err error) string
 	if t == reflect.TypeFor[intstr.IntOrString]() {
 		whole = reflect.TypeFor[int32]()
 	}
-	// YAML decoders write whole numbers from 1e21 with an exponent.
-	if number, ok := new(big.Float).SetString(string(value)); ok && isInteger(whole) {
+	// YAML decoders write whole numbers from 1e21 with an exponent. Parsing takes a time that is quadratic in the number of digits.
+	number, ok := new(big.Float).SetString(string(value[:min(len(value), maxDigits)]))
+	if ok && isInteger(whole) {
 		least, most := integerRange(whole)
 		switch {
 		case number.Cmp(new(big.Float).SetInt(least)) < 0:

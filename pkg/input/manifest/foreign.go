@@ -31,6 +31,7 @@ type decoded struct {
 	file      string
 	documents int
 	outcomes  []outcome
+	pages     []page // the Lists themselves
 	errs      []error
 	// foreign means that the file cannot be parsed, and has no field that every Kubernetes object has.
 	foreign bool
@@ -71,7 +72,10 @@ func (d *decoded) asSkipped() Skipped {
 // noObjects returns the error for a path that holds no object, although it may in what is packed there.
 func (c *collection) noObjects(path string) error {
 	i := slices.IndexFunc(c.set.Skipped, func(s Skipped) bool { return (s.Packed || s.Misnamed) && strings.HasPrefix(s.File, path) })
+	render := slices.IndexFunc(c.set.Skipped, func(s Skipped) bool { return s.Render != "" && strings.HasPrefix(s.File, path) })
 	switch {
+	case i < 0 && render >= 0:
+		return Source{File: path}.errorf("no Kubernetes object in it that is rendered; render it first: %s | simulate run -f -", c.set.Skipped[render].Render)
 	case i < 0:
 		return noObjects(path)
 	case c.set.Skipped[i].Misnamed:
@@ -98,6 +102,13 @@ func beginsLikeObject(text io.Reader) bool {
 func misnamed(file string) Skipped {
 	problem := Source{File: file}.errorf("begins like a Kubernetes object, but its name does not end in .yaml, .yml or .json, so it is not read; rename it, or name it by itself")
 	return Skipped{File: file, Misnamed: true, Problem: problem.Error()}
+}
+
+// isComponentStatus reports whether the item can only be a ComponentStatus, in which clients leave out apiVersion and kind: its conditions are beside
+// its metadata. It has no UID.
+func (it item) isComponentStatus() bool {
+	fields, err := decodeFields(it.json)
+	return err == nil && len(fields) == 2 && fields["metadata"] != nil && fields["conditions"] != nil
 }
 
 // isNameless reports whether the item has no name. An object whose kind somebody forgot has a name; an item without a name and a kind is no

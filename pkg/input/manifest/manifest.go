@@ -183,7 +183,7 @@ func noObjects(file string) error {
 }
 
 // maxErrors bounds the number of problems in an error. A dump of a newer cluster can have the same problem in each pod.
-const maxErrors = 100
+const maxErrors = 30
 
 // joinErrors returns an error with one line for each of the errors, or nil if there are none.
 func joinErrors(errs []error) error {

@@ -13,11 +13,15 @@ var (
 	printedTable = regexp.MustCompile(`\A\s*(?:NAMESPACE[ \t]+)?NAME[ \t]{2,}[A-Z][A-Z-]+`)
 	prompted     = regexp.MustCompile(`\A\s*\$ (?:kubectl|oc) [^\n]*`)
 	fenced       = regexp.MustCompile("\\A\\s*```")
-	warned       = regexp.MustCompile(`\A(?:Warning: [^\n]*\n)+`)
+	// kubectl warns of deprecated versions, its client logs what the discovery of other kinds fails with, and an empty answer is told in words.
+	warned      = regexp.MustCompile(`\A(?:` + warning + `\n)+`)
+	warnedAtEnd = regexp.MustCompile(`(?:\n` + warning + `)+\s*\z`)
 )
 
+const warning = `(?:Warning: [^\n]*|No resources found[^\n]*|[WEI]\d{4} \d\d:\d\d:\d\d\.\d+ +\d+ \S+\.go:\d+\] [^\n]*)`
+
 // kubectlErrors are the beginnings of lines on which kubectl says what it could not list.
-var kubectlErrors = []string{"Error from server", "The connection to the server ", "error: the server ", "error: You must be logged in"}
+var kubectlErrors = []string{"Error from server", "The connection to the server ", "Unable to connect to the server", "error: the server ", "error: You must be logged in"}
 
 // findMisprint says what the text is, if it is what kubectl prints for people; "" if it is not.
 func findMisprint(text []byte) string {
@@ -44,11 +48,18 @@ func findMisprint(text []byte) string {
 	return ""
 }
 
-// blankWarnings replaces the warnings of kubectl at the beginning of a text by empty lines, so that other lines keep their numbers.
+// blankWarnings replaces the warnings of kubectl at the beginning of a text by empty lines, so that other lines keep their numbers, and leaves out
+// those at the end.
 func blankWarnings(text []byte) []byte {
+	if end := text[max(0, len(text)-maxWarnings):]; warnedAtEnd.Match(end) {
+		text = text[:len(text)-len(end)+warnedAtEnd.FindIndex(end)[0]+1]
+	}
 	at := warned.FindIndex(text)
 	if at == nil {
 		return text
 	}
 	return append(bytes.Repeat([]byte("\n"), bytes.Count(text[:at[1]], []byte("\n"))), text[at[1]:]...)
 }
+
+// maxWarnings is how many bytes at the end of a text may be warnings.
+const maxWarnings = 64 << 10

@@ -21,6 +21,15 @@ func TestMisprints(t *testing.T) {
 		{"metadata alone", `{"apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadataList", "items": [{"metadata": {"name": "a"}}]}`,
 			"x.yaml: items[0]: PartialObjectMetadata of meta.k8s.io/v1 has only the metadata of an object; give what kubectl get -o json or -o yaml prints"},
 		{"a warning before the objects", "Warning: v1 ComponentStatus is deprecated in v1.19+\n" + namespace("a"), "<nil>"},
+		{"compressed by xz", "\xfd7zXZ\x00\x00", "x.yaml: is compressed by xz, which is not read; unpack it, or compress it by gzip"},
+		{"compressed by bzip2", "BZh91AY&SY", "x.yaml: is compressed by bzip2, which is not read; unpack it, or compress it by gzip"},
+		{"compressed by zstd", "\x28\xb5\x2f\xfd\x00\x00", "x.yaml: is compressed by zstd, which is not read; unpack it, or compress it by gzip"},
+		{"compressed by gzip twice", string(gzipText(t, string(gzipText(t, namespace("a"))))), "<nil>"},
+		{"an error that ends the output", namespace("a") + "Unable to connect to the server: net/http: TLS handshake timeout\n",
+			fmt.Sprintf("x.yaml: line %d: kubectl says %q, so that objects are missing here; mend that, and write the file anew", len(linesOf(namespace("a")))+1, "Unable to connect to the server: net/http: TLS handshake timeout")},
+		{"messages around the objects", "E0102 03:04:05.000001    1234 memcache.go:287] couldn't get resource list for metrics.k8s.io/v1beta1: the server is currently unable to handle the request\n" +
+			"Warning: v1 ComponentStatus is deprecated in v1.19+\n" + namespaceJSON + "\nNo resources found in default namespace.\n", "<nil>"},
+		{"nothing but a message", "No resources found\n", "x.yaml: no Kubernetes object in it; give a file that has at least one"},
 		{"words of an object", `{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "a", "annotations": {"x": "Error from server: no"}}}`, "<nil>"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

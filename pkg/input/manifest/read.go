@@ -98,6 +98,10 @@ func ReadLimited(ctx context.Context, most map[string]int, fsys fs.FS, stdin io.
 			}
 			documents += read(file, inFolder)
 		}
+		if inner := onlyArchive(found.skipped); documents == 0 && inFolder && inner != "" {
+			c.dropSkipped(inner)
+			documents += read(inner, true)
+		}
 		if documents == 0 {
 			c.errs = append(c.errs, c.noObjects(path))
 		}
@@ -118,7 +122,11 @@ func (c *collection) decodeFile(t fileTree, stdin io.Reader, file string, inFold
 	defer in.Close()
 	switch {
 	case in.archive:
-		return c.decodeArchive(file, in)
+		documents, inner := c.decodeArchive(file, in)
+		if documents == 0 && in.reopenable {
+			documents = c.decodeWrapped(t, file, inner)
+		}
+		return documents
 	case size > maxJSON:
 		return c.addFile(decoded{file: file, errs: []error{tooLargeError(file)}}, inFolder)
 	case !in.reopenable:
@@ -140,9 +148,23 @@ func (c *collection) decodeFile(t fileTree, stdin io.Reader, file string, inFold
 	return c.addFile(read, inFolder)
 }
 
+// maxInMemory is the size of a text that is kept as it is. An archive can have 100,000 of them, and to compress each takes longer than to decode it.
+const maxInMemory = 1 << 20
+
 // decodeText decodes a text that can be read only once.
 func (c *collection) decodeText(file string, in *fileReader) decoded {
-	kept := newRereadablePipe(in)
+	var start bytes.Buffer
+	_, err := io.CopyN(&start, in, maxInMemory)
+	switch {
+	case in.err != nil:
+		return decoded{file: file, errs: []error{readError(file, in.err)}}
+	case err != nil: // the text has ended
+		if read, ok := c.decodeList(file, bytes.NewReader(start.Bytes())); ok {
+			return read
+		}
+		return c.decodeRest(file, &start, start.Len())
+	}
+	kept := newRereadablePipe(io.MultiReader(&start, in))
 	read, ok := c.decodeList(file, kept)
 	switch {
 	case ok:
@@ -236,6 +258,8 @@ func (t fileTree) listFolder(folder string) (listing, error) {
 		case path == folder:
 		case strings.HasPrefix(entry.Name(), ".") && entry.IsDir():
 			return fs.SkipDir
+		case entry.IsDir() && t.isTemplates(path):
+			return fs.SkipDir
 		case !entry.IsDir() && !strings.HasPrefix(entry.Name(), ".") && hasReadableExtension(path):
 			info, err := t.stat(path) // which follows a link
 			if errors.Is(err, fs.ErrNotExist) && entry.Type()&fs.ModeSymlink != 0 {
@@ -262,10 +286,19 @@ func (t fileTree) listFolder(folder string) (listing, error) {
 	case len(found.files) > 0:
 		return found, nil
 	}
+	if inner := onlyArchive(found.skipped); inner != "" {
+		return listing{files: []string{inner}}, nil
+	}
 	if skipped := append(found.skipped, t.listMisnamed(found.others)...); len(skipped) > 0 {
 		return listing{}, fmt.Errorf("%s: no %s file in this folder that can be read; %s", folder, strings.Join(extensions, ", "), skipped[0].Problem)
 	}
 	return listing{}, Source{File: folder}.errorf("no %s file in this folder", strings.Join(extensions, ", "))
+}
+
+// isTemplates reports whether the folder has the templates of a Helm chart, from which helm renders objects. A note names the chart.
+func (t fileTree) isTemplates(folder string) bool {
+	_, err := t.stat(filepath.Join(filepath.Dir(folder), chartFile))
+	return err == nil && filepath.Base(folder) == templatesFolder
 }
 
 // CheckRegular returns an error for a file of a folder or a pattern that is not a regular file: reading a pipe without a writer would block, and
@@ -358,7 +391,7 @@ func readError(file string, err error) error {
 	switch {
 	case errors.Is(err, errTooLarge):
 		return tooLargeError(file)
-	case errors.As(err, new(notTextError)), errors.As(err, &cut), errors.Is(err, errObjectTooLarge):
+	case errors.As(err, new(notTextError)), errors.As(err, new(packedError)), errors.As(err, &cut), errors.Is(err, errObjectTooLarge):
 		return Source{File: file}.errorf("%v", err)
 	case isDamaged(err):
 		return Source{File: file}.errorf("is compressed by gzip, and damaged: %v; write or copy it anew", err)

@@ -45,6 +45,8 @@ func RenderCommand(of Ignored) string {
 			return "helm template " + of.Name + " " + cmp.Or(source.Chart, source.Path, "CHART")
 		}
 		return "kustomize build " + cmp.Or(source.Path, "FOLDER")
+	case "template.openshift.io/Template":
+		return "oc process --local -f " + of.Source.File
 	case "argoproj.io/ApplicationSet":
 		return "kustomize build FOLDER"
 	}
@@ -58,13 +60,19 @@ type renderedSource struct {
 	Helm  json.RawMessage `json:"helm"`
 }
 
+// A Helm chart is a folder with these.
+const (
+	chartFile       = "Chart.yaml"
+	templatesFolder = "templates"
+)
+
 // renderFile returns the command that renders the folder of a file, if the file's name says that its folder is a chart or a kustomization.
 func renderFile(file string) string {
 	folder := path.Dir(filepath.ToSlash(file))
 	switch path.Base(filepath.ToSlash(file)) {
 	case "kustomization.yaml", "kustomization.yml":
 		return "kustomize build " + folder
-	case "Chart.yaml":
+	case chartFile:
 		return "helm template " + folder
 	}
 	return ""

@@ -1,6 +1,7 @@
 package manifest_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -41,17 +42,26 @@ func TestTrees(t *testing.T) {
 	named := func(name string) string {
 		return `{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "` + name + `"}}`
 	}
+	dumped := func(name string) string {
+		return strings.Replace(named(name), `"metadata": {`, `"metadata": {"uid": "u", `, 1)
+	}
 	for name, c := range map[string]struct {
 		text  string
 		want  []string // source and name
 		wrong string
 	}{
-		"a list":                  {text: `[` + named("a") + `, ` + named("b") + `]`, want: []string{"t.json: [0] a", "t.json: [1] b"}},
-		"an object":               {text: `{"b.yaml": ` + named("b") + `, "a.yaml": ` + named("a") + `}`, want: []string{"t.json: a.yaml a", "t.json: b.yaml b"}},
-		"an object of lists":      {text: `{"x": [` + named("a") + `], "y": {"z": ` + named("b") + `}}`, want: []string{"t.json: x[0] a", "t.json: y.z b"}},
-		"a list of lists":         {text: `[[` + named("a") + `], ` + named("b") + `]`, want: []string{"t.json: [0][0] a", "t.json: [1] b"}},
-		"with another value":      {text: `{"a": ` + named("a") + `, "replicas": 3}`, wrong: "t.json: no apiVersion and no kind, so this is no Kubernetes object; leave the file out, or add both"},
-		"with an empty list":      {text: `{"a": ` + named("a") + `, "b": []}`, wrong: "t.json: no apiVersion and no kind, so this is no Kubernetes object; leave the file out, or add both"},
+		"a list":             {text: `[` + named("a") + `, ` + named("b") + `]`, want: []string{"t.json: [0] a", "t.json: [1] b"}},
+		"an object":          {text: `{"b.yaml": ` + named("b") + `, "a.yaml": ` + named("a") + `}`, want: []string{"t.json: a.yaml a", "t.json: b.yaml b"}},
+		"an object of lists": {text: `{"x": [` + named("a") + `], "y": {"z": ` + named("b") + `}}`, want: []string{"t.json: x[0] a", "t.json: y.z b"}},
+		"a list of lists":    {text: `[[` + named("a") + `], ` + named("b") + `]`, want: []string{"t.json: [0][0] a", "t.json: [1] b"}},
+		"with another value": {text: `{"a": ` + named("a") + `, "replicas": 3}`, wrong: "t.json: no apiVersion and no kind, so this is no Kubernetes object; leave the file out, or add both"},
+		"with an empty list": {text: `{"a": ` + named("a") + `, "b": []}`, wrong: "t.json: no apiVersion and no kind, so this is no Kubernetes object; leave the file out, or add both"},
+		"a script's dump": {text: `{"cluster": "prod", "jobs": [], "namespaces": [` + dumped("a") + `], "nodes": {"kind": "NodeList", "apiVersion": "v1", "items": []}, "took": 1.5}`,
+			want: []string{"t.json: namespaces[0] a"}},
+		"a script's dump with other objects": {text: `{"cluster": {"name": "prod"}, "namespaces": [` + dumped("a") + `]}`,
+			wrong: "t.json: snapshot: unknown field \"cluster\""},
+		"statistics of a kubelet": {text: `{"node": {"nodeName": "n1"}, "pods": [{"podRef": {"name": "p"}, "containers": []}]}`,
+			wrong: "t.json: no apiVersion and no kind, so this is no Kubernetes object; leave the file out, or add both"},
 		"with an invalid object":  {text: `{"a": {"apiVersion": "v1", "kind": "Pods", "metadata": {"name": "a"}}}`, wrong: "t.json: a: no kind \"Pods\" in apiVersion v1; did you mean \"Pod\"?"},
 		"an object is not a tree": {text: named("a"), want: []string{"t.json a"}},
 	} {

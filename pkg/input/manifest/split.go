@@ -91,7 +91,7 @@ func Head(data []byte) (apiVersion, kind string) {
 	if isRecording(data) {
 		return "v1", "List"
 	}
-	for _, c := range splitChunks(dropByteOrderMarks(data)) {
+	for _, c := range splitChunks(blankWarnings(dropByteOrderMarks(data))) {
 		documents, problems := c.documents()
 		if len(problems) > 0 {
 			return "", ""
@@ -121,8 +121,8 @@ func checkBytes(file string, data []byte) error {
 	if len(data) > maxSize(data) {
 		return tooLargeError(file)
 	}
-	if isZip(data) {
-		return source.errorf("%v", errZip)
+	if err := checkPacked(data); err != nil {
+		return source.errorf("%v", err)
 	}
 	if i := bytes.IndexByte(data, 0); i >= 0 {
 		return source.errorf("%v", notTextError{i + 1})

@@ -28,10 +28,11 @@ func (c *collection) decodeList(file string, in io.Reader) (decoded, bool) {
 	case !ok:
 		return decoded{}, false
 	}
-	read := decoded{file: file, documents: 1}
+	read := decoded{file: file, documents: 1, outcomes: []outcome{{page: l.asPage().page}}}
 	for _, member := range l.members {
 		read.outcomes = append(read.outcomes, member.outcomes...)
 	}
+	read.movePages()
 	return read, true
 }
 

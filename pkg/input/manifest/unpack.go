@@ -40,30 +40,58 @@ func openReader(file io.ReadCloser) (*fileReader, error) {
 		return nil, err
 	}
 	c := &fileReader{Closer: file, sized: true}
-	if string(magic) == "\x1f\x8b" {
+	for range maxGzip {
+		if string(magic) != "\x1f\x8b" {
+			break
+		}
 		unpacked, err := gzip.NewReader(start)
 		if err != nil {
 			return nil, err
 		}
 		start, c.sized = bufio.NewReader(unpacked), false
+		magic, _ = start.Peek(2) // the text reports the error
 	}
 	if beginning, _ := start.Peek(tarHeader); isTar(beginning) { // the text reports the error
 		c.in, c.archive = start, true
 		return c, nil
 	}
-	beginning, _ := start.Peek(4)
-	if isZip(beginning) {
-		return nil, errZip
+	beginning, _ := start.Peek(8)
+	if err := checkPacked(beginning); err != nil {
+		return nil, err
 	}
 	c.sized = c.sized && byteOrder(beginning) == nil
 	c.in = decodeUTF8(start)
 	return c, nil
 }
 
-// errZip is the error for a zip archive, which is not read since its list of files is at its end.
-var errZip = errors.New("is a zip archive, which is not read; unpack it, and name the folder")
+// maxGzip is how many times a text may be compressed.
+const maxGzip = 3
 
-func isZip(beginning []byte) bool { return bytes.HasPrefix(beginning, []byte("PK\x03\x04")) }
+// packedError is the error for an archive or a compressed file that is not read.
+type packedError struct{ what string }
+
+// Error says what to do.
+func (e packedError) Error() string { return e.what }
+
+// packedBeginnings has the beginnings of archives and compressed files that are not read. The list of files of a zip archive is at its end.
+var packedBeginnings = []struct{ beginning, what string }{
+	{"PK\x03\x04", "is a zip archive, which is not read; unpack it, and name the folder"},
+	{"7z\xbc\xaf\x27\x1c", "is a 7z archive, which is not read; unpack it, and name the folder"},
+	{"Rar!\x1a\x07", "is a rar archive, which is not read; unpack it, and name the folder"},
+	{"BZh91AY&", "is compressed by bzip2, which is not read; unpack it, or compress it by gzip"},
+	{"\xfd7zXZ\x00", "is compressed by xz, which is not read; unpack it, or compress it by gzip"},
+	{"\x28\xb5\x2f\xfd", "is compressed by zstd, which is not read; unpack it, or compress it by gzip"},
+}
+
+// checkPacked returns an error for the beginning of an archive or a compressed file that is not read.
+func checkPacked(beginning []byte) error {
+	for _, p := range packedBeginnings {
+		if bytes.HasPrefix(beginning, []byte(p.beginning)) {
+			return packedError{p.what}
+		}
+	}
+	return nil
+}
 
 // decodeUTF8 returns a reader of the text in UTF-8, without the logs of containers, which a dump can have between its objects. A text that is
 // larger than the maximum size of a file ends in an error.
