@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf16"
@@ -67,6 +68,24 @@ func Layouts() []Layout {
 		{"Sonobuoy.tar", nil, pack(sonobuoySnapshot, false)},
 		{"Insights", nil, insightsArchive},
 		{"Insights.tar.gz", nil, pack(insightsArchive, true)},
+		{"an archive in a folder with a letter", nil, func(list []byte) map[string][]byte {
+			return map[string][]byte{"letter.txt": []byte("see the archive"), "must-gather.tar.gz": packTar(mustGatherFolder(list), true)["dump.tar.gz"]}
+		}},
+		{"an archive in an archive", nil, func(list []byte) map[string][]byte {
+			return packTar(map[string][]byte{"letter.txt": []byte("see the archive"), "bundle.tar.gz": packTar(troubleshootBundle(list), true)["dump.tar.gz"]}, true)
+		}},
+		{"Velero", nil, veleroBackup},
+		{"Velero.tar.gz", nil, pack(veleroBackup, true)},
+		{"lines of JSON", nil, func(list []byte) map[string][]byte {
+			var lines bytes.Buffer
+			for _, o := range parseItems(list) {
+				must(json.Compact(&lines, o.json))
+				lines.WriteByte('\n')
+			}
+			return map[string][]byte{"dump.jsonl": lines.Bytes()}
+		}},
+		{"a script's JSON", nil, scriptOutput},
+		{"numbers as texts", nil, numbersAsTexts},
 		{"compressed files in a folder", nil, func(list []byte) map[string][]byte {
 			files := map[string][]byte{}
 			for kind, of := range groupBy(parseItems(list), func(o layoutObject) string { return o.Kind }) {
@@ -167,6 +186,7 @@ func mustGatherFolder(list []byte) map[string][]byte {
 	files := map[string][]byte{
 		"must-gather.local.1/event-filter.html":             []byte("<!DOCTYPE html>"),
 		root + "version":                                    []byte("openshift/must-gather\n4.16.0\n"),
+		root + "insights-data/insights-1.tar.gz":            packTar(map[string][]byte{"config/id": []byte("not read")}, true)["dump.tar.gz"],
 		root + "etcd_info/endpoint_health.json":             []byte(`[{"endpoint":"https://10.0.0.1:2379","health":true}]`),
 		root + "monitoring/prometheus/status/config.json":   []byte(`{"status":"success","data":{}}`),
 		root + "namespaces/shop/core/configmaps.yaml":       []byte("---\napiVersion: v1\nitems: []\nkind: ConfigMapList\n"),
@@ -205,6 +225,7 @@ func troubleshootBundle(list []byte) map[string][]byte {
 		root + "analysis.json":                                      []byte(`[{"name":"node.resources","insight":{"severity":"debug"}}]`),
 		root + "cluster-info/cluster_version.json":                  []byte(`{"info":{"major":"1","minor":"37"},"string":"v1.37.1"}`),
 		root + "cluster-resources/auth-cani-list/default.json":      []byte(`[{"verbs":["get"],"apiGroups":[""],"resources":["pods"]}]`),
+		root + "node-metrics/n1.json":                               []byte(`{"node":{"nodeName":"n1"},"pods":[{"podRef":{"name":"p","namespace":"default"},"containers":[]}]}`),
 		root + "cluster-resources/groups.json":                      []byte(`[{"name":"apps","versions":[]}]`),
 		root + "cluster-resources/pod-disruption-budgets-info.json": []byte(`{"default":"the server could not find the requested resource"}`),
 		root + "cluster-resources/events-errors.json":               []byte(`["timeout"]`),
@@ -232,6 +253,7 @@ func sonobuoySnapshot(list []byte) map[string][]byte {
 		"servergroups.json":         []byte(`{"kind":"APIGroupList","apiVersion":"v1","groups":[]}`),
 		"podlogs/default/p/log.txt": []byte("not read"),
 	}
+	files["resources/cluster/core_v1_componentstatuses.json"] = []byte(`[{"metadata":{"name":"scheduler"},"conditions":[{"type":"Healthy","status":"True"}]}]`)
 	for path, of := range groupBy(parseItems(list), func(o layoutObject) string {
 		file := o.groupName() + "_" + o.APIVersion[strings.Index(o.APIVersion, "/")+1:] + "_" + o.resourceName() + ".json"
 		if o.Metadata.Namespace == "" {
@@ -242,6 +264,39 @@ func sonobuoySnapshot(list []byte) map[string][]byte {
 		files[path] = writeArray(of)
 	}
 	return files
+}
+
+// veleroBackup returns a backup of Velero, which has each object in a file, and once more by the version that the API server prefers.
+func veleroBackup(list []byte) map[string][]byte {
+	files := map[string][]byte{"metadata/version": []byte("1.1.0\n")}
+	for _, o := range parseItems(list) {
+		resource, place := "resources/"+o.resourceName(), "/cluster/"
+		if group := o.groupName(); group != "core" {
+			resource += "." + group
+		}
+		if o.Metadata.Namespace != "" {
+			place = "/namespaces/" + o.Metadata.Namespace + "/"
+		}
+		files[resource+place+o.Metadata.Name+".json"] = o.json
+		files[resource+"/v1-preferredversion"+place+o.Metadata.Name+".json"] = o.json
+	}
+	return files
+}
+
+// scriptOutput returns what a script writes that collects the objects of each kind, beside values of its own.
+func scriptOutput(list []byte) map[string][]byte {
+	fields := map[string]any{"cluster": "prod", "collected": "2025-01-01T00:00:00Z", "complete": true, "leases": []string{}}
+	for kind, of := range groupBy(parseItems(list), func(o layoutObject) string { return o.resourceName() }) {
+		fields[kind] = json.RawMessage(writeArray(of))
+	}
+	text, err := json.Marshal(fields)
+	must(err)
+	return map[string][]byte{"dump.json": text}
+}
+
+// numbersAsTexts returns the List with the numbers of pods as texts, as tools write it that know only texts.
+func numbersAsTexts(list []byte) map[string][]byte {
+	return map[string][]byte{"dump.json": regexp.MustCompile(`"(priority|terminationGracePeriodSeconds)": *(-?[0-9]+)`).ReplaceAll(list, []byte(`"$1": "$2"`))}
 }
 
 // insightsArchive returns an archive of OpenShift's Insights operator, which has a file for each object without its kind.
