@@ -100,10 +100,13 @@ func (l *loader) reportNodesSetAside(s *scenario.Scenario) {
 	}
 }
 
-// reportRoomlessNodes reports that no node of a dump says what it can take, as after kubectl neat, which removes the status of objects: nothing would fit.
+// reportRoomlessNodes reports that no node says what it can take, although a cluster gave them addresses for their pods: kubectl neat, for example, removes
+// the status of objects, and nothing would fit.
 func (l *loader) reportRoomlessNodes(s *scenario.Scenario) {
 	nodes := s.Nodes()
-	if len(nodes) == 0 || slices.ContainsFunc(nodes, func(node *v1.Node) bool { return len(node.Status.Allocatable) > 0 || len(node.Status.Capacity) > 0 }) {
+	hasRoom := func(node *v1.Node) bool { return len(node.Status.Allocatable) > 0 || len(node.Status.Capacity) > 0 }
+	isRegistered := func(node *v1.Node) bool { return node.Spec.PodCIDR != "" || node.Spec.ProviderID != "" }
+	if slices.ContainsFunc(nodes, hasRoom) || !slices.ContainsFunc(nodes, isRegistered) {
 		return
 	}
 	names := list.Map(nodes, func(node *v1.Node) string { return node.Name })

@@ -162,7 +162,7 @@ func TestPacked(t *testing.T) {
 	}
 	for path, want := range map[string]string{
 		"two": "two: no .yaml, .yml, .json file in this folder that can be read; two/b.tar: is packed inside of a folder or an archive, which is not read; unpack it, or name it by itself",
-		"log":  "log: no .yaml, .yml, .json file in this folder",
+		"log": "log: no .yaml, .yml, .json file in this folder",
 	} {
 		if _, err := Read(nil, path); fmt.Sprint(err) != want {
 			t.Errorf("%s: %v, want %s", path, err, want)

@@ -135,6 +135,7 @@ func (c *collection) result() (*Set, error) {
 		return nil, joinErrors(errs)
 	}
 	c.set.separateUIDs()
+	c.set.linkOwners()
 	c.orderDump()
 	return &c.set, nil
 }

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/input/admission"
 )
 
 // uuid matches the UIDs of API servers.
@@ -47,5 +48,33 @@ func (s *Set) separateUIDs() {
 			}
 		}
 		obj.SetOwnerReferences(references)
+	}
+}
+
+// linkOwners lets owner references find by kind and name the owners whose UIDs somebody has removed, as with yq 'del(.items[].metadata.uid)'. Otherwise a
+// ReplicaSet would make its pods once more.
+func (s *Set) linkOwners() {
+	known, withoutUID := map[types.UID]bool{}, map[cluster.Ref]types.UID{}
+	for _, obj := range s.Objects {
+		known[obj.GetUID()] = true
+		if admission.GivenUID(obj.Object) == "" {
+			withoutUID[cluster.RefTo(obj.Object)] = obj.GetUID()
+		}
+	}
+	for _, obj := range s.Objects {
+		references := obj.GetOwnerReferences()
+		changed := false
+		for i := range references {
+			owner := cluster.Ref{Kind: references[i].Kind, Namespace: obj.GetNamespace(), Name: references[i].Name}
+			if !cluster.Namespaced(owner.Kind) {
+				owner.Namespace = ""
+			}
+			if uid, found := withoutUID[owner]; found && !known[references[i].UID] {
+				references[i].UID, changed = uid, true
+			}
+		}
+		if changed {
+			obj.SetOwnerReferences(references)
+		}
 	}
 }

@@ -37,3 +37,23 @@ func TestRedactedUIDs(t *testing.T) {
 		t.Error("--strict takes them")
 	}
 }
+
+// A tool has removed the UIDs of the objects, and left those in owner references.
+func TestRemovedUIDs(t *testing.T) {
+	const pod = `{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "%s", "namespace": "shop", "labels": {"a": "b"}, "ownerReferences": [{"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "%s", "uid": "4f0c5f6e", "controller": true}]},
+		"spec": {"nodeName": "n1", "containers": [{"name": "c", "image": "c"}]}}`
+	set, err := Decode("dump.json", []byte(`{"apiVersion": "v1", "kind": "List", "items": [
+		{"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": {"name": "web", "namespace": "shop"},
+		 "spec": {"selector": {"matchLabels": {"a": "b"}}, "template": {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "c"}]}}}}, `+
+		fmt.Sprintf(pod, "web-1", "web")+","+fmt.Sprintf(pod, "lost-1", "lost")+`]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, obj := range set.Objects[1:] {
+		got = append(got, fmt.Sprint(obj.GetName(), " ", obj.GetOwnerReferences()[0].UID == set.Objects[0].GetUID(), " ", obj.GetOwnerReferences()[0].UID == "4f0c5f6e"))
+	}
+	if diff := cmp.Diff([]string{"web-1 true false", "lost-1 false true"}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf16"
@@ -85,7 +84,6 @@ func Layouts() []Layout {
 			return map[string][]byte{"dump.jsonl": lines.Bytes()}
 		}},
 		{"a script's JSON", nil, scriptOutput},
-		{"numbers as texts", nil, numbersAsTexts},
 		{"compressed files in a folder", nil, func(list []byte) map[string][]byte {
 			files := map[string][]byte{}
 			for kind, of := range groupBy(parseItems(list), func(o layoutObject) string { return o.Kind }) {
@@ -292,11 +290,6 @@ func scriptOutput(list []byte) map[string][]byte {
 	text, err := json.Marshal(fields)
 	must(err)
 	return map[string][]byte{"dump.json": text}
-}
-
-// numbersAsTexts returns the List with the numbers of pods as texts, as tools write it that know only texts.
-func numbersAsTexts(list []byte) map[string][]byte {
-	return map[string][]byte{"dump.json": regexp.MustCompile(`"(priority|terminationGracePeriodSeconds)": *(-?[0-9]+)`).ReplaceAll(list, []byte(`"$1": "$2"`))}
 }
 
 // insightsArchive returns an archive of OpenShift's Insights operator, which has a file for each object without its kind.

@@ -65,7 +65,7 @@ func answeredOf(t *testing.T, path string, question []string) any {
 }
 
 // notesOnFiles are the beginnings of notes on the way in which the files are written.
-var notesOnFiles = []string{"left out, without any Kubernetes object: ", "not looked into, since packed ", "read as far as it is known: Pod "}
+var notesOnFiles = []string{"left out, without any Kubernetes object: ", "not looked into, since packed "}
 
 // bare returns a report without the names of its files, the kinds that are ignored, and the notes on files.
 func bare(report any) any {
