@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/faultline/faultline/pkg/ask/action"
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/scenario"
@@ -44,9 +45,13 @@ func (p *pendingPod) judge(c *candidate, says string, steps []scenario.LoadedSte
 		return nil // the change only moves the problem
 	}
 	last := p.course.Last()
+	commands := action.Commands(stepsOf(steps))
+	if c.byHand {
+		commands = nil
+	}
 	return &Fix{
-		Change: says, Price: slices.Concat(c.price, p.operatorPrice(c), p.evictionPrice(displaced), p.replacementPrice(c, own)), Commands: commandsOf(steps), Steps: encodeSteps(steps),
-		Pending: len(last.Pending), OfWorkload: len(own.Waiting), Node: p.nodeAfter(state, own),
+		Change: says, Price: slices.Concat(c.price, p.operatorPrice(c), p.evictionPrice(displaced), p.replacementPrice(c, own)), Commands: commands, Steps: encodeSteps(steps),
+		Pending: len(last.Pending), OfWorkload: len(own.Waiting), Node: p.nodeAfter(state, own), displaces: len(displaced) > 0,
 	}
 }
 

@@ -7,11 +7,14 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/component-helpers/storage/volume"
 	storageutil "k8s.io/kubernetes/pkg/apis/storage/util"
 
+	"github.com/faultline/faultline/pkg/ask/action"
 	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/words"
 )
@@ -52,6 +55,49 @@ func (p *pendingPod) provideVolumes() []attempt {
 		attempts = append(attempts, p.attemptFirst(all))
 	}
 	return attempts
+}
+
+// createClaims returns the attempt that creates the claims which the pod names and which are not there; nil if there are all. Nothing else helps then.
+func (p *pendingPod) createClaims() []attempt {
+	var missing []string
+	for _, v := range p.pod.Spec.Volumes {
+		of := v.PersistentVolumeClaim
+		if of != nil && !slices.ContainsFunc(p.step.State.PersistentVolumeClaims, func(claim *v1.PersistentVolumeClaim) bool {
+			return claim.Namespace == p.pod.Namespace && claim.Name == of.ClaimName
+		}) {
+			missing = append(missing, of.ClaimName)
+		}
+	}
+	if len(missing) == 0 || p.member != nil {
+		return nil
+	}
+	classes := []string{""}
+	if known := p.provisioningClasses(); len(known) > 0 {
+		classes = list.Map(known, func(class *storagev1.StorageClass) string { return class.Name })
+	}
+	var all []candidate
+	for _, class := range classes {
+		c := candidate{change: fmt.Sprintf("create %s %s in namespace %s", words.Pick(len(missing), "claim", "claims"), words.And(missing), p.pod.Namespace)}
+		if class != "" {
+			c.change += ", of class " + class
+		}
+		for _, name := range missing {
+			c.objects = append(c.objects, smallClaim(p.pod.Namespace, name, class))
+		}
+		all = append(all, c)
+	}
+	return []attempt{p.attemptFirst(all)}
+}
+
+// smallClaim returns a claim of 1Gi, of the class if there is one.
+func smallClaim(namespace, name, class string) *v1.PersistentVolumeClaim {
+	made := &v1.PersistentVolumeClaim{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PersistentVolumeClaim"}, ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace}}
+	made.Spec.AccessModes = []v1.PersistentVolumeAccessMode{v1.ReadWriteOnce}
+	made.Spec.Resources.Requests = v1.ResourceList{v1.ResourceStorage: resource.MustParse("1Gi")}
+	if class != "" {
+		made.Spec.StorageClassName = &class
+	}
+	return made
 }
 
 // unboundClaims returns the claims of the pod that have no volume.
@@ -97,7 +143,7 @@ func (p *pendingPod) makeDefault() []attempt {
 		annotations := map[string]string{storageutil.IsDefaultStorageClassAnnotation: "true"}
 		all = append(all, candidate{change: fmt.Sprintf("make StorageClass %s the default: annotate it with %s", class.Name, pairsOf(annotations)[0]),
 			price: []string{"every claim without a class gets it"},
-			steps: []scenario.Step{mergePatch(scenario.Target{Target: "storageclass/" + class.Name}, map[string]any{"metadata": map[string]any{"annotations": annotations}})}})
+			steps: []scenario.Step{action.Merge(scenario.Target{Target: "storageclass/" + class.Name}, map[string]any{"metadata": map[string]any{"annotations": annotations}})}})
 	}
 	if len(all) == 0 {
 		return nil
