@@ -35,6 +35,11 @@ func (f *Finder) behindRoom(ctx context.Context, v *view, refusals []pluginRefus
 		return nil, nil
 	}
 	roomy := newView(state, small, v.occupancy, cycle)
+	for node, verdict := range v.verdicts { // a node that would take the pod with room is full
+		if _, refused := roomy.verdicts[node]; !refused {
+			roomy.verdicts[node] = verdict
+		}
+	}
 	v.behind = map[string]bool{}
 	var behind []pluginRefused
 	for _, plugin := range groupRefusals(state, cycle) {

@@ -165,10 +165,13 @@ func (d *stuckDrain) keepOneBudget(kept []*v1.Pod) []attempt {
 
 // addNodes returns the attempts that add nodes like the first one. Fewer come first.
 func (d *stuckDrain) addNodes() []attempt {
-	waits := len(newlyPending(d.drained))
+	waits := 0
+	if n := len(d.drained); n > 0 {
+		waits = len(d.drained[n-1].Pending) // a budget may wait for pods that were Pending before
+	}
 	var all []attempt
 	for n := 1; n <= min(waits, maxNewNodes); n++ {
-		all = append(all, attempt{change: words.Count(n, "more node") + " like " + d.nodes[0], byHand: true,
+		all = append(all, attempt{change: words.Pick(n, "one more node", fmt.Sprintf("%d more nodes", n)) + " like " + d.nodes[0], byHand: true,
 			steps: []scenario.Step{{AddNodes: &scenario.AddNodes{Count: n, Like: d.nodes[0]}}}})
 	}
 	return all

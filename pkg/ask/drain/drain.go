@@ -37,7 +37,7 @@ type Fix struct {
 	Commands []string `json:"commands,omitempty"`
 	// Steps make the change as further steps of the scenario, before the drain.
 	Steps []scenario.Step `json:"steps,omitempty"`
-	// Pending is the number of pods that have no node then because of the drain.
+	// Pending is the number of pods that have no node then, because of the drain or the change.
 	Pending int `json:"pending"`
 }
 
@@ -83,7 +83,8 @@ func newlyPending(drained []world.DrainedNode) []world.PendingPod {
 }
 
 // Fixes returns the changes with which the drain of the nodes after the last step of the result ends, and descriptions of changes with which it does
-// not. There are none if it ends by itself and leaves no pod without a node. The changes are, in this order:
+// not. There are none if it ends by itself and leaves no pod without a node. Changes that leave no pod without a node come
+// first; then the order is:
 //
 //  1. The flags of kubectl drain that its messages name.
 //  2. Run one more replica of each workload whose budget refuses an eviction.
@@ -104,7 +105,7 @@ func Fixes(ctx context.Context, result *simulation.Result, nodes []string, optio
 	if err != nil {
 		return nil, nil, err
 	}
-	d := &stuckDrain{course: course, nodes: nodes, options: options}
+	d := &stuckDrain{course: course, nodes: nodes, options: options, crews: course.State().PodsByWorkload()}
 	if err := d.drainAsAsked(ctx); err != nil || d.fine(d.drained) {
 		return nil, nil, err
 	}
@@ -126,6 +127,7 @@ func Fixes(ctx context.Context, result *simulation.Result, nodes []string, optio
 			}
 		}
 	}
+	slices.SortStableFunc(d.fixes, func(a, b Fix) int { return min(a.Pending, 1) - min(b.Pending, 1) })
 	return d.fixes, d.tried, nil
 }
 
@@ -140,6 +142,7 @@ type stuckDrain struct {
 	// drained and end are the result of the drain without a change.
 	drained []world.DrainedNode
 	end     *cluster.State
+	crews   map[cluster.Ref]cluster.WorkloadPods // before any change
 
 	fixes []Fix
 	tried []string
@@ -202,14 +205,18 @@ func ends(drained []world.DrainedNode) bool {
 // try tries a change. It is a fix if the drain then ends, and if no more pods than without it have no node: none if the drain ends by itself.
 func (d *stuckDrain) try(ctx context.Context, a *attempt) error {
 	step, err := d.drain(ctx, a)
-	switch {
-	case err != nil:
+	if err != nil {
 		return fmt.Errorf("%s: %w", a.change, err)
-	case step == nil, !ends(step.Drained), ends(d.drained) && !d.fine(step.Drained):
+	}
+	waits := 0
+	if step != nil {
+		waits = len(cluster.NewlyPending(d.crews, step.State))
+	}
+	if step == nil || !ends(step.Drained) || ends(d.drained) && waits > 0 {
 		d.tried = append(d.tried, a.change)
 		return nil
 	}
-	fix := Fix{Change: a.change, Price: a.price, Flags: a.flags, Steps: a.steps, Pending: len(newlyPending(step.Drained))}
+	fix := Fix{Change: a.change, Price: a.price, Flags: a.flags, Steps: a.steps, Pending: waits}
 	if !a.byHand {
 		fix.Commands = action.Commands(a.steps)
 	}

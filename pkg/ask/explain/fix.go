@@ -51,7 +51,7 @@ type Fix struct {
 //  1. Remove a scheduling gate; create a claim that the pod names; uncordon a node; end a state of a node that has a taint for it; delete a pod
 //     whose template has changed since.
 //  2. Refine a spread constraint: nodeTaintsPolicy, nodeAffinityPolicy, matchLabelKeys, minDomains, maxSkew.
-//  3. Add the label that nodes or the pod's volume lack, or ask for a value that nodes have. Give a claim without a volume one.
+//  3. Ask for a similar key that nodes have. Add the label that nodes or the pod's volume lack, or ask for a value that nodes have. Give a claim without a volume one.
 //  4. Let a rollout stop old pods before it starts new ones.
 //  5. Delete the pod with its claim, with a new volume where volumes are local.
 //  6. Take another port of the host, if pods of other workloads hold it. Give the pods a priority class that exists.
@@ -154,7 +154,7 @@ func (p *pendingPod) singleAttempts() []attempt {
 	if created := p.createClaims(); created != nil {
 		return created
 	}
-	return slices.Concat(p.uncordonAttempts(), p.endNodeStates(), p.deleteOld(), p.refineSpreads(), p.labelNodes(), p.selectPresent(), p.labelVolumes(), p.provideVolumes(), p.stopOldPodsFirst(),
+	return slices.Concat(p.uncordonAttempts(), p.endNodeStates(), p.deleteOld(), p.refineSpreads(), p.selectSimilar(), p.labelNodes(), p.selectPresent(), p.labelVolumes(), p.provideVolumes(), p.stopOldPodsFirst(),
 		p.deleteClaim(), p.movePorts(), p.raisePriority(), p.requestLess(), p.offerMore(), p.attachMore(), p.claimAlone(), p.moveOthers(), p.tolerate(), p.lookElsewhere(), p.soften(), p.softenOthers(), p.addNodeAttempts(), p.fewerReplicas())
 }
 

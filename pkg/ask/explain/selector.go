@@ -18,7 +18,7 @@ import (
 // Changes of names in the pod's spec that the cluster knows by other values: a label of nodes, a scheduler, a port of the host.
 
 // selectPresent returns the attempts that let the pod's node selector and required affinity ask for a label that nodes have, where no node has the
-// label that they ask for, or where no node has all of them: another value, or a similar key. A value that says what a node is stays as it is: an
+// label that they ask for, or where no node has all of them: another value. A value that says what a node is stays as it is: an
 // image for amd64 does not run on arm64.
 func (p *pendingPod) selectPresent() []attempt {
 	if p.spec == nil || !p.refusedBy("NodeAffinity") {
@@ -26,7 +26,22 @@ func (p *pendingPod) selectPresent() []attempt {
 	}
 	var attempts []attempt
 	for _, want := range p.wantedLabels() {
-		if all := slices.Concat(p.askForValues(want), p.askForKeys(want)); len(all) > 0 {
+		if all := p.askForValues(want); len(all) > 0 {
+			attempts = append(attempts, p.attemptFirst(all))
+		}
+	}
+	return attempts
+}
+
+// selectSimilar returns the attempts that let the pod ask for a similar key that nodes have, where no node has the key that it asks for: one of both
+// is a mistake.
+func (p *pendingPod) selectSimilar() []attempt {
+	if p.spec == nil || !p.refusedBy("NodeAffinity") {
+		return nil
+	}
+	var attempts []attempt
+	for _, want := range p.wantedLabels() {
+		if all := p.askForKeys(want); len(all) > 0 {
 			attempts = append(attempts, p.attemptFirst(all))
 		}
 	}

@@ -39,7 +39,7 @@ func (p *pendingPod) claimAlone() []attempt {
 		template := &resourcev1.ResourceClaimTemplate{TypeMeta: metav1.TypeMeta{APIVersion: "resource.k8s.io/v1", Kind: "ResourceClaimTemplate"},
 			ObjectMeta: metav1.ObjectMeta{Name: shared.Name, Namespace: shared.Namespace}, Spec: resourcev1.ResourceClaimTemplateSpec{Spec: *shared.Spec.DeepCopy()}}
 		users := list.Map(shared.Status.ReservedFor, func(r resourcev1.ResourceClaimConsumerReference) string { return r.Name })
-		c := candidate{change: fmt.Sprintf("a claim of its own: create ResourceClaimTemplate %s like the claim, and name it in place of the claim", template.Name),
+		c := candidate{change: fmt.Sprintf("a claim of its own, by a ResourceClaimTemplate %s like the claim", template.Name),
 			objects: []cluster.Object{template}, edit: func(spec *v1.PodSpec) {
 				spec.ResourceClaims[i].ResourceClaimName, spec.ResourceClaims[i].ResourceClaimTemplateName = nil, &template.Name
 			}}

@@ -71,32 +71,35 @@ func (p *pendingPod) createClaims() []attempt {
 	if len(missing) == 0 || p.member != nil {
 		return nil
 	}
-	classes := []string{""}
-	if known := p.provisioningClasses(); len(known) > 0 {
-		classes = list.Map(known, func(class *storagev1.StorageClass) string { return class.Name })
+	create := fmt.Sprintf("create %s %s in namespace %s", words.Pick(len(missing), "claim", "claims"), words.And(missing), p.pod.Namespace)
+	claimsOf := func(class string) []cluster.Object {
+		return list.Map(missing, func(name string) cluster.Object { return smallClaim(p.pod.Namespace, name, class) })
 	}
 	var all []candidate
-	for _, class := range classes {
-		c := candidate{change: fmt.Sprintf("create %s %s in namespace %s", words.Pick(len(missing), "claim", "claims"), words.And(missing), p.pod.Namespace)}
-		if class != "" {
-			c.change += ", of class " + class
-		}
-		for _, name := range missing {
-			c.objects = append(c.objects, smallClaim(p.pod.Namespace, name, class))
+	for _, class := range p.provisioningClasses() {
+		all = append(all, candidate{change: create + ", of class " + class.Name, objects: claimsOf(class.Name)})
+	}
+	for _, node := range p.roomiest(p.matchingOpenNodes(), maxPerDomain) {
+		c := candidate{change: create + ", and a volume for it on node " + node.Name, objects: claimsOf("")}
+		for _, claim := range c.objects {
+			c.objects = append(c.objects, volumeFor(claim.(*v1.PersistentVolumeClaim), node))
 		}
 		all = append(all, c)
 	}
-	return []attempt{p.attemptFirst(all)}
+	if len(all) == 0 {
+		return nil
+	}
+	created := p.attemptFirst(all)
+	created.changes = []string{create}
+	return []attempt{created}
 }
 
-// smallClaim returns a claim of 1Gi, of the class if there is one.
+// smallClaim returns a claim of 1Gi, of the class or, for "", of none.
 func smallClaim(namespace, name, class string) *v1.PersistentVolumeClaim {
 	made := &v1.PersistentVolumeClaim{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PersistentVolumeClaim"}, ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace}}
 	made.Spec.AccessModes = []v1.PersistentVolumeAccessMode{v1.ReadWriteOnce}
 	made.Spec.Resources.Requests = v1.ResourceList{v1.ResourceStorage: resource.MustParse("1Gi")}
-	if class != "" {
-		made.Spec.StorageClassName = &class
-	}
+	made.Spec.StorageClassName = &class // none: a volume without a class
 	return made
 }
 

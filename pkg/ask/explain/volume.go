@@ -186,17 +186,17 @@ func (p *pendingPod) addReachingNodes(open []*v1.Node) []attempt {
 		if reached || v.volume.Spec.NodeAffinity == nil {
 			continue
 		}
-		labels := map[string]string{}
+		labels := map[string]string{} // a new node has a name of its own
 		for _, r := range v.volume.Spec.NodeAffinity.Required.NodeSelectorTerms[0].MatchExpressions {
 			if len(r.Values) > 0 {
 				labels[r.Key] = r.Values[0]
 			}
 		}
+		if labels[v1.LabelHostname] != "" || len(labels) == 0 {
+			continue
+		}
 		c := candidate{change: fmt.Sprintf("one more node like %s with %s, which reaches volume %s", open[0].Name, words.And(pairsOf(labels)), v.volume.Name),
 			steps: []scenario.Step{{AddNodes: &scenario.AddNodes{Count: 1, Like: open[0].Name, Labels: labels}}}}
-		if v.volume.Spec.Local != nil {
-			c.price = []string{"needs the disk of the volume"}
-		}
 		attempts = append(attempts, p.attemptOne(c))
 	}
 	return attempts

@@ -179,19 +179,16 @@ func (t *writer) fixes() {
 	}
 	var rows [][]doc.Cell
 	for _, fix := range r.Fixes {
-		rows = append(rows, doc.Plain.Row(fix.Change, words.Is(fix.Pending, "pod")+" Pending because of it then", strings.Join(fix.Price, "; ")))
+		rows = append(rows, doc.Plain.Row(fix.Change, words.Is(fix.Pending, "pod")+" Pending because of it", strings.Join(fix.Price, "; ")))
 	}
 	t.Table("  ", rows...)
-	for _, fix := range r.Fixes {
-		for _, command := range fix.Commands {
-			t.Linef(doc.Plain, "  %s", command)
-		}
-		if len(fix.Commands) > 0 && !t.All {
-			break // the first fix
+	for i, fix := range r.Fixes {
+		if len(fix.Commands) > 0 && (i == 0 || t.All) {
+			t.Linef(doc.Plain, "  %s: %s", fix.Change, strings.Join(fix.Commands, "; "))
 		}
 	}
 	if len(r.Tried) > 0 {
-		t.Linef(doc.Plain, "  Tried without success: %s", t.ListNames(r.Tried))
+		t.Linef(doc.Plain, "  Tried without success: %s", t.NameFew(r.Tried, len(r.Tried)))
 	}
 }
 
