@@ -43,6 +43,9 @@ func (f *Finder) behindRoom(ctx context.Context, v *view, refusals []pluginRefus
 	v.behind = map[string]bool{}
 	var behind []pluginRefused
 	for _, plugin := range groupRefusals(state, cycle) {
+		if plugin.name == "NodeResourcesFit" { // the node takes no more pods, however small
+			continue
+		}
 		plugin.nodes = list.Where(plugin.nodes, func(node *v1.Node) bool { return full[node.Name] })
 		for _, node := range plugin.nodes {
 			v.behind[node.Name] = true

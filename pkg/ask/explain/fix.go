@@ -27,8 +27,8 @@ type Fix struct {
 	OfWorkload int `json:"ofWorkload"`
 	// Node is the node that the pod, or the pod in its place, gets. Missing if the pod needs no node any more.
 	Node string `json:"node,omitempty"`
-	// displaces means that pods of other workloads have no node then.
-	displaces bool
+	// Displaced is the number of pods of other workloads that lose their nodes for the change.
+	Displaced int `json:"displaced,omitempty"`
 }
 
 // Fixes returns the changes that give a Pending pod of the step a node, and descriptions of changes that do not. Each change was applied to
@@ -134,7 +134,7 @@ func (s *search) sorted() []Fix {
 		switch {
 		case fix.OfWorkload > 0:
 			return 2
-		case fix.displaces:
+		case fix.Displaced > 0:
 			return 1
 		}
 		return 0

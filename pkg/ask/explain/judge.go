@@ -51,7 +51,7 @@ func (p *pendingPod) judge(c *candidate, says string, steps []scenario.LoadedSte
 	}
 	return &Fix{
 		Change: says, Price: slices.Concat(c.price, p.operatorPrice(c), p.evictionPrice(displaced), p.replacementPrice(c, own)), Commands: commands, Steps: encodeSteps(steps),
-		Pending: len(last.Pending), OfWorkload: len(own.Waiting), Node: p.nodeAfter(state, own), displaces: len(displaced) > 0,
+		Pending: len(last.Pending), OfWorkload: len(own.Waiting), Node: p.nodeAfter(state, own), Displaced: sumOf(displaced),
 	}
 }
 
@@ -64,6 +64,13 @@ func (w *stuckWorkload) displaced(after map[cluster.Ref]cluster.WorkloadPods) ma
 		}
 	}
 	return displaced
+}
+
+func sumOf(displaced map[cluster.Ref]int) (sum int) {
+	for _, n := range displaced {
+		sum += n
+	}
+	return sum
 }
 
 // hasNodeIn reports whether the pod in question, or one in its place, has a node.

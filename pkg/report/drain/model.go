@@ -3,6 +3,7 @@ package drain
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/faultline/faultline/pkg/ask/drain"
 	"github.com/faultline/faultline/pkg/cluster"
@@ -87,6 +88,7 @@ func (r *Report) InNamespace(namespace string) *Report {
 		return nodes
 	}
 	in.Nodes, in.Order = of(r.Nodes), of(r.Order)
+	in.Causes = list.Without(r.Causes, func(p drain.Pending) bool { return !strings.HasPrefix(p.Pod, namespace+"/") })
 	return &in
 }
 
