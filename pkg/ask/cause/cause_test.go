@@ -72,8 +72,8 @@ func TestCauses(t *testing.T) {
 			[]string{"NodeResourcesFit 2: asks 5 cpu (container c 5 by LimitRange limits), more than w-1 has in all; the most that is free is 4 on w-1 (4 allocatable, 0 requested by 0 pods)", dedicated},
 		},
 		"a label with another key": {
-			[]string{pod("new", "", "1", ", nodeSelector: {Disk_: ssd}")},
-			[]string{"NodeAffinity 2: wants Disk_=ssd; no node has Disk_=ssd (nodes have the label disk); w-1 comes nearest and lacks Disk_=ssd", dedicated},
+			[]string{pod("new", "", "1", ", nodeSelector: {Disk: ssd}")},
+			[]string{"NodeAffinity 2: wants Disk=ssd; no node has Disk=ssd (nodes have the label disk); w-1 comes nearest and lacks Disk=ssd", dedicated},
 		},
 		"an init container asks for most": {
 			[]string{pod("new", "", "3", ", initContainers: [{name: migrate, image: p, resources: {requests: {cpu: 6}}}]")},
