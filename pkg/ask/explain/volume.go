@@ -143,8 +143,9 @@ func (p *pendingPod) renewClaims() []attempt {
 				return volume.PersistentVolumeClaim != nil && volume.PersistentVolumeClaim.ClaimName == v.claim.Name
 			})
 		}
-		if slices.ContainsFunc(p.step.State.Pods, uses) {
-			continue
+		of := v.volume.Spec.ClaimRef
+		if slices.ContainsFunc(p.step.State.Pods, uses) || of == nil || of.UID == "" || of.UID != v.claim.UID {
+			continue // a volume that names the claim without its UID is for the new claim, too
 		}
 		anew := candidate{
 			change:     fmt.Sprintf("delete claim %s and create it again: it gets a volume where the pod can run", v.claim.Name),
