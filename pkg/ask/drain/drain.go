@@ -121,10 +121,16 @@ func Fixes(ctx context.Context, result *simulation.Result, nodes []string, optio
 		}
 	}
 	if len(d.fixes) == 0 {
+		enough := false // of nodes: more of them help, too
 		for _, a := range d.attempts() {
+			if a.byHand && enough {
+				continue
+			}
+			found := len(d.fixes)
 			if err := d.try(ctx, &a); err != nil {
 				return nil, nil, err
 			}
+			enough = enough || a.byHand && len(d.fixes) > found
 		}
 	}
 	slices.SortStableFunc(d.fixes, func(a, b Fix) int { return min(a.Pending, 1) - min(b.Pending, 1) })
