@@ -32,8 +32,8 @@ type candidate struct {
 	edit     func(*v1.PodSpec)
 	strategy func(cluster.Object)
 	steps    []scenario.Step
-	// objects are created before the steps, and newObjects after them.
-	objects, newObjects []cluster.Object
+	// objects are created before the steps.
+	objects []cluster.Object
 	// byHand means that kubectl cannot make the change, as nobody but the kubelet ends the pressure of a node.
 	byHand bool
 	// evicts means that other workloads may lose their nodes for the change, and gone that the pod itself may disappear.
@@ -64,15 +64,10 @@ func (w *stuckWorkload) stepsOf(c *candidate) ([]scenario.LoadedStep, error) {
 	if err != nil {
 		return nil, err
 	}
-	after, err := createSteps(c.newObjects)
-	if err != nil {
-		return nil, err
-	}
 	steps = append(steps, before...)
 	for _, step := range c.steps {
 		steps = append(steps, scenario.LoadedStep{Step: step})
 	}
-	steps = append(steps, after...)
 	if c.edit != nil || c.strategy != nil {
 		edits, err := w.editSteps(c)
 		if err != nil || len(edits) == 0 {

@@ -100,10 +100,7 @@ func labelsWithPresent(labels, now map[string]string) string {
 
 // deleteClaim returns the attempts that delete a StatefulSet's pod with one of its claims, so that the controller creates both again.
 func (p *pendingPod) deleteClaim() []attempt {
-	if p.owner.Kind != "StatefulSet" {
-		return p.renewClaims()
-	}
-	if p.object == nil || p.member != nil || !p.refusedBy("VolumeBinding", "VolumeZone", "NodeVolumeLimits") {
+	if p.owner.Kind != "StatefulSet" || p.object == nil || p.member != nil || !p.refusedBy("VolumeBinding", "VolumeZone", "NodeVolumeLimits") {
 		return nil
 	}
 	var attempts []attempt
@@ -128,52 +125,6 @@ func (p *pendingPod) deleteClaim() []attempt {
 		attempts = append(attempts, one)
 	}
 	return attempts
-}
-
-// renewClaims returns the attempts that delete a claim which only Pending pods use, and create it again, so that it gets a volume where the pod can
-// run.
-func (p *pendingPod) renewClaims() []attempt {
-	if p.member != nil || !p.refusedBy("VolumeBinding", "VolumeZone") {
-		return nil
-	}
-	var attempts []attempt
-	for _, v := range p.boundVolumes() {
-		uses := func(pod *v1.Pod) bool {
-			return pod.Spec.NodeName != "" && pod.Namespace == v.claim.Namespace && slices.ContainsFunc(pod.Spec.Volumes, func(volume v1.Volume) bool {
-				return volume.PersistentVolumeClaim != nil && volume.PersistentVolumeClaim.ClaimName == v.claim.Name
-			})
-		}
-		of := v.volume.Spec.ClaimRef
-		if slices.ContainsFunc(p.step.State.Pods, uses) || of == nil || of.UID == "" || of.UID != v.claim.UID {
-			continue // a volume that names the claim without its UID is for the new claim, too
-		}
-		anew := candidate{
-			change:     fmt.Sprintf("delete claim %s and create it again: it gets a volume where the pod can run", v.claim.Name),
-			price:      []string{"what is on volume " + v.volume.Name + " is lost"},
-			steps:      []scenario.Step{action.Delete(v.claim.Namespace, "persistentvolumeclaim/"+v.claim.Name)},
-			newObjects: []cluster.Object{unboundClaim(v.claim)},
-		}
-		all := []candidate{anew}
-		for _, node := range p.roomiest(p.matchingOpenNodes(), maxPerDomain) {
-			if made := localVolume(v.volume, node); made != nil {
-				with := anew
-				with.objects = []cluster.Object{made}
-				with.change = fmt.Sprintf("create a local volume of %s on %s, delete claim %s and create it again: it gets that volume", v.volume.Spec.Capacity.Storage(), node.Name, v.claim.Name)
-				all = append(all, with)
-			}
-		}
-		attempts = append(attempts, p.attemptFirst(all))
-	}
-	return attempts
-}
-
-// unboundClaim returns the claim as a user wrote it, without its volume.
-func unboundClaim(claim *v1.PersistentVolumeClaim) *v1.PersistentVolumeClaim {
-	made := &v1.PersistentVolumeClaim{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PersistentVolumeClaim"},
-		ObjectMeta: metav1.ObjectMeta{Name: claim.Name, Namespace: claim.Namespace, Labels: claim.Labels}}
-	claim.Spec.DeepCopyInto(&made.Spec)
-	made.Spec.VolumeName = ""
-	return made
 }
 
 // addReachingNodes returns the attempts that add a node which reaches a volume of the pod that no node reaches.
