@@ -376,3 +376,14 @@ func (r *Result) position() world.Mark {
 	}
 	return r.Last().after
 }
+
+// UpTo returns the result as if the scenario ended after the step; "" is the last step.
+func (r *Result) UpTo(step string) *Result {
+	at := slices.IndexFunc(r.Steps, func(s Step) bool { return s.Name == step })
+	if at < 0 || at == len(r.Steps)-1 {
+		return r
+	}
+	upTo := *r
+	upTo.Scenario, upTo.Steps = r.Scenario.CutAfter(step), r.Steps[:at+1]
+	return &upTo
+}

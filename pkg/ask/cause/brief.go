@@ -42,13 +42,15 @@ func FindUnmet(causes []Cause) []Unmet {
 }
 
 // Compare orders causes by how much they say, for slices.SortFunc: first what nodes lack that the pod may use, then taints and cordoned nodes, then the
-// nodes that the pod's own selector leaves out; among equals, what refuses the most nodes.
+// nodes that the pod's own selector leaves out, then what nodes would refuse if they had room; among equals, what refuses the most nodes.
 func Compare(a, b Cause) int {
 	return cmp.Or(cmp.Compare(a.order(), b.order()), cmp.Compare(b.Nodes, a.Nodes))
 }
 
 func (c Cause) order() int {
 	switch {
+	case c.Behind:
+		return 3
 	case c.NodeAffinity != nil:
 		return 2
 	case len(c.Taints) > 0 || len(c.Cordoned) > 0:
@@ -60,6 +62,9 @@ func (c Cause) order() int {
 // brief returns the cause in a few words, with the number of nodes.
 func (c Cause) brief() string {
 	on := words.Count(c.Nodes, "node")
+	if c.Resource != nil && c.Resource.Unusable > 0 {
+		on = words.Count(c.Nodes-c.Resource.Unusable, "node")
+	}
 	switch {
 	case c.Resource != nil && c.Resource.Resource == v1.ResourcePods:
 		return fmt.Sprintf("%s full (%s takes %s pods)", isAre(c.Nodes), c.Resource.Node, c.Resource.Allocatable)
@@ -85,6 +90,8 @@ func (c Cause) brief() string {
 		return fmt.Sprintf("anti-affinity over %s keeps it off %s", c.PodAffinity.TopologyKey, on)
 	case c.Devices != nil && len(c.Devices.Options) > 0:
 		return c.Devices.brief(on)
+	case c.Devices != nil && len(c.Devices.Sharing) > 0:
+		return fmt.Sprintf("%s cannot reach the devices of claim %s", on, c.Devices.Claim)
 	case c.HostPort != nil:
 		return fmt.Sprintf("host port %d is taken on %s", c.HostPort.Port, on)
 	}

@@ -29,6 +29,8 @@ type Cause struct {
 	Plugin string `json:"plugin"`
 	// Nodes is the number of nodes that the plugin refuses for this reason; 0 if it refuses the pod before it looks at nodes.
 	Nodes int `json:"nodes"`
+	// Behind means that other plugins refuse these nodes first, for lack of room: with room, this plugin would still refuse them.
+	Behind bool `json:"behind,omitempty"`
 	// Sentence says why, with the values of both sides.
 	Sentence string `json:"sentence"`
 	// Resource is the resource of which NodeResourcesFit finds too little.
@@ -93,6 +95,8 @@ type view struct {
 	*occupancy
 	// verdicts has, for each refused node, the first plugin that refused it and its message.
 	verdicts map[string]placement.Verdict
+	// behind has the nodes without room that another plugin would refuse if they had room.
+	behind map[string]bool
 }
 
 func newView(state *cluster.State, pod *v1.Pod, on *occupancy, cycle *placement.Cycle) *view {
@@ -187,12 +191,12 @@ func (f *Finder) Causes(ctx context.Context, state *cluster.State, pod *v1.Pod, 
 		return nil, err
 	}
 	v := newView(seen, alone, f.occupancyOf(state, seen, len(others) == 0), result.Pending[0].Cycle)
-	var causes []Cause
-	for _, plugin := range groupRefusals(seen, result.Pending[0].Cycle) {
-		if find := finders[plugin.name]; find != nil {
-			causes = append(causes, find(v, plugin.refused)...)
-		}
+	refusals := groupRefusals(seen, result.Pending[0].Cycle)
+	behind, err := f.behindRoom(ctx, v, refusals)
+	if err != nil {
+		return nil, err
 	}
+	causes := append(v.findCauses(refusals), behind...)
 	if i := slices.IndexFunc(causes, func(c Cause) bool { return c.NodeAffinity != nil && len(c.NodeAffinity.Unmet) > 0 }); i > 0 {
 		causes = slices.Concat(causes[i:i+1], causes[:i], causes[i+1:])
 	}
@@ -205,6 +209,17 @@ func (f *Finder) Causes(ctx context.Context, state *cluster.State, pod *v1.Pod, 
 	}
 	unhelpful, err := f.explainNoPreemption(ctx, v, pod)
 	return append(causes, unhelpful...), err
+}
+
+// findCauses returns the causes of the plugins' refusals.
+func (v *view) findCauses(refusals []pluginRefused) []Cause {
+	var causes []Cause
+	for _, plugin := range refusals {
+		if find := finders[plugin.name]; find != nil {
+			causes = append(causes, find(v, plugin.refused)...)
+		}
+	}
+	return causes
 }
 
 // withoutGroup returns a copy of the pod without its group and without preemption, so that the scheduler tries the pod by itself.

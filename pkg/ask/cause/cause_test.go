@@ -58,6 +58,23 @@ func TestCauses(t *testing.T) {
 			[]string{pod("new", "", "3", ", initContainers: [{name: proxy, image: p, restartPolicy: Always, resources: {requests: {cpu: 2}}}]")},
 			[]string{"NodeResourcesFit 2: asks 5 cpu (sidecar proxy 2, container c 3), more than w-1 has in all; the most that is free is 4 on w-1 (4 allocatable, 0 requested by 0 pods)", dedicated},
 		},
+		"most is free in the zone that the volume is not in": {
+			[]string{"  - {apiVersion: v1, kind: PersistentVolume, metadata: {name: pv}, spec: {capacity: {storage: 1Gi}, accessModes: [ReadWriteOnce], storageClassName: gp3, csi: {driver: d, volumeHandle: h}, claimRef: {namespace: default, name: data},\n" +
+				"     nodeAffinity: {required: {nodeSelectorTerms: [{matchExpressions: [{key: topology.kubernetes.io/zone, operator: In, values: [a]}]}]}}}}\n",
+				"  - {apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: data}, spec: {accessModes: [ReadWriteOnce], storageClassName: gp3, volumeName: pv, resources: {requests: {storage: 1Gi}}}}\n",
+				pod("a-1", "w-1", "3", ""), pod("b-1", "w-2", "2500m", ""), pod("new", "", "2", ", volumes: [{name: v, persistentVolumeClaim: {claimName: data}}]")},
+			[]string{"NodeResourcesFit 2: asks 2 cpu; the most that is free where nothing else refuses it is 1 on w-1 (4 allocatable, 3 requested by 1 pod)", dedicated,
+				"VolumeBinding 1, even with room: claim data is bound to volume pv, which only nodes with topology.kubernetes.io/zone=a reach: w-1 (full, Insufficient cpu)"},
+		},
+		"a request by default": {
+			[]string{"  - {apiVersion: v1, kind: LimitRange, metadata: {name: limits}, spec: {limits: [{type: Container, defaultRequest: {cpu: 5}}]}}\n",
+				"  - {apiVersion: v1, kind: Pod, metadata: {name: new}, spec: {containers: [{name: c, image: c}]}}\n"},
+			[]string{"NodeResourcesFit 2: asks 5 cpu (container c 5 by LimitRange limits), more than w-1 has in all; the most that is free is 4 on w-1 (4 allocatable, 0 requested by 0 pods)", dedicated},
+		},
+		"a label with another key": {
+			[]string{pod("new", "", "1", ", nodeSelector: {Disk: ssd}")},
+			[]string{"NodeAffinity 2: wants Disk=ssd; no node has Disk=ssd (nodes have the label disk); w-1 comes nearest and lacks Disk=ssd", dedicated},
+		},
 		"an init container asks for most": {
 			[]string{pod("new", "", "3", ", initContainers: [{name: migrate, image: p, resources: {requests: {cpu: 6}}}]")},
 			[]string{"NodeResourcesFit 2: asks 6 cpu (init container migrate 6), more than w-1 has in all; the most that is free is 4 on w-1 (4 allocatable, 0 requested by 0 pods)", dedicated},
@@ -124,7 +141,7 @@ func TestCauses(t *testing.T) {
 			[]string{pod("a-1", "w-1", "1", ""), pod("a-2", "w-2", "1", ", priority: 100"), high, pod("new", "", "5", ", priorityClassName: high, nodeSelector: {kubernetes.io/hostname: w-1}")},
 			[]string{"NodeAffinity 1: wants kubernetes.io/hostname=w-1; w-2 comes nearest and lacks kubernetes.io/hostname=w-1 (it has kubernetes.io/hostname=w-2)",
 				"NodeResourcesFit 1: asks 5 cpu, more than w-1 has in all; the most that is free is 3 on w-1 (4 allocatable, 1 requested by 1 pod)", dedicated,
-				"DefaultPreemption 0: nobody makes room for its priority 100: 2 of 3 refused nodes have no pod of a lower one; w-1 would not take it even without its pods of a lower one (full, Insufficient cpu)"},
+				"DefaultPreemption 0: nobody makes room for its priority 100: 2 of 3 refused nodes have no pod of a lower one; w-1 would not take it even without its pods of a lower one (full, Insufficient cpu; at most 4 of 5 cpu would be free)"},
 		},
 		"a preemptionPolicy of Never": {
 			[]string{pod("a-1", "w-1", "4", ""), strings.Replace(high, "value:", "preemptionPolicy: Never, value:", 1), pod("new", "", "1", ", priorityClassName: high, nodeSelector: {kubernetes.io/hostname: w-1}")},
@@ -149,7 +166,11 @@ func TestCauses(t *testing.T) {
 			}
 			var got []string
 			for _, c := range found[len(found)-1][cluster.NameOf(step.Pending[0].Pod)] {
-				got = append(got, fmt.Sprintf("%s %d: %s", c.Plugin, c.Nodes, c.Sentence))
+				behind := ""
+				if c.Behind {
+					behind = ", even with room"
+				}
+				got = append(got, fmt.Sprintf("%s %d%s: %s", c.Plugin, c.Nodes, behind, c.Sentence))
 			}
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Errorf("causes (-want +got):\n%s", diff)

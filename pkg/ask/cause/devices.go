@@ -33,6 +33,8 @@ type Devices struct {
 	Node string `json:"node,omitempty"`
 	// Options are the kinds of device that the request takes: one kind, or the first available of several.
 	Options []DeviceOption `json:"options,omitempty"`
+	// Sharing are the pods that use a claim which has devices already.
+	Sharing []string `json:"sharing,omitempty"`
 	// Constraints are the constraints of the claims, if the requests cannot be served together.
 	Constraints []string `json:"constraints,omitempty"`
 }
@@ -181,8 +183,11 @@ func (v *view) allocatedElsewhere(claim *resourcev1.ResourceClaim, nodes []*v1.N
 	default:
 		reached = "only nodes with " + words.And(list.Map(term[0].MatchExpressions, func(r v1.NodeSelectorRequirement) string { return expressionText(&r) })) + " reach"
 	}
-	return []Cause{{Plugin: "DynamicResources", Nodes: len(nodes), Devices: &d,
-		Sentence: fmt.Sprintf("claim %s has %s, which %s", d.Claim, words.Few(given), reached)}}
+	sentence := fmt.Sprintf("claim %s has %s, which %s", d.Claim, words.Few(given), reached)
+	if d.Sharing = list.Map(claim.Status.ReservedFor, func(r resourcev1.ResourceClaimConsumerReference) string { return r.Name }); len(d.Sharing) > 0 {
+		sentence += fmt.Sprintf("; as long as %s %s it, every pod that shares the claim must run there", words.Few(d.Sharing), words.Pick(len(d.Sharing), "uses", "use"))
+	}
+	return []Cause{{Plugin: "DynamicResources", Nodes: len(nodes), Devices: &d, Sentence: sentence}}
 }
 
 // nodesLacking returns the nodes that cannot serve the request, and fills in what the nearest of them has. If the plugin looked at no node, a

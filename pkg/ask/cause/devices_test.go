@@ -83,7 +83,7 @@ func TestDeviceCauses(t *testing.T) {
 		},
 		"a claim whose device is on another node": {
 			[]string{gpus, claim("shared", request("r", large), ""), pod("first", "", "4", ", resourceClaims: [{name: c, resourceClaimName: shared}]"), pod("new", "", "1", ", resourceClaims: [{name: c, resourceClaimName: shared}]")},
-			[]string{"1: claim default/shared has d.example.com/w-1/gpu-1, which only w-1 reaches"},
+			[]string{"1: claim default/shared has d.example.com/w-1/gpu-1, which only w-1 reaches; as long as first uses it, every pod that shares the claim must run there"},
 		},
 		"the first pod of a gang takes the device that the second needs": {
 			[]string{gpus, group, claim("first", request("r", large), ""), claimingPod("first", ", schedulingGroup: {podGroupName: train}"), claim("new", request("r", large), ""), claimingPod("new", ", schedulingGroup: {podGroupName: train}")},

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
@@ -32,6 +33,32 @@ type Unmet struct {
 	Requirement string `json:"requirement"`
 	// Values are the values that nodes have for the label; none if no node has the label.
 	Values []string `json:"values,omitempty"`
+	// Similar is the similar key of a label that nodes have, if no node has the label.
+	Similar string `json:"similar,omitempty"`
+}
+
+// SimilarKeys returns the keys of the nodes' labels that may be meant by a key that no node has, sorted: the same but for case, dots, dashes and
+// underscores, such as disktype for disk-type, or the same name with another prefix, such as topology.kubernetes.io/zone for
+// failure-domain.beta.kubernetes.io/zone.
+func SimilarKeys(key string, nodes []*v1.Node) []string {
+	plain := func(key string) string {
+		return strings.Map(func(r rune) rune {
+			if strings.ContainsRune("-_./", r) {
+				return -1
+			}
+			return unicode.ToLower(r)
+		}, key)
+	}
+	name := func(key string) string { return plain(key[strings.LastIndex(key, "/")+1:]) }
+	similar := map[string]bool{}
+	for _, node := range nodes {
+		for other := range node.Labels {
+			if other != key && (plain(other) == plain(key) || name(other) == name(key)) {
+				similar[other] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(similar))
 }
 
 // requirement is a single requirement on a node, with its text.
@@ -71,7 +98,11 @@ func nodeAffinities(v *view, r refused) []Cause {
 				values[value] = true
 			}
 		}
-		fact.Unmet = append(fact.Unmet, Unmet{req.text, slices.Sorted(maps.Keys(values))})
+		unmet := Unmet{Requirement: req.text, Values: slices.Sorted(maps.Keys(values))}
+		if similar := SimilarKeys(req.key, v.state.Nodes); len(values) == 0 && len(similar) > 0 {
+			unmet.Similar = similar[0]
+		}
+		fact.Unmet = append(fact.Unmet, unmet)
 	}
 	return []Cause{{Plugin: "NodeAffinity", Nodes: n, Sentence: fact.sentence(nearest, lacks), NodeAffinity: &fact}}
 }
@@ -156,6 +187,8 @@ func (a *NodeAffinity) sentence(nearest *v1.Node, lacks []requirement) string {
 		s += "; no node has " + unmet.Requirement
 		if len(unmet.Values) > 0 {
 			s += " (the values there are: " + words.Few(list.Map(unmet.Values, shownValue)) + ")"
+		} else if unmet.Similar != "" {
+			s += " (nodes have the label " + unmet.Similar + ")"
 		}
 	}
 	var has []string

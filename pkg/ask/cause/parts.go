@@ -1,17 +1,22 @@
 package cause
 
 import (
+	"regexp"
+	"slices"
+	"strings"
+
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	resourcehelper "k8s.io/component-helpers/resource"
 )
 
-// requestParts returns the parts of the pod's effective request for a resource; nil if one container alone makes it. Containers and sidecars run
+// requestParts returns the parts of the pod's effective request for a resource; nil if one container of the template alone makes it. Containers and sidecars run
 // side by side, so their requests add up. Init containers run before them, one after the other, so only the largest counts, together with
 // the sidecars that started before it. Pod-level requests replace both. See PodRequests in
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/staging/src/k8s.io/component-helpers/resource/helpers.go.
-func requestParts(pod *v1.Pod, name v1.ResourceName) []Part {
+func (v *view) requestParts(name v1.ResourceName) []Part {
 	var all []Part
+	pod := v.pod
 	if asked, given := podLevelRequest(pod, name); given {
 		containers := resourcehelper.AggregateContainerRequests(pod, resourcehelper.PodResourcesOptions{})
 		all = []Part{newPart("pod-level requests", asked), newPart("its containers", containers[name])}
@@ -21,10 +26,47 @@ func requestParts(pod *v1.Pod, name v1.ResourceName) []Part {
 	if overhead, given := pod.Spec.Overhead[name]; given && !overhead.IsZero() {
 		all = append(all, newPart("overhead of runtime class "+runtimeClass(pod), overhead))
 	}
-	if len(all) == 1 && len(pod.Spec.Containers) == 1 && all[0].Of == "container "+pod.Spec.Containers[0].Name {
+	v.addDefaults(all, name)
+	if len(all) == 1 && all[0].LimitRange == "" && len(pod.Spec.Containers) == 1 && all[0].Of == "container "+pod.Spec.Containers[0].Name {
 		return nil
 	}
 	return all
+}
+
+// text returns, for example, "container web 3" or "container web 3 by LimitRange limits".
+func (p Part) text() string {
+	text := p.Of + " " + p.Asked
+	if p.LimitRange != "" {
+		text += " by LimitRange " + p.LimitRange
+	}
+	return text
+}
+
+// defaultsPattern matches what the LimitRanger writes into the annotation limitRangerAnnotation, such as "cpu, memory request for container c".
+var defaultsPattern = regexp.MustCompile(`([^:;]+) request for (container|init container) (\S+?)(?:;|$)`)
+
+// limitRangerAnnotation lists the defaults that a pod has from LimitRanges. See
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/plugin/pkg/admission/limitranger/admission.go.
+const limitRangerAnnotation = "kubernetes.io/limit-ranger"
+
+// addDefaults adds to the parts which LimitRange gave them, by the pod's annotation.
+func (v *view) addDefaults(parts []Part, name v1.ResourceName) {
+	for _, found := range defaultsPattern.FindAllStringSubmatch(v.pod.Annotations[limitRangerAnnotation], -1) {
+		if !slices.Contains(strings.Split(strings.TrimSpace(found[1]), ", "), string(name)) {
+			continue
+		}
+		at := slices.IndexFunc(v.state.LimitRanges, func(l *v1.LimitRange) bool {
+			return l.Namespace == v.pod.Namespace && slices.ContainsFunc(l.Spec.Limits, func(item v1.LimitRangeItem) bool {
+				_, given := item.DefaultRequest[name]
+				return given && item.Type == v1.LimitTypeContainer
+			})
+		})
+		for i := range parts {
+			if of := found[2] + " " + found[3]; at >= 0 && (parts[i].Of == of || parts[i].Of == "sidecar "+found[3]) {
+				parts[i].LimitRange = v.state.LimitRanges[at].Name
+			}
+		}
+	}
 }
 
 func newPart(of string, asked resource.Quantity) Part {

@@ -22,6 +22,9 @@ type Preemption struct {
 	// Lower is the number of running pods of a lower priority on refused nodes, and Nodes are the refused nodes that have some.
 	Lower int      `json:"lower"`
 	Nodes []string `json:"nodes,omitempty"`
+	// Lowest is the running pod of the lowest priority on the refused nodes, and LowestPriority its priority; missing if Lower is not 0.
+	Lowest         *LocatedPod `json:"lowest,omitempty"`
+	LowestPriority int32       `json:"lowestPriority,omitempty"`
 	// StillRefused are, by reason, the nodes among Nodes that would refuse the pod even without all their pods of a lower priority.
 	StillRefused []Blocked `json:"stillRefused,omitempty"`
 }
@@ -35,15 +38,22 @@ func (f *Finder) explainNoPreemption(ctx context.Context, v *view, given *v1.Pod
 	}
 	var lower []cluster.Object
 	for _, node := range v.state.Nodes {
+		_, refused := v.verdicts[node.Name]
+		if !refused {
+			continue
+		}
+		p.findLowest(v.podsOn[node.Name])
 		below := list.Where(v.podsOn[node.Name], func(other *v1.Pod) bool { return corev1.PodPriority(other) < p.Priority })
-		if _, refused := v.verdicts[node.Name]; refused && len(below) > 0 {
+		if len(below) > 0 {
 			p.Nodes = append(p.Nodes, node.Name)
-			for _, pod := range below {
-				lower = append(lower, pod)
-			}
+		}
+		for _, pod := range below {
+			lower = append(lower, pod)
 		}
 	}
-	p.Lower = len(lower)
+	if p.Lower = len(lower); p.Lower > 0 {
+		p.Lowest, p.LowestPriority = nil, 0
+	}
 	if p.Priority == 0 && p.Lower == 0 || len(v.verdicts) == 0 {
 		return nil, nil
 	}
@@ -63,6 +73,15 @@ func (f *Finder) explainNoPreemption(ctx context.Context, v *view, given *v1.Pod
 	return []Cause{{Plugin: "DefaultPreemption", Sentence: p.sentence(len(v.verdicts)), Preemption: &p}}, nil
 }
 
+// findLowest remembers the pod of the lowest priority.
+func (p *Preemption) findLowest(pods []*v1.Pod) {
+	for _, pod := range pods {
+		if priority := corev1.PodPriority(pod); p.Lowest == nil || priority < p.LowestPriority {
+			p.Lowest, p.LowestPriority = &LocatedPod{Pod: pod.Namespace + "/" + pod.Name, Node: pod.Spec.NodeName}, priority
+		}
+	}
+}
+
 // addStillRefused adds to StillRefused why each of the nodes refuses the pod without its pods of a lower priority.
 func (p *Preemption) addStillRefused(emptied *view) {
 	for _, node := range emptied.state.Nodes {
@@ -77,14 +96,36 @@ func (p *Preemption) addStillRefused(emptied *view) {
 		}
 		p.StillRefused[at].Nodes = append(p.StillRefused[at].Nodes, node.Name)
 	}
+	for i := range p.StillRefused {
+		p.StillRefused[i].Why += emptied.freeText(p.StillRefused[i].Nodes)
+	}
+}
+
+// freeText says how much the nodes would have free of what they lack for the pod, such as "; at most 1 of 1800m cpu would be free"; "" if they
+// refuse the pod for another reason.
+func (v *view) freeText(nodes []string) string {
+	full := list.Where(v.state.Nodes, func(node *v1.Node) bool {
+		return slices.Contains(nodes, node.Name) && v.verdicts[node.Name].Plugin == "NodeResourcesFit"
+	})
+	text := ""
+	for _, c := range shortages(v, refused{nodes: full}) {
+		if s := c.Resource; s.Resource != v1.ResourcePods {
+			text += fmt.Sprintf("; at most %s of %s %s would be free", s.Free, s.Asked, s.Resource)
+		}
+	}
+	return text
 }
 
 // sentence returns, for example, "nobody makes room for its priority 100: 2 of 3 refused nodes have no pod of a lower one; w-1 would not
-// take it even without its pods of a lower one (full, Insufficient cpu)".
+// take it even without its pods of a lower one (full, Insufficient cpu; at most 1 of 1800m cpu would be free)".
 func (p *Preemption) sentence(refused int) string {
 	line := fmt.Sprintf("nobody makes room for its priority %d: ", p.Priority)
 	if p.Lower == 0 {
-		return line + "no refused node has a pod of a lower one"
+		line += "no refused node has a pod of a lower one"
+		if p.Lowest != nil {
+			line += fmt.Sprintf(" (the lowest is %d, of %s on %s)", p.LowestPriority, p.Lowest.Pod, p.Lowest.Node)
+		}
+		return line
 	}
 	var parts []string
 	if p.Never {

@@ -31,6 +31,8 @@ type Shortage struct {
 	Allocatable string `json:"allocatable"`
 	Requested   string `json:"requested"`
 	Pods        int    `json:"pods"`
+	// Unusable is the number of refused nodes that another plugin would refuse even if they had room. Node is none of them, unless all are.
+	Unusable int `json:"unusable,omitempty"`
 	// Resizes are the resizes of the node's pods that make the scheduler count something else than their requests, or than their allocated
 	// resources.
 	Resizes []Resize `json:"resizes,omitempty"`
@@ -43,6 +45,8 @@ type Part struct {
 	// Of says what asks for the part: "container web", "sidecar proxy", "init container migrate", "overhead", "pod-level requests".
 	Of    string `json:"of"`
 	Asked string `json:"asked"`
+	// LimitRange is the LimitRange whose default the part is; missing if the template gives the request.
+	LimitRange string `json:"limitRange,omitempty"`
 
 	asked resource.Quantity
 }
@@ -113,7 +117,11 @@ func shortages(v *view, r refused) []Cause {
 			if free.Cmp(short.asked) >= 0 {
 				continue
 			}
-			if n++; n == 1 || free.Cmp(short.free) > 0 {
+			if v.behind[node.Name] {
+				short.Unusable++
+			}
+			n++
+			if short.Node == "" || v.isNearer(node.Name, free, short.Node, short.free) {
 				short.Node, short.free, short.Pods = node.Name, free, len(v.podsOn[node.Name])
 				short.allocatable, short.Requested = node.Status.Allocatable[name], quantityText(used)
 			}
@@ -121,12 +129,23 @@ func shortages(v *view, r refused) []Cause {
 		if n == 0 {
 			continue
 		}
+		if short.Unusable == n {
+			short.Unusable = 0
+		}
 		short.Resizes = listResizes(v.podsOn[short.Node], name)
-		short.Asked, short.Free, short.Allocatable, short.Parts = quantityText(short.asked), quantityText(short.free), quantityText(short.allocatable), requestParts(v.pod, name)
+		short.Asked, short.Free, short.Allocatable, short.Parts = quantityText(short.asked), quantityText(short.free), quantityText(short.allocatable), v.requestParts(name)
 		causes = append(causes, Cause{Plugin: "NodeResourcesFit", Nodes: n, Sentence: short.sentence(), Resource: &short})
 	}
 	slices.SortStableFunc(causes, func(a, b Cause) int { return cmp.Compare(b.Nodes, a.Nodes) })
 	return causes
+}
+
+// isNearer reports whether a full node is nearer to taking the pod than another one: room alone would help it, or it has more free.
+func (v *view) isNearer(node string, free resource.Quantity, other string, otherFree resource.Quantity) bool {
+	if v.behind[node] != v.behind[other] {
+		return v.behind[other]
+	}
+	return free.Cmp(otherFree) > 0
 }
 
 // sentence returns, for example, "asks 3 cpu (pod-level requests 3, its containers 1); the most that is free is 1900m on w-2 (8
@@ -137,7 +156,7 @@ func (s *Shortage) sentence() string {
 	}
 	asks := fmt.Sprintf("asks %s %s", s.Asked, s.Resource)
 	if len(s.Parts) > 0 {
-		asks += " (" + strings.Join(list.Map(s.Parts, func(p Part) string { return p.Of + " " + p.Asked }), ", ") + ")"
+		asks += " (" + strings.Join(list.Map(s.Parts, Part.text), ", ") + ")"
 	}
 	switch {
 	case s.allocatable.IsZero():
@@ -145,8 +164,8 @@ func (s *Shortage) sentence() string {
 	case s.allocatable.Cmp(s.asked) < 0:
 		asks += fmt.Sprintf(", more than %s has in all", s.Node)
 	}
-	line := fmt.Sprintf("%s; the most that is free is %s on %s (%s allocatable, %s requested by %s)",
-		asks, s.Free, s.Node, s.Allocatable, s.Requested, words.Count(s.Pods, "pod"))
+	line := fmt.Sprintf("%s; the most that is free%s is %s on %s (%s allocatable, %s requested by %s)",
+		asks, words.Pick(min(s.Unusable, 1), " where nothing else refuses it", ""), s.Free, s.Node, s.Allocatable, s.Requested, words.Count(s.Pods, "pod"))
 	if len(s.Resizes) > 0 {
 		line += "; " + words.Few(list.Map(s.Resizes, Resize.describe))
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
+	cloudproviderapi "k8s.io/cloud-provider/api"
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/list"
@@ -80,6 +81,7 @@ func taintState(taint *v1.Taint) string {
 		v1.TaintNodeUnreachable: "no answer from the kubelet", v1.TaintNodeNotReady: "not ready", v1.TaintNodeUnschedulable: "cordoned",
 		v1.TaintNodeOutOfService: "out of service", v1.TaintNodeMemoryPressure: "memory pressure", v1.TaintNodeDiskPressure: "disk pressure",
 		v1.TaintNodePIDPressure: "PID pressure", v1.TaintNodeNetworkUnavailable: "network unavailable",
+		cloudproviderapi.TaintExternalCloudProvider: "not initialised by the cloud controller", cloudproviderapi.TaintNodeShutdown: "shut down",
 	}[taint.Key]
 	if meaning == "" {
 		return "untolerated taint " + taint.ToString()

@@ -15,6 +15,7 @@ import (
 	storagehelpers "k8s.io/component-helpers/storage/volume"
 	"k8s.io/utils/ptr"
 
+	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/words"
 )
@@ -293,6 +294,15 @@ func volumeLimits(v *view, r refused) []Cause {
 		}
 	}
 	return causes
+}
+
+// CountVolumes returns how many volumes of each driver the pod has.
+func CountVolumes(state *cluster.State, pod *v1.Pod) map[string]int {
+	counts := map[string]int{}
+	for driver, handles := range (&view{state: state}).attachedVolumes([]*v1.Pod{pod}) {
+		counts[driver] = handles.Len()
+	}
+	return counts
 }
 
 // limitOf returns how many volumes of the driver the node can attach; -1 if there is no limit.

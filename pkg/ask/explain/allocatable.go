@@ -11,6 +11,7 @@ import (
 	resourcehelper "k8s.io/component-helpers/resource"
 	v1helper "k8s.io/kubernetes/pkg/apis/core/v1/helper"
 
+	"github.com/faultline/faultline/pkg/ask/action"
 	"github.com/faultline/faultline/pkg/ask/cause"
 	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/list"
@@ -115,6 +116,6 @@ func offer(node *v1.Node, name v1.ResourceName, now, wanted resource.Quantity) c
 		memory.Add(now)
 		allocatable[string(v1.ResourceMemory)] = memory.String()
 	}
-	return candidate{change: says, steps: []scenario.Step{mergePatch(scenario.Target{Target: "node/" + node.Name},
+	return candidate{change: says, steps: []scenario.Step{action.Merge(scenario.Target{Target: "node/" + node.Name},
 		map[string]any{"status": map[string]any{"allocatable": allocatable, "capacity": capacity}})}}
 }

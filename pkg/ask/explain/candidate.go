@@ -5,9 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
-	"strings"
 
 	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
@@ -18,6 +16,7 @@ import (
 
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 
+	"github.com/faultline/faultline/pkg/ask/action"
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/input/manifest"
 	"github.com/faultline/faultline/pkg/list"
@@ -35,6 +34,8 @@ type candidate struct {
 	steps    []scenario.Step
 	// objects are created before the steps.
 	objects []cluster.Object
+	// byHand means that kubectl cannot make the change, as nobody but the kubelet ends the pressure of a node.
+	byHand bool
 	// evicts means that other workloads may lose their nodes for the change, and gone that the pod itself may disappear.
 	evicts, gone bool
 }
@@ -59,13 +60,11 @@ func (c candidate) combine(other candidate) candidate {
 // stepsOf returns the steps with which a user makes the change; none if the change is impossible, or changes nothing.
 func (w *stuckWorkload) stepsOf(c *candidate) ([]scenario.LoadedStep, error) {
 	var steps []scenario.LoadedStep
-	for _, obj := range c.objects {
-		encoded, err := manifest.Encode(obj)
-		if err != nil {
-			return nil, err
-		}
-		steps = append(steps, created(obj, encoded))
+	before, err := createSteps(c.objects)
+	if err != nil {
+		return nil, err
 	}
+	steps = append(steps, before...)
 	for _, step := range c.steps {
 		steps = append(steps, scenario.LoadedStep{Step: step})
 	}
@@ -78,6 +77,19 @@ func (w *stuckWorkload) stepsOf(c *candidate) ([]scenario.LoadedStep, error) {
 	}
 	for i := range steps {
 		steps[i].Name = w.stepName(i)
+	}
+	return steps, nil
+}
+
+// createSteps returns the steps that create the objects.
+func createSteps(objects []cluster.Object) ([]scenario.LoadedStep, error) {
+	var steps []scenario.LoadedStep
+	for _, obj := range objects {
+		encoded, err := manifest.Encode(obj)
+		if err != nil {
+			return nil, err
+		}
+		steps = append(steps, created(obj, encoded))
 	}
 	return steps, nil
 }
@@ -108,19 +120,10 @@ func (w *stuckWorkload) editSteps(c *candidate) ([]scenario.LoadedStep, error) {
 	}
 	steps := []scenario.LoadedStep{{Step: scenario.Step{Patch: patch}}}
 	if w.owner.Kind == "CronJob" && w.job != "" {
-		steps = append(steps, scenario.LoadedStep{Step: deleteStep(w.owner.Namespace, "job/"+w.job)},
-			scenario.LoadedStep{Step: scenario.Step{Trigger: &scenario.Trigger{Target: target(w.owner)}}})
+		steps = append(steps, scenario.LoadedStep{Step: action.Delete(w.owner.Namespace, "job/"+w.job)},
+			scenario.LoadedStep{Step: scenario.Step{Trigger: &scenario.Trigger{Target: action.Target(w.owner)}}})
 	}
 	return steps, nil
-}
-
-// target names an object in a step.
-func target(ref cluster.Ref) scenario.Target {
-	t := scenario.Target{Target: ref.String(), Namespace: ref.Namespace}
-	if t.Namespace == v1.NamespaceDefault {
-		t.Namespace = ""
-	}
-	return t
 }
 
 // patchBetween returns the strategic merge patch that turns one object into the other. If that patch does not produce the other object, for
@@ -134,7 +137,7 @@ func patchBetween(was, is cluster.Object) (*scenario.Patch, error) {
 	if err != nil {
 		return nil, err
 	}
-	patch := &scenario.Patch{Target: target(cluster.RefTo(was)), Type: "strategic"}
+	patch := &scenario.Patch{Target: action.Target(cluster.RefTo(was)), Type: "strategic"}
 	if patch.Patch.Raw, err = strategicpatch.CreateTwoWayMergePatch(before, after, was); err == nil {
 		if made, err := patch.Apply(was); err == nil {
 			if again, err := manifest.Encode(made); err == nil && bytes.Equal(again, after) {
@@ -165,9 +168,9 @@ func (w *stuckWorkload) recreateSteps(changed cluster.Object) ([]scenario.Loaded
 	if encoded, err = json.Marshal(short); err != nil {
 		return nil, err
 	}
-	t := target(w.owner)
+	t := action.Target(w.owner)
 	return []scenario.LoadedStep{
-		{Step: deleteStep(t.Namespace, t.Target)},
+		{Step: action.Delete(t.Namespace, t.Target)},
 		created(written, encoded),
 	}, nil
 }
@@ -218,7 +221,7 @@ func (p *pendingPod) tryDeleted(ctx context.Context, c *candidate, steps []scena
 			break
 		}
 		for _, pod := range pods {
-			step := scenario.LoadedStep{Step: deleteStep(pod.Namespace, "pod/"+pod.Name)}
+			step := scenario.LoadedStep{Step: action.Delete(pod.Namespace, "pod/"+pod.Name)}
 			step.Name = p.stepName(len(steps))
 			if done, err := p.doStep(ctx, &step); !done {
 				return nil, err
@@ -242,26 +245,9 @@ func (w *stuckWorkload) stepName(i int) string {
 	return name
 }
 
-// deleteStep returns the step that deletes objects of a namespace at the same moment.
-func deleteStep(namespace string, targets ...string) scenario.Step {
-	if namespace == v1.NamespaceDefault {
-		namespace = ""
-	}
-	return scenario.Step{Delete: &scenario.Delete{Targets: targets, Namespace: namespace, Together: true}}
-}
-
 // labelStep returns the step that labels an object.
 func labelStep(target string, labels map[string]string) scenario.Step {
-	return mergePatch(scenario.Target{Target: target}, map[string]any{"metadata": map[string]any{"labels": labels}})
-}
-
-// mergePatch is the step that patches an object.
-func mergePatch(target scenario.Target, change map[string]any) scenario.Step {
-	raw, err := json.Marshal(change)
-	if err != nil {
-		panic(err) // this is plain data
-	}
-	return scenario.Step{Patch: &scenario.Patch{Target: target, Type: "merge", Patch: runtime.RawExtension{Raw: raw}}}
+	return action.Merge(scenario.Target{Target: target}, map[string]any{"metadata": map[string]any{"labels": labels}})
 }
 
 // encodeSteps returns the steps as they stand in a scenario.
@@ -279,65 +265,7 @@ func encodeSteps(steps []scenario.LoadedStep) []map[string]any {
 	})
 }
 
-// commandsOf returns the steps as commands; none if kubectl cannot do one of them.
-func commandsOf(steps []scenario.LoadedStep) []string {
-	var commands []string
-	for i := range steps {
-		command := commandOf(&steps[i].Step)
-		if command == "" {
-			return nil
-		}
-		commands = append(commands, command)
-	}
-	return commands
-}
-
-func commandOf(step *scenario.Step) string {
-	switch {
-	case step.Patch != nil && setsStatus(step.Patch):
-		return "" // a kubelet does that
-	case step.Patch != nil:
-		if labels := labelsOf(step.Patch); labels != "" {
-			return fmt.Sprintf("kubectl label %s %s --overwrite", strings.Replace(step.Patch.Target.Target, "/", " ", 1), labels)
-		}
-		return fmt.Sprintf("kubectl patch %s --type=%s -p %s", step.Patch.Argument(), step.Patch.Type, quoteForShell(string(step.Patch.Patch.Raw)))
-	case step.Scale != nil:
-		return fmt.Sprintf("kubectl scale %s --replicas=%d", step.Scale.Argument(), step.Scale.Replicas)
-	case step.Delete != nil:
-		return "kubectl delete " + cluster.KubectlArgument(step.Delete.Namespace, strings.Join(step.Delete.Targets, " "))
-	case step.Uncordon != nil:
-		return "kubectl uncordon " + strings.Join(step.Uncordon.Names, " ")
-	case step.Trigger != nil:
-		_, name, _ := strings.Cut(step.Trigger.Target.Target, "/")
-		return fmt.Sprintf("kubectl create job %s --from=%s", cluster.KubectlArgument(step.Trigger.Namespace, name+"-again"), step.Trigger.Target.Target)
-	case step.Apply != nil:
-		return "kubectl create -f - <<< " + quoteForShell(string(step.Apply.Objects[0].Raw))
-	}
-	return ""
-}
-
-// labelsOf returns the labels that a patch of a node or a volume sets, as arguments of kubectl label.
-func labelsOf(patch *scenario.Patch) string {
-	var sets struct {
-		Metadata struct{ Labels map[string]string }
-	}
-	if patch.Type != "merge" || json.Unmarshal(patch.Patch.Raw, &sets) != nil {
-		return ""
-	}
-	var labels []string
-	for _, key := range slices.Sorted(maps.Keys(sets.Metadata.Labels)) {
-		labels = append(labels, key+"="+sets.Metadata.Labels[key])
-	}
-	return strings.Join(labels, " ")
-}
-
-// setsStatus reports whether a patch sets a status, as that of a node.
-func setsStatus(patch *scenario.Patch) bool {
-	var sets struct{ Status map[string]any }
-	return json.Unmarshal(patch.Patch.Raw, &sets) == nil && len(sets.Status) > 0
-}
-
-// quoteForShell returns the argument, quoted for a shell.
-func quoteForShell(argument string) string {
-	return "'" + strings.ReplaceAll(argument, "'", `'\''`) + "'"
+// stepsOf returns the steps without the objects that were loaded for them.
+func stepsOf(steps []scenario.LoadedStep) []scenario.Step {
+	return list.Map(steps, func(step scenario.LoadedStep) scenario.Step { return step.Step })
 }

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/faultline/faultline/pkg/ask/action"
 	"github.com/faultline/faultline/pkg/ask/cause"
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/scenario"
@@ -81,7 +82,7 @@ func (d *deniedWorkload) helpsWorkload(_ context.Context, c *candidate, steps []
 	if more := len(own.Waiting) - len(was.Waiting); more > 0 {
 		price = append(price, words.Count(more, "pod")+" of it then "+words.Pick(more, "has", "have")+" no node")
 	}
-	return &Fix{Change: d.describeChange(c), Price: price, Commands: commandsOf(steps), Steps: encodeSteps(steps), Pending: len(last.Pending), OfWorkload: len(own.Waiting)}, nil
+	return &Fix{Change: d.describeChange(c), Price: price, Commands: action.Commands(stepsOf(steps)), Steps: encodeSteps(steps), Pending: len(last.Pending), OfWorkload: len(own.Waiting)}, nil
 }
 
 // refusedIn is how many pods of the workload are refused, and how many of others.
@@ -176,7 +177,7 @@ func (d *deniedWorkload) raiseQuota(denial *cause.Denial) []attempt {
 func merged(object string, change map[string]any) scenario.Step {
 	kind, name, _ := strings.Cut(object, " ")
 	namespace, name, _ := strings.Cut(name, "/")
-	return mergePatch(scenario.Target{Target: strings.ToLower(kind) + "/" + name, Namespace: namespace}, change)
+	return action.Merge(scenario.Target{Target: strings.ToLower(kind) + "/" + name, Namespace: namespace}, change)
 }
 
 // askLess finds how much each container can ask for of what the quota lacks. Where the pods that run hold the rest, they have to stop first.

@@ -27,6 +27,8 @@ type Fix struct {
 	OfWorkload int `json:"ofWorkload"`
 	// Node is the node that the pod, or the pod in its place, gets. Missing if the pod needs no node any more.
 	Node string `json:"node,omitempty"`
+	// Displaced is the number of pods of other workloads that lose their nodes for the change.
+	Displaced int `json:"displaced,omitempty"`
 }
 
 // Fixes returns the changes that give a Pending pod of the step a node, and descriptions of changes that do not. Each change was applied to
@@ -36,22 +38,25 @@ type Fix struct {
 //   - the pod has a node. A StatefulSet's pod, a DaemonSet's pod of a node, a pod of an index and a pod without a controller must have one
 //     themselves; another pod of the workload can stand for any other pod, if fewer pods of the workload are Pending then;
 //   - every pod of the workload that ran still runs, or its replacement does;
-//   - so does every pod of other workloads, unless the change is a DaemonSet's priority class, whose purpose is preemption. The price says
-//     which pods it evicts.
+//   - so does every pod of other workloads, unless the change is a priority class of a DaemonSet or of pods that have a priority already, whose
+//     purpose is preemption. The price says which pods it evicts.
 //
 // Controllers of StatefulSets, ReplicaSets and ReplicationControllers never replace a Pending pod of an old template: if the patch alone does
 // not help, the pod is deleted, too, and the fix says so.
 //
 // Fixes are tried and listed in the following order, the mildest first. In the list, fixes that leave no pod of the workload Pending come
-// before the others, and fewer replicas come last. Only changes that concern a plugin that refuses the pod are tried.
+// before the others, fixes that cost pods of other workloads their nodes after fixes that do not, and fewer replicas come last. Only changes that
+// concern a plugin that refuses the pod are tried.
 //
-//  1. Remove a scheduling gate; uncordon a node; delete a pod whose template has changed since.
+//  1. Remove a scheduling gate; create a claim that the pod names; uncordon a node; end a state of a node that has a taint for it; delete a pod
+//     whose template has changed since.
 //  2. Refine a spread constraint: nodeTaintsPolicy, nodeAffinityPolicy, matchLabelKeys, minDomains, maxSkew.
-//  3. Add the label that nodes or the pod's volume lack, or ask for a value that nodes have. Give a claim without a volume one.
+//  3. Ask for a similar key that nodes have. Add the label that nodes or the pod's volume lack, or ask for a value that nodes have. Give a claim without a volume one.
 //  4. Let a rollout stop old pods before it starts new ones.
 //  5. Delete the pod with its claim, with a new volume where volumes are local.
 //  6. Take another port of the host, if pods of other workloads hold it. Give the pods a priority class that exists.
-//  7. Request less: the most that helps. Let a node offer more pods, huge pages or devices.
+//  7. Request less: the most that helps. Let a node offer more pods, huge pages, devices or volumes. Give the pod a claim on devices of its own.
+//     Delete a pod that finds another node and makes room.
 //  8. Tolerate a taint that the workload seems to be meant to tolerate.
 //  9. Let an affinity look in the namespaces that have its pods. Soften a hard rule, of the pod or of pods that keep it away; remove it if it
 //     cannot be softened.
@@ -64,7 +69,7 @@ func Fixes(ctx context.Context, result *simulation.Result, step string, pod *v1.
 	if err != nil {
 		return nil, nil, err
 	}
-	upTo := resultUpTo(result, step)
+	upTo := result.UpTo(step)
 	w, err := simulation.NewWorld(upTo.Scenario)
 	if err != nil {
 		return nil, nil, err
@@ -122,9 +127,19 @@ func (s *search) try(ctx context.Context, attempts []attempt) error {
 	return nil
 }
 
-// sorted are the fixes that leave no pod of the workload Pending, the others, and fewer replicas.
+// sorted are the fixes that leave no pod of the workload Pending and cost no other pod its node, those that cost some, the others, and fewer
+// replicas.
 func (s *search) sorted() []Fix {
-	slices.SortStableFunc(s.found, func(a, b Fix) int { return min(a.OfWorkload, 1) - min(b.OfWorkload, 1) })
+	rank := func(fix Fix) int {
+		switch {
+		case fix.OfWorkload > 0:
+			return 2
+		case fix.Displaced > 0:
+			return 1
+		}
+		return 0
+	}
+	slices.SortStableFunc(s.found, func(a, b Fix) int { return rank(a) - rank(b) })
 	return append(s.found, s.fewer...)
 }
 
@@ -136,8 +151,11 @@ func (p *pendingPod) singleAttempts() []attempt {
 	if named := p.nameScheduler(); named != nil {
 		return named
 	}
-	return slices.Concat(p.uncordonAttempts(), p.deleteOld(), p.refineSpreads(), p.labelNodes(), p.selectPresent(), p.labelVolumes(), p.provideVolumes(), p.stopOldPodsFirst(),
-		p.deleteClaim(), p.movePorts(), p.raisePriority(), p.requestLess(), p.offerMore(), p.tolerate(), p.lookElsewhere(), p.soften(), p.softenOthers(), p.addNodeAttempts(), p.fewerReplicas())
+	if created := p.createClaims(); created != nil {
+		return created
+	}
+	return slices.Concat(p.uncordonAttempts(), p.endNodeStates(), p.deleteOld(), p.refineSpreads(), p.selectSimilar(), p.labelNodes(), p.selectPresent(), p.labelVolumes(), p.provideVolumes(), p.stopOldPodsFirst(),
+		p.deleteClaim(), p.movePorts(), p.raisePriority(), p.requestLess(), p.offerMore(), p.attachMore(), p.claimAlone(), p.moveOthers(), p.tolerate(), p.lookElsewhere(), p.soften(), p.softenOthers(), p.addNodeAttempts(), p.fewerReplicas())
 }
 
 // attempt is one way to help the pod.

@@ -7,6 +7,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/faultline/faultline/pkg/ask/action"
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
@@ -76,7 +77,7 @@ func (h *haltedPod) attempts() []attempt {
 		if waits && !cluster.KubeletResponds(node) && len(attempts) < maxPerDomain {
 			attempts = append(attempts, h.attemptOne(candidate{
 				change: fmt.Sprintf("taint node %s with %s, once it is certain that the machine is off", node.Name, off.ToString()),
-				steps: []scenario.Step{mergePatch(scenario.Target{Target: "node/" + node.Name},
+				steps: []scenario.Step{action.Merge(scenario.Target{Target: "node/" + node.Name},
 					map[string]any{"spec": map[string]any{"taints": append(slices.Clip(node.Spec.Taints), off)}})},
 			}))
 		}
@@ -102,18 +103,7 @@ func (h *haltedPod) helpsPod(_ context.Context, c *candidate, steps []scenario.L
 	if waiting := len(own.Waiting); waiting > 0 {
 		price = append(price, words.Count(waiting, "pod")+" of it then "+words.Pick(waiting, "has", "have")+" no node")
 	}
-	return &Fix{Change: h.describeChange(c), Price: price, Commands: commandsOf(steps), Steps: encodeSteps(steps), Pending: len(last.Pending), OfWorkload: len(own.Waiting)}, nil
-}
-
-// resultUpTo returns the result as if the scenario ended after the step; "" is the last step.
-func resultUpTo(result *simulation.Result, step string) *simulation.Result {
-	at := slices.IndexFunc(result.Steps, func(s simulation.Step) bool { return s.Name == step })
-	if at < 0 || at == len(result.Steps)-1 {
-		return result
-	}
-	upTo := *result
-	upTo.Scenario, upTo.Steps = result.Scenario.CutAfter(step), result.Steps[:at+1]
-	return &upTo
+	return &Fix{Change: h.describeChange(c), Price: price, Commands: action.Commands(stepsOf(steps)), Steps: encodeSteps(steps), Pending: len(last.Pending), OfWorkload: len(own.Waiting)}, nil
 }
 
 // addHalted adds to the pods that have a node why they do not run after the last step, and to the first of each workload what helps. These

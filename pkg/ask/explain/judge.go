@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/faultline/faultline/pkg/ask/action"
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/scenario"
@@ -44,9 +45,13 @@ func (p *pendingPod) judge(c *candidate, says string, steps []scenario.LoadedSte
 		return nil // the change only moves the problem
 	}
 	last := p.course.Last()
+	commands := action.Commands(stepsOf(steps))
+	if c.byHand {
+		commands = nil
+	}
 	return &Fix{
-		Change: says, Price: slices.Concat(c.price, p.operatorPrice(c), p.evictionPrice(displaced), p.replacementPrice(c, own)), Commands: commandsOf(steps), Steps: encodeSteps(steps),
-		Pending: len(last.Pending), OfWorkload: len(own.Waiting), Node: p.nodeAfter(state, own),
+		Change: says, Price: slices.Concat(c.price, p.operatorPrice(c), p.evictionPrice(displaced), p.replacementPrice(c, own)), Commands: commands, Steps: encodeSteps(steps),
+		Pending: len(last.Pending), OfWorkload: len(own.Waiting), Node: p.nodeAfter(state, own), Displaced: sumOf(displaced),
 	}
 }
 
@@ -59,6 +64,13 @@ func (w *stuckWorkload) displaced(after map[cluster.Ref]cluster.WorkloadPods) ma
 		}
 	}
 	return displaced
+}
+
+func sumOf(displaced map[cluster.Ref]int) (sum int) {
+	for _, n := range displaced {
+		sum += n
+	}
+	return sum
 }
 
 // hasNodeIn reports whether the pod in question, or one in its place, has a node.

@@ -75,7 +75,7 @@ func (p *pendingPod) addNodeAttempts() []attempt {
 	if larger := p.addLargerNodes(open); len(larger) > 0 {
 		attempts = append(attempts, p.attemptFirst(larger))
 	}
-	return attempts
+	return append(attempts, p.addReachingNodes(open)...)
 }
 
 // addSeveralNodes returns the attempts that add as many nodes as the pods of the workload need, for when other Pending pods take the room of
@@ -143,7 +143,7 @@ func (p *pendingPod) addLabelledNodes() []attempt {
 	return list.Map(p.groupByDomain(lacking), func(d domain) attempt {
 		like := d.nodes[0]
 		labels := p.missingLabels(like, isHostname)
-		return p.attemptOne(candidate{change: fmt.Sprintf("one more node like %s with %s%s", like.Name, words.And(pairsOf(labels)), d.words()),
+		return p.attemptOne(candidate{change: fmt.Sprintf("one more node like %s with %s%s", like.Name, words.And(pairsOf(labels)), d.wordsWithout(labels)),
 			steps: []scenario.Step{{AddNodes: &scenario.AddNodes{Count: 1, Like: like.Name, Labels: labels}}}})
 	})
 }
@@ -231,10 +231,13 @@ type domain struct {
 }
 
 // words describes where the domain is.
-func (d *domain) words() string {
+func (d *domain) words() string { return d.wordsWithout(nil) }
+
+// wordsWithout describes where the domain is, without the keys of labels that a new node gets.
+func (d *domain) wordsWithout(labels map[string]string) string {
 	var parts []string
 	for i, key := range d.keys {
-		if d.values[i] != "" {
+		if _, replaced := labels[key]; !replaced && d.values[i] != "" {
 			parts = append(parts, key+" "+d.values[i])
 		}
 	}

@@ -171,7 +171,7 @@ func Pods(ctx context.Context, s *scenario.Scenario, of Question, opts Options) 
 			running = running[:of.Most]
 		}
 		if pods, err = placeAgain(ctx, result, step, running); err == nil {
-			err = addHalted(ctx, resultUpTo(result, step.Name), pods, opts)
+			err = addHalted(ctx, result.UpTo(step.Name), pods, opts)
 		}
 		return result, pods, more, err
 	}
@@ -206,7 +206,7 @@ func Pods(ctx context.Context, s *scenario.Scenario, of Question, opts Options) 
 		return nil, nil, 0, err
 	}
 	if err = addFlipsAndFixes(ctx, result, pods, opts); err == nil {
-		err = addHalted(ctx, resultUpTo(result, of.Step), pods, opts)
+		err = addHalted(ctx, result.UpTo(of.Step), pods, opts)
 	}
 	if err != nil && ctx.Err() != nil {
 		result.Partial = "interrupted before every change was tried: what every plugin said is whole, and what would send a pod elsewhere is not"

@@ -2,6 +2,7 @@ package explain
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -94,6 +95,38 @@ func TestFixesOfReports(t *testing.T) {
 			},
 		},
 		{
+			name: "another key of the label", cluster: strings.Replace(node("n1", "a", ""), "labels: {", "labels: {disktype: ssd, ", 1),
+			workload: workload("Deployment", 1, "cpu: 1", ", nodeSelector: {disk-type: ssd}"),
+			fixes: []string{
+				"ask for nodes with disktype=ssd (now disk-type=ssd): 0 (0) n1",
+				"label node n1 with disk-type=ssd: 0 (0) n1",
+				"make the node selector disk-type=ssd preferred node affinity: 0 (0) n1",
+				"one more node like n1 with disk-type=ssd in topology.kubernetes.io/zone a: 0 (0) n1-new-1",
+			},
+		},
+		{
+			name: "a cloud controller that has not come yet", cluster: node("n1", "a", "taints: [{key: node.cloudprovider.kubernetes.io/uninitialized, value: 'true', effect: NoSchedule}]"),
+			workload: workload("Deployment", 1, "cpu: 1", ""),
+			fixes:    []string{"let the cloud controller manager initialise node n1, which removes the taint: 0 (0) n1"},
+		},
+		{
+			name: "a disk that is full", cluster: node("n1", "a", "taints: [{key: node.kubernetes.io/disk-pressure, effect: NoSchedule}]"),
+			workload: workload("Deployment", 1, "cpu: 1", ""),
+			fixes:    []string{"free disk space on node n1, so that its kubelet ends the disk pressure: 0 (0) n1"},
+		},
+		{
+			name: "a claim that is not there", cluster: node("n1", "a", "") + gp3,
+			workload: workload("Deployment", 1, "cpu: 1", ", volumes: [{name: d, persistentVolumeClaim: {claimName: data}}]"),
+			fixes:    []string{"create claim data in namespace default, of class gp3: 0 (0) n1"},
+		},
+		{
+			name: "more volumes than an empty node attaches",
+			cluster: node("n1", "a", "") + gp3 + "  - {apiVersion: storage.k8s.io/v1, kind: CSINode, metadata: {name: n1}, spec: {drivers: [{name: ebs.csi.aws.com, nodeID: n1, topologyKeys: [], allocatable: {count: 1}}]}}\n" +
+				pvc("one") + pvc("two"),
+			workload: workload("Deployment", 1, "cpu: 1", ", volumes: [{name: a, persistentVolumeClaim: {claimName: one}}, {name: b, persistentVolumeClaim: {claimName: two}}]"),
+			fixes:    []string{"let ebs.csi.aws.com attach 2 volumes on a node like n1 (now 1), by another type of machine or the driver's own limit: 0 (0) n1"},
+		},
+		{
 			name:    "a namespace without the label",
 			cluster: node("n1", "a", "") + "  - {apiVersion: v1, kind: Namespace, metadata: {name: data}}\n  - {apiVersion: v1, kind: Pod, metadata: {name: redis, namespace: data, labels: {app: redis}}, spec: {nodeName: n1, containers: [{name: c, image: c}]}}\n",
 			workload: workload("Deployment", 1, "cpu: 1", `, affinity: {podAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: kubernetes.io/hostname, labelSelector: {matchLabels: {app: redis}},
@@ -112,6 +145,33 @@ func TestFixesOfReports(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A volume keeps a pod in zone a, where another pod has the room that it would also find in zone b.
+func TestMoveOthers(t *testing.T) {
+	other := strings.ReplaceAll(workload("Deployment", 1, "cpu: 3", ", affinity: {nodeAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [{weight: 100, preference: {matchExpressions: [{key: topology.kubernetes.io/zone, operator: In, values: [a]}]}}]}}"), "web", "other")
+	app := strings.ReplaceAll(workload("Deployment", 1, "cpu: 2", ", volumes: [{name: d, persistentVolumeClaim: {claimName: data}}]"), "\n  ", "\n    ")
+	result := simulated(t, "cluster:\n- objects:\n"+node("n1", "a", "")+node("n2", "b", "")+`  - {apiVersion: v1, kind: PersistentVolume, metadata: {name: pv}, spec: {capacity: {storage: 1Gi}, accessModes: [ReadWriteOnce], storageClassName: gp3, csi: {driver: d, volumeHandle: h}, claimRef: {namespace: default, name: data},
+     nodeAffinity: {required: {nodeSelectorTerms: [{matchExpressions: [{key: topology.kubernetes.io/zone, operator: In, values: [a]}]}]}}}}
+  - {apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: data}, spec: {accessModes: [ReadWriteOnce], storageClassName: gp3, volumeName: pv, resources: {requests: {storage: 1Gi}}}}
+workloads:
+- objects:
+`+other+"steps:\n- name: app\n  apply:\n    objects:\n  "+app)
+	fixes, _ := listFixes(t, result, "app")
+	var moves []string
+	for _, fix := range fixes {
+		if strings.HasPrefix(fix, "delete pod other") && strings.HasSuffix(fix, "on n1, whose replacement finds another node: 0 (0) n1") {
+			moves = append(moves, fix)
+		}
+	}
+	if len(moves) != 1 {
+		t.Errorf("got %q; want one of them to delete the pod of other on n1", fixes)
+	}
+}
+
+// pvc returns a claim of class gp3.
+func pvc(name string) string {
+	return fmt.Sprintf("  - {apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: %s}, spec: {accessModes: [ReadWriteOnce], storageClassName: gp3, resources: {requests: {storage: 1Gi}}}}\n", name)
 }
 
 // stateful returns a StatefulSet web of one pod with a claim of 10Gi, with further fields of the claim's spec.

@@ -33,7 +33,7 @@ func (p *pendingPod) requestLess() []attempt {
 	var attempts []attempt
 	for _, name := range p.shortResources() {
 		unit := unitOf(name)
-		parts := p.requestingParts(name, unit)
+		parts := append(p.requestingParts(name, unit), p.defaultedParts(name)...)
 		for _, part := range parts[:min(len(parts), maxPerDomain)] {
 			word := string(name)
 			if name == v1.ResourceCPU {
@@ -164,6 +164,21 @@ func (w *stuckWorkload) requestingParts(name v1.ResourceName, unit unit) []reque
 	return all
 }
 
+// defaultedParts returns the containers that request the resource although their template does not, since a LimitRange gives them a default.
+func (p *pendingPod) defaultedParts(name v1.ResourceName) []requestingPart {
+	var all []requestingPart
+	for i := range p.spec.Containers {
+		if i >= len(p.pod.Spec.Containers) {
+			break
+		}
+		given, now := requestOf(&p.spec.Containers[i].Resources, name), requestOf(&p.pod.Spec.Containers[i].Resources, name)
+		if given.IsZero() && !now.IsZero() && p.spec.Resources == nil {
+			all = append(all, requestingPart{" in container " + p.spec.Containers[i].Name, func(spec *v1.PodSpec) *v1.ResourceRequirements { return &spec.Containers[i].Resources }, now, 1})
+		}
+	}
+	return all
+}
+
 // requestOf returns what a pod with these resources requests: its limit, unless a request is given.
 func requestOf(of *v1.ResourceRequirements, name v1.ResourceName) resource.Quantity {
 	if request, given := of.Requests[name]; given {
@@ -172,12 +187,12 @@ func requestOf(of *v1.ResourceRequirements, name v1.ResourceName) resource.Quant
 	return of.Limits[name]
 }
 
-// lowerRequest lowers the request if it is larger. If the resource cannot be overcommitted, it also lowers the limit.
+// lowerRequest lowers the request if it is larger, or sets it where there is none. If the resource cannot be overcommitted, it also lowers the limit.
 func lowerRequest(of *v1.ResourceRequirements, name v1.ResourceName, most resource.Quantity) {
 	if of == nil {
 		return
 	}
-	if request := requestOf(of, name); request.Cmp(most) <= 0 {
+	if request := requestOf(of, name); !request.IsZero() && request.Cmp(most) <= 0 {
 		return
 	}
 	if of.Requests == nil {

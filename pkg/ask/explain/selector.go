@@ -8,33 +8,60 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/faultline/faultline/pkg/ask/cause"
+	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/placement"
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/words"
 )
 
 // Changes of names in the pod's spec that the cluster knows by other values: a label of nodes, a scheduler, a port of the host.
 
-// selectPresent returns the attempts that let the pod's node selector and required affinity ask for a value that nodes have, where none has the
-// value that they ask for. A value that says what a node is stays as it is: an image for amd64 does not run on arm64.
+// selectPresent returns the attempts that let the pod's node selector and required affinity ask for a label that nodes have, where no node has the
+// label that they ask for, or where no node has all of them: another value. A value that says what a node is stays as it is: an
+// image for amd64 does not run on arm64.
 func (p *pendingPod) selectPresent() []attempt {
 	if p.spec == nil || !p.refusedBy("NodeAffinity") {
 		return nil
 	}
 	var attempts []attempt
-	consider := func(key string, wanted []string, edit func(spec *v1.PodSpec, value string)) {
-		values := p.valuesOf(key)
-		if strings.HasPrefix(key, "kubernetes.io/") || strings.HasPrefix(key, "beta.kubernetes.io/") || len(values) == 0 || len(values) > maxPerDomain ||
-			slices.ContainsFunc(wanted, func(value string) bool { return slices.Contains(values, value) }) {
-			return
+	for _, want := range p.wantedLabels() {
+		if all := p.askForValues(want); len(all) > 0 {
+			attempts = append(attempts, p.attemptFirst(all))
 		}
-		var all []candidate
-		for _, value := range values {
-			all = append(all, candidate{change: fmt.Sprintf("ask for nodes with %s=%s (now %s)", key, value, words.Or(wanted)), edit: func(spec *v1.PodSpec) { edit(spec, value) }})
-		}
-		attempts = append(attempts, p.attemptFirst(all))
 	}
+	return attempts
+}
+
+// selectSimilar returns the attempts that let the pod ask for a similar key that nodes have, where no node has the key that it asks for: one of both
+// is a mistake.
+func (p *pendingPod) selectSimilar() []attempt {
+	if p.spec == nil || !p.refusedBy("NodeAffinity") {
+		return nil
+	}
+	var attempts []attempt
+	for _, want := range p.wantedLabels() {
+		if all := p.askForKeys(want); len(all) > 0 {
+			attempts = append(attempts, p.attemptFirst(all))
+		}
+	}
+	return attempts
+}
+
+// wantedLabel is a label that the pod's node selector or required affinity asks of a node.
+type wantedLabel struct {
+	key    string
+	values []string
+	edit   func(spec *v1.PodSpec, key, value string)
+}
+
+func (p *pendingPod) wantedLabels() []wantedLabel {
+	var all []wantedLabel
 	for _, key := range slices.Sorted(maps.Keys(p.spec.NodeSelector)) {
-		consider(key, []string{p.spec.NodeSelector[key]}, func(spec *v1.PodSpec, value string) { spec.NodeSelector[key] = value })
+		all = append(all, wantedLabel{key, []string{p.spec.NodeSelector[key]}, func(spec *v1.PodSpec, is, value string) {
+			delete(spec.NodeSelector, key)
+			spec.NodeSelector[is] = value
+		}})
 	}
 	if a := p.spec.Affinity; a != nil && a.NodeAffinity != nil && a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution != nil {
 		for i, term := range a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
@@ -42,14 +69,48 @@ func (p *pendingPod) selectPresent() []attempt {
 				if r.Operator != v1.NodeSelectorOpIn {
 					continue
 				}
-				consider(r.Key, r.Values, func(spec *v1.PodSpec, value string) {
+				all = append(all, wantedLabel{r.Key, r.Values, func(spec *v1.PodSpec, is, value string) {
 					terms := spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms
-					terms[i].MatchExpressions[j].Values = []string{value}
-				})
+					terms[i].MatchExpressions[j].Key, terms[i].MatchExpressions[j].Values = is, []string{value}
+				}})
 			}
 		}
 	}
-	return attempts
+	return all
+}
+
+// askForValues returns the changes that ask for another value of the label.
+func (p *pendingPod) askForValues(want wantedLabel) []candidate {
+	values := slices.DeleteFunc(p.valuesOf(want.key), func(value string) bool { return slices.Contains(want.values, value) })
+	present := len(values) < len(p.valuesOf(want.key))
+	if strings.HasPrefix(want.key, "kubernetes.io/") || strings.HasPrefix(want.key, "beta.kubernetes.io/") || len(values) > maxPerDomain || present && len(p.matchingNodes()) > 0 {
+		return nil
+	}
+	return list.Map(values, func(value string) candidate {
+		return candidate{change: fmt.Sprintf("ask for nodes with %s=%s (now %s)", want.key, value, words.Or(want.values)), edit: func(spec *v1.PodSpec) { want.edit(spec, want.key, value) }}
+	})
+}
+
+// askForKeys returns the changes that ask for a label with a similar key and one of the values, if no node has the label.
+func (p *pendingPod) askForKeys(want wantedLabel) []candidate {
+	if len(p.valuesOf(want.key)) > 0 {
+		return nil
+	}
+	var all []candidate
+	for _, key := range cause.SimilarKeys(want.key, p.nodes) {
+		for _, value := range p.valuesOf(key) {
+			if slices.Contains(want.values, value) && len(all) < maxPerDomain {
+				all = append(all, candidate{change: fmt.Sprintf("ask for nodes with %s=%s (now %s=%s)", key, value, want.key, words.Or(want.values)),
+					edit: func(spec *v1.PodSpec) { want.edit(spec, key, value) }})
+			}
+		}
+	}
+	return all
+}
+
+// matchingNodes returns the nodes that match the pod's node selector and affinity.
+func (p *pendingPod) matchingNodes() []*v1.Node {
+	return list.Where(p.nodes, func(node *v1.Node) bool { return cluster.Attracts(node, p.pod) })
 }
 
 // valuesOf returns the values that the nodes have for the label, sorted.

@@ -1,24 +1,21 @@
 package explain
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
-	schedulingv1 "k8s.io/api/scheduling/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
-	"k8s.io/kubernetes/pkg/apis/scheduling"
-	schedulingapi "k8s.io/kubernetes/pkg/apis/scheduling/v1"
 
+	"github.com/faultline/faultline/pkg/ask/action"
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
-// Changes of how pods are replaced: a rollout that stops old pods first, the deletion of a pod, alone or with its claim, and preemption.
+// Changes of how pods are replaced: a rollout that stops old pods first, and the deletion of a pod.
 
 // ungate returns the attempt that removes the scheduling gates of the pod. Nothing else helps a pod with gates, since the scheduler does
 // not try it.
@@ -45,7 +42,7 @@ func (p *pendingPod) deleteOld() []attempt {
 	}
 	once := p.attemptOne(candidate{
 		change: fmt.Sprintf("delete pod %s: it is of an old template, the template is right already, and nobody replaces the pod while it is not ready", p.pod.Name),
-		steps:  []scenario.Step{deleteStep(p.pod.Namespace, "pod/"+p.pod.Name)},
+		steps:  []scenario.Step{action.Delete(p.pod.Namespace, "pod/"+p.pod.Name)},
 	})
 	return []attempt{{changes: once.changes, try: func(ctx context.Context) (*Fix, error) {
 		fix, err := once.try(ctx)
@@ -115,46 +112,4 @@ func (w *stuckWorkload) strategyCandidates() []candidate {
 		})
 	}
 	return all
-}
-
-// raisePriority returns the attempt that gives the workload's pods the lowest priority class that helps: one of the cluster or, for a
-// DaemonSet, one of Kubernetes' own. Only a DaemonSet's pods may cost other pods their nodes, since they are for one node alone.
-func (p *pendingPod) raisePriority() []attempt {
-	if p.spec == nil || p.member != nil || len(p.pending.Reasons) == 0 {
-		return nil
-	}
-	now := int32(0)
-	if p.pod.Spec.Priority != nil {
-		now = *p.pod.Spec.Priority
-	}
-	var classes []*schedulingv1.PriorityClass
-	for _, class := range p.step.State.PriorityClasses {
-		if class.Value > now && (class.Value < scheduling.SystemCriticalPriority || p.owner.Kind == "DaemonSet") {
-			classes = append(classes, class)
-		}
-	}
-	if p.owner.Kind == "DaemonSet" {
-		for _, class := range schedulingapi.SystemPriorityClasses() {
-			known := slices.ContainsFunc(classes, func(other *schedulingv1.PriorityClass) bool { return other.Name == class.Name })
-			if class.Value > now && !known {
-				classes = append(classes, class)
-			}
-		}
-	}
-	slices.SortStableFunc(classes, func(a, b *schedulingv1.PriorityClass) int {
-		return cmp.Or(cmp.Compare(a.Value, b.Value), cmp.Compare(a.Name, b.Name))
-	})
-	var all []candidate
-	for _, class := range classes {
-		all = append(all, candidate{
-			change: fmt.Sprintf("give the pods the priority class %s (%d, now %d)", class.Name, class.Value, now), evicts: p.owner.Kind == "DaemonSet",
-			edit: func(spec *v1.PodSpec) {
-				spec.PriorityClassName, spec.Priority, spec.PreemptionPolicy = class.Name, nil, nil
-			},
-		})
-	}
-	if len(all) == 0 {
-		return nil
-	}
-	return []attempt{p.attemptFirst(all[:min(len(all), maxPerKind)])}
 }

@@ -7,11 +7,14 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/component-helpers/storage/volume"
 	storageutil "k8s.io/kubernetes/pkg/apis/storage/util"
 
+	"github.com/faultline/faultline/pkg/ask/action"
 	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/words"
 )
@@ -52,6 +55,52 @@ func (p *pendingPod) provideVolumes() []attempt {
 		attempts = append(attempts, p.attemptFirst(all))
 	}
 	return attempts
+}
+
+// createClaims returns the attempt that creates the claims which the pod names and which are not there; nil if there are all. Nothing else helps then.
+func (p *pendingPod) createClaims() []attempt {
+	var missing []string
+	for _, v := range p.pod.Spec.Volumes {
+		of := v.PersistentVolumeClaim
+		if of != nil && !slices.ContainsFunc(p.step.State.PersistentVolumeClaims, func(claim *v1.PersistentVolumeClaim) bool {
+			return claim.Namespace == p.pod.Namespace && claim.Name == of.ClaimName
+		}) {
+			missing = append(missing, of.ClaimName)
+		}
+	}
+	if len(missing) == 0 || p.member != nil {
+		return nil
+	}
+	create := fmt.Sprintf("create %s %s in namespace %s", words.Pick(len(missing), "claim", "claims"), words.And(missing), p.pod.Namespace)
+	claimsOf := func(class string) []cluster.Object {
+		return list.Map(missing, func(name string) cluster.Object { return smallClaim(p.pod.Namespace, name, class) })
+	}
+	var all []candidate
+	for _, class := range p.provisioningClasses() {
+		all = append(all, candidate{change: create + ", of class " + class.Name, objects: claimsOf(class.Name)})
+	}
+	for _, node := range p.roomiest(p.matchingOpenNodes(), maxPerDomain) {
+		c := candidate{change: create + ", and a volume for it on node " + node.Name, objects: claimsOf("")}
+		for _, claim := range c.objects {
+			c.objects = append(c.objects, volumeFor(claim.(*v1.PersistentVolumeClaim), node))
+		}
+		all = append(all, c)
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	created := p.attemptFirst(all)
+	created.changes = []string{create}
+	return []attempt{created}
+}
+
+// smallClaim returns a claim of 1Gi, of the class or, for "", of none.
+func smallClaim(namespace, name, class string) *v1.PersistentVolumeClaim {
+	made := &v1.PersistentVolumeClaim{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PersistentVolumeClaim"}, ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace}}
+	made.Spec.AccessModes = []v1.PersistentVolumeAccessMode{v1.ReadWriteOnce}
+	made.Spec.Resources.Requests = v1.ResourceList{v1.ResourceStorage: resource.MustParse("1Gi")}
+	made.Spec.StorageClassName = &class // none: a volume without a class
+	return made
 }
 
 // unboundClaims returns the claims of the pod that have no volume.
@@ -97,7 +146,7 @@ func (p *pendingPod) makeDefault() []attempt {
 		annotations := map[string]string{storageutil.IsDefaultStorageClassAnnotation: "true"}
 		all = append(all, candidate{change: fmt.Sprintf("make StorageClass %s the default: annotate it with %s", class.Name, pairsOf(annotations)[0]),
 			price: []string{"every claim without a class gets it"},
-			steps: []scenario.Step{mergePatch(scenario.Target{Target: "storageclass/" + class.Name}, map[string]any{"metadata": map[string]any{"annotations": annotations}})}})
+			steps: []scenario.Step{action.Merge(scenario.Target{Target: "storageclass/" + class.Name}, map[string]any{"metadata": map[string]any{"annotations": annotations}})}})
 	}
 	if len(all) == 0 {
 		return nil

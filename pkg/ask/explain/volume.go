@@ -2,15 +2,21 @@ package explain
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	volumehelpers "k8s.io/cloud-provider/volume/helpers"
 	"k8s.io/component-helpers/storage/volume"
+	"k8s.io/utils/ptr"
 
+	"github.com/faultline/faultline/pkg/ask/action"
+	"github.com/faultline/faultline/pkg/ask/cause"
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/words"
 )
 
 // Changes to the pod's volumes: a label that contradicts the labels of nodes, and a claim whose volume is where the pod cannot run.
@@ -102,7 +108,7 @@ func (p *pendingPod) deleteClaim() []attempt {
 		anew := candidate{
 			change: fmt.Sprintf("delete pod %s and its claim %s: the new claim gets a volume where the pod can run", p.pod.Name, v.claim.Name),
 			price:  []string{"what is on volume " + v.volume.Name + " is lost"},
-			steps:  []scenario.Step{deleteStep(p.pod.Namespace, "persistentvolumeclaim/"+v.claim.Name, "pod/"+p.pod.Name)},
+			steps:  []scenario.Step{action.Delete(p.pod.Namespace, "persistentvolumeclaim/"+v.claim.Name, "pod/"+p.pod.Name)},
 		}
 		all := []candidate{anew}
 		for _, node := range p.roomiest(p.matchingOpenNodes(), maxPerDomain) {
@@ -117,6 +123,68 @@ func (p *pendingPod) deleteClaim() []attempt {
 		one := p.attemptFirst(all)
 		one.changes = []string{anew.change}
 		attempts = append(attempts, one)
+	}
+	return attempts
+}
+
+// addReachingNodes returns the attempts that add a node which reaches a volume of the pod that no node reaches.
+func (p *pendingPod) addReachingNodes(open []*v1.Node) []attempt {
+	if p.member != nil || !p.refusedBy("VolumeBinding") {
+		return nil
+	}
+	var attempts []attempt
+	for _, v := range p.boundVolumes() {
+		reached := slices.ContainsFunc(p.nodes, func(node *v1.Node) bool { return volume.CheckNodeAffinity(v.volume, node.Labels) == nil })
+		if reached || v.volume.Spec.NodeAffinity == nil {
+			continue
+		}
+		labels := map[string]string{} // a new node has a name of its own
+		for _, r := range v.volume.Spec.NodeAffinity.Required.NodeSelectorTerms[0].MatchExpressions {
+			if len(r.Values) > 0 {
+				labels[r.Key] = r.Values[0]
+			}
+		}
+		if labels[v1.LabelHostname] != "" || len(labels) == 0 {
+			continue
+		}
+		c := candidate{change: fmt.Sprintf("one more node like %s with %s, which reaches volume %s", open[0].Name, words.And(pairsOf(labels)), v.volume.Name),
+			steps: []scenario.Step{{AddNodes: &scenario.AddNodes{Count: 1, Like: open[0].Name, Labels: labels}}}}
+		attempts = append(attempts, p.attemptOne(c))
+	}
+	return attempts
+}
+
+// attachMore returns the attempts that let a node attach as many volumes of a driver as the pod has, if no node can do so even while it has no
+// other.
+func (p *pendingPod) attachMore() []attempt {
+	if p.member != nil || !p.refusedBy("NodeVolumeLimits") {
+		return nil
+	}
+	var attempts []attempt
+	counts := cause.CountVolumes(p.step.State, p.pod)
+	for _, driver := range slices.Sorted(maps.Keys(counts)) {
+		asked := counts[driver]
+		var all []candidate
+		for _, csi := range p.step.State.CSINodes {
+			of := slices.IndexFunc(csi.Spec.Drivers, func(d storagev1.CSINodeDriver) bool { return d.Name == driver })
+			matches := slices.ContainsFunc(p.matchingOpenNodes(), func(node *v1.Node) bool { return node.Name == csi.Name })
+			if of < 0 || !matches || csi.Spec.Drivers[of].Allocatable == nil || csi.Spec.Drivers[of].Allocatable.Count == nil {
+				continue
+			}
+			now := *csi.Spec.Drivers[of].Allocatable.Count
+			if int(now) >= asked {
+				return nil // an emptier node helps
+			}
+			more := csi.DeepCopy()
+			more.Spec.Drivers[of].Allocatable.Count = ptr.To(int32(asked))
+			if patch, err := patchBetween(csi, more); err == nil && patch != nil && len(all) < maxPerDomain {
+				all = append(all, candidate{change: fmt.Sprintf("let %s attach %d volumes on a node like %s (now %d), by another type of machine or the driver's own limit", driver, asked, csi.Name, now),
+					byHand: true, steps: []scenario.Step{{Patch: patch}}})
+			}
+		}
+		if len(all) > 0 {
+			attempts = append(attempts, p.attemptFirst(all))
+		}
 	}
 	return attempts
 }

@@ -9,6 +9,7 @@ import (
 	resourcehelper "k8s.io/component-helpers/resource"
 	v1helper "k8s.io/kubernetes/pkg/apis/core/v1/helper"
 
+	"github.com/faultline/faultline/pkg/ask/action"
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/cluster/rule"
 	"github.com/faultline/faultline/pkg/list"
@@ -63,8 +64,8 @@ func (p *pendingPod) namesMachine(r rule.Rule) bool {
 	})
 }
 
-// tolerate returns the attempts that tolerate each taint that the workload seems to be meant to tolerate. It leaves out taints of
-// node.kubernetes.io, which say that a node is not well.
+// tolerate returns the attempts that tolerate each taint that the workload seems to be meant to tolerate. It leaves out taints that
+// say that a node is not well, or not ready yet.
 func (p *pendingPod) tolerate() []attempt {
 	if p.spec == nil || !p.refusedBy("TaintToleration") {
 		return nil
@@ -74,7 +75,7 @@ func (p *pendingPod) tolerate() []attempt {
 		for _, taint := range node.Spec.Taints {
 			known := slices.ContainsFunc(taints, func(other v1.Taint) bool { return taint.MatchTaint(&other) && taint.Value == other.Value })
 			alone := &v1.Node{Spec: v1.NodeSpec{Taints: []v1.Taint{taint}}}
-			if !known && !strings.HasPrefix(taint.Key, "node.kubernetes.io/") && cluster.Repels(alone, p.pod) && p.seemsMeantFor(taint) {
+			if !known && stateOf(taint) == "" && !strings.HasPrefix(taint.Key, "node.kubernetes.io/") && cluster.Repels(alone, p.pod) && p.seemsMeantFor(taint) {
 				taints = append(taints, taint)
 			}
 		}
@@ -174,7 +175,7 @@ func (w *stuckWorkload) fewer(most int) []attempt {
 		if fewer == 1 {
 			change = fmt.Sprintf("one replica fewer: %d", left)
 		}
-		return candidate{change: change, gone: true, steps: []scenario.Step{{Scale: &scenario.Scale{Target: target(w.owner), Replicas: int32(left)}}}}
+		return candidate{change: change, gone: true, steps: []scenario.Step{{Scale: &scenario.Scale{Target: action.Target(w.owner), Replicas: int32(left)}}}}
 	})
 	fewer.gone = true
 	return []attempt{fewer}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	v1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 
@@ -53,6 +54,7 @@ func budgetMissing(_ *inspection, s *subject) []Finding {
 // requestsMissing finds containers that request nothing, so that the scheduler assumes they need nothing. A request of the whole pod counts
 // for all its containers, and a default request of a LimitRange counts as well.
 func requestsMissing(_ *inspection, s *subject) []Finding {
+	const effect = ": the scheduler counts what is not requested as nothing, and puts such pods on nodes that have nothing left"
 	spec := &s.pod.Spec
 	if pod, err := s.createdPod(); err == nil {
 		spec = &pod.Spec
@@ -74,7 +76,20 @@ func requestsMissing(_ *inspection, s *subject) []Finding {
 		return nil
 	}
 	return []Finding{{Field: s.field("containers"), Brief: strings.Join(lack, ", and "), Fix: "set resources.requests to what the containers use",
-		Message: strings.Join(lack, ", and ") + ": the scheduler counts what is not requested as nothing, and puts such pods on nodes that have nothing left"}}
+		Message: strings.Join(lack, ", and ") + effect + s.describeBlindScalers(map[v1.ResourceName]bool{v1.ResourceCPU: len(cpu) > 0, v1.ResourceMemory: len(memory) > 0})}}
+}
+
+// describeBlindScalers says which autoscalers of the subject know no utilisation of a resource that containers do not request; "" if all do. See
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/podautoscaler/replica_calculator.go.
+func (s *subject) describeBlindScalers(lacks map[v1.ResourceName]bool) string {
+	for _, hpa := range s.scalers() {
+		for _, metric := range hpa.Spec.Metrics {
+			if of := metric.Resource; of != nil && of.Target.Type == autoscalingv2.UtilizationMetricType && lacks[of.Name] {
+				return fmt.Sprintf("; the HorizontalPodAutoscaler %s knows no utilisation of %s without a request, and changes nothing by it", hpa.Name, of.Name)
+			}
+		}
+	}
+	return ""
 }
 
 // containersWithoutRequest returns the names of the containers that run as long as the pod and do not request the resource. The API server copies a limit

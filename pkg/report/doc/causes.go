@@ -17,6 +17,8 @@ func CauseLines(causes []cause.Cause) []string {
 			return c.Sentence
 		case c.Nodes == 0:
 			return fmt.Sprintf("%s: %s", c.Plugin, c.Sentence)
+		case c.Behind:
+			return fmt.Sprintf("%s would refuse %s even with room: %s", c.Plugin, words.Count(c.Nodes, "node"), c.Sentence)
 		}
 		return fmt.Sprintf("%s refuses %s: %s", c.Plugin, words.Count(c.Nodes, "node"), c.Sentence)
 	})

@@ -3,7 +3,9 @@ package drain
 
 import (
 	"slices"
+	"strings"
 
+	"github.com/faultline/faultline/pkg/ask/drain"
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/list"
@@ -31,6 +33,12 @@ type Report struct {
 	Order []world.DrainedNode `json:"order,omitempty"`
 	// Searched means that another order was searched for. There is no search if a pod blocks a drain, since it does so in every order.
 	Searched bool `json:"searched,omitempty"`
+	// Causes say why pods have no node because of the drain, with the values of both sides: of pods of one workload with the same message only the
+	// first.
+	Causes []drain.Pending `json:"causes,omitempty"`
+	// Fixes are changes before the drain with which it ends and leaves no more pods without a node, and Tried are changes with which it does not end.
+	Fixes []drain.Fix `json:"fixes,omitempty"`
+	Tried []string    `json:"tried,omitempty"`
 	// Decided is what each decider does meanwhile, and Autoscaling what the Cluster Autoscaler does; missing without one.
 	Decided     []world.Decided    `json:"decided,omitempty"`
 	Autoscaling *world.Autoscaling `json:"autoscaling,omitempty"`
@@ -80,6 +88,7 @@ func (r *Report) InNamespace(namespace string) *Report {
 		return nodes
 	}
 	in.Nodes, in.Order = of(r.Nodes), of(r.Order)
+	in.Causes = list.Without(r.Causes, func(p drain.Pending) bool { return !strings.HasPrefix(p.Pod, namespace+"/") })
 	return &in
 }
 

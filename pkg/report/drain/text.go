@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/faultline/faultline/pkg/ask/cause"
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/list"
@@ -41,6 +42,7 @@ func (t *writer) fullText() {
 		t.Line(t.otherOrder())
 	}
 	t.attention()
+	t.fixes()
 	t.Space()
 	t.Table("", nodeTable(r.Nodes)...)
 	t.Space()
@@ -144,9 +146,49 @@ func (t *writer) attention() {
 		for _, line := range doc.WaitLines(first.Message, first.Reason, first.Untried) {
 			t.Linef(doc.Plain, "  %s", line)
 		}
+		for _, line := range doc.CauseLines(t.report.causesOf(groups[i])) {
+			t.Linef(doc.Plain, "  %s", line)
+		}
 	})
 	if len(before) > 0 {
 		t.Linef(doc.Plain, "Pending as before the drain: %s", t.namePods(list.Map(before, podRef)))
+	}
+}
+
+// causesOf returns why the first of the pods that the report explains has no node.
+func (r *Report) causesOf(pods []placement.StrandedPod) []cause.Cause {
+	for _, pod := range pods {
+		for _, why := range r.Causes {
+			if why.Pod == pod.Namespace+"/"+pod.Name {
+				return why.Causes
+			}
+		}
+	}
+	return nil
+}
+
+// fixes writes the changes with which the drain ends.
+func (t *writer) fixes() {
+	r := t.report
+	if len(r.Fixes)+len(r.Tried) == 0 {
+		return
+	}
+	t.Line(doc.Bold.Cell("Changes that help"), doc.Plain.Cell(", each made in the cluster as it is, and the drain tried again:"))
+	if len(r.Fixes) == 0 {
+		t.Linef(doc.Plain, "  none of those tried")
+	}
+	var rows [][]doc.Cell
+	for _, fix := range r.Fixes {
+		rows = append(rows, doc.Plain.Row(fix.Change, words.Is(fix.Pending, "pod")+" Pending because of it", strings.Join(fix.Price, "; ")))
+	}
+	t.Table("  ", rows...)
+	for i, fix := range r.Fixes {
+		if len(fix.Commands) > 0 && (i == 0 || t.All) {
+			t.Linef(doc.Plain, "  %s: %s", fix.Change, strings.Join(fix.Commands, "; "))
+		}
+	}
+	if len(r.Tried) > 0 {
+		t.Linef(doc.Plain, "  Tried without success: %s", t.NameFew(r.Tried, len(r.Tried)))
 	}
 }
 

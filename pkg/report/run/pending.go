@@ -78,10 +78,10 @@ func (s *Step) unattachedPods() [][]Pod {
 	return list.GroupBy(waiting, func(pod Pod) string { return pod.Waits })
 }
 
-// groupByReason groups Pending pods by reason.
+// groupByReason groups Pending pods by the reason, with what they ask: equal messages can have different causes.
 func groupByReason(pods []Pod) [][]Pod {
-	return list.GroupBy(pods, func(pod Pod) [4]string {
-		return [4]string{pod.Message, pod.Untried, pod.Nominated, strings.Join(pod.Gates, ", ")}
+	return list.GroupBy(pods, func(pod Pod) [5]string {
+		return [5]string{pod.Message, pod.Untried, pod.Nominated, strings.Join(pod.Gates, ", "), strings.Join(doc.CauseLines(pod.Causes), "\n")}
 	})
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/faultline/faultline/cmd/simulate/app/command"
 	"github.com/faultline/faultline/cmd/simulate/app/input"
 	"github.com/faultline/faultline/cmd/simulate/app/output"
+	askdrain "github.com/faultline/faultline/pkg/ask/drain"
 	"github.com/faultline/faultline/pkg/engine/node"
 	"github.com/faultline/faultline/pkg/report/drain"
 	"github.com/faultline/faultline/pkg/scenario"
@@ -153,5 +154,9 @@ func drainNodes(c *command.Call, result *simulation.Result, after *simulation.St
 	}
 	found := drain.New(result, drained, order, search, c.ToolVersion)
 	found.Decided, found.Autoscaling = record.Decided(end), record.Autoscaling
-	return found, nil
+	if found.Causes, err = askdrain.Explain(c.Context(), result.Scenario.Config, end, drained); err != nil || len(order) > 0 {
+		return found, err
+	}
+	found.Fixes, found.Tried, err = askdrain.Fixes(c.Context(), result.UpTo(after.Name), nodes, options)
+	return found, err
 }

@@ -1,0 +1,217 @@
+package drain
+
+import (
+	"fmt"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
+
+	"github.com/faultline/faultline/pkg/ask/action"
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/list"
+	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/words"
+)
+
+// maxNewNodes is the largest number of new nodes that is tried.
+const maxNewNodes = 4
+
+// attempts returns the changes for a drain that kubectl begins, and that does not end or leaves pods without a node.
+func (d *stuckDrain) attempts() []attempt {
+	kept, ended := d.keptPods()
+	var all []attempt
+	if len(kept) > 0 {
+		all = slices.Concat(d.runMore(kept), d.widenBudgets(kept), d.evictUnready(kept), d.keepOneBudget(kept))
+	}
+	all = slices.Concat(all, d.addNodes())
+	if len(kept) > 0 {
+		all = append(all, d.deleteByHand(kept))
+	}
+	all = slices.Concat(all, d.declareOff(ended))
+	for i := range all {
+		all[i].options, all[i].flags = d.options, slices.Concat(d.flags, all[i].flags)
+		all[i].price = slices.Concat(d.flagPrice, all[i].price)
+		if len(d.flags) > 0 {
+			all[i].change = "kubectl drain with " + words.And(d.flags) + ", and " + all[i].change
+		}
+	}
+	return all
+}
+
+// keptPods returns the pods that the API server does not let go, and the Terminating ones that do not end.
+func (d *stuckDrain) keptPods() (kept, ended []*v1.Pod) {
+	for i := range d.drained {
+		for _, refused := range d.drained[i].Refused {
+			at := slices.IndexFunc(d.end.Pods, func(pod *v1.Pod) bool { return pod.Namespace == refused.Namespace && pod.Name == refused.Name })
+			switch {
+			case at < 0:
+			case d.end.Pods[at].DeletionTimestamp == nil:
+				kept = append(kept, d.end.Pods[at])
+			default:
+				ended = append(ended, d.end.Pods[at])
+			}
+		}
+	}
+	return kept, ended
+}
+
+// budgetsOf returns the budgets of the pods, each once.
+func (d *stuckDrain) budgetsOf(pods []*v1.Pod) []*policyv1.PodDisruptionBudget {
+	of := d.end.Budgets()
+	var all []*policyv1.PodDisruptionBudget
+	for _, pod := range pods {
+		for _, budget := range of(pod) {
+			if !slices.Contains(all, budget) {
+				all = append(all, budget)
+			}
+		}
+	}
+	return all
+}
+
+// ownersOf returns the workloads of the pods that have replicas, each once, with these.
+func (d *stuckDrain) ownersOf(pods []*v1.Pod) (owners []cluster.Ref, replicas []int32) {
+	of := d.end.Owners()
+	for _, pod := range pods {
+		owner := of(pod)
+		if obj := d.end.Find(owner); obj != nil && !slices.Contains(owners, owner) {
+			if n, scales := cluster.Replicas(obj); scales {
+				owners, replicas = append(owners, owner), append(replicas, n)
+			}
+		}
+	}
+	return owners, replicas
+}
+
+// runMore returns the attempt that runs one more replica of each workload, so that its budget has one to spare.
+func (d *stuckDrain) runMore(kept []*v1.Pod) []attempt {
+	owners, replicas := d.ownersOf(kept)
+	if len(owners) == 0 {
+		return nil
+	}
+	a := attempt{price: []string{"scale back after the drain"}}
+	var says []string
+	for i, owner := range owners {
+		says = append(says, fmt.Sprintf("run %d replicas of %s (now %d)", replicas[i]+1, owner.Qualified(), replicas[i]))
+		a.steps = append(a.steps, scenario.Step{Scale: &scenario.Scale{Target: action.Target(owner), Replicas: replicas[i] + 1}})
+	}
+	a.change = words.Few(says)
+	return []attempt{a}
+}
+
+// widenBudgets returns the attempt that lets each budget allow one pod to be missing.
+func (d *stuckDrain) widenBudgets(kept []*v1.Pod) []attempt {
+	a := attempt{price: []string{"one pod of it may be missing, always"}}
+	var says []string
+	for _, budget := range d.budgetsOf(kept) {
+		now := "no bound"
+		switch {
+		case budget.Spec.MinAvailable != nil:
+			now = "minAvailable " + budget.Spec.MinAvailable.String()
+		case budget.Spec.MaxUnavailable != nil:
+			now = "maxUnavailable " + budget.Spec.MaxUnavailable.String()
+		}
+		if now == "maxUnavailable 1" {
+			continue
+		}
+		says = append(says, fmt.Sprintf("set maxUnavailable: 1 in %s (now %s)", nameOf(budget), now))
+		a.steps = append(a.steps, patchSpec(budget, map[string]any{"maxUnavailable": 1, "minAvailable": nil}))
+	}
+	if len(says) == 0 {
+		return nil
+	}
+	a.change = words.Few(says)
+	return []attempt{a}
+}
+
+// evictUnready returns the attempt that lets the budgets give up pods that are not ready, if some of the pods are not.
+func (d *stuckDrain) evictUnready(kept []*v1.Pod) []attempt {
+	unready := list.Without(kept, podutil.IsPodReady)
+	if len(unready) == 0 {
+		return nil
+	}
+	var a attempt
+	var says []string
+	for _, budget := range d.budgetsOf(unready) {
+		says = append(says, nameOf(budget))
+		a.steps = append(a.steps, patchSpec(budget, map[string]any{"unhealthyPodEvictionPolicy": policyv1.AlwaysAllow}))
+	}
+	a.change = "set unhealthyPodEvictionPolicy: AlwaysAllow in " + words.Few(says)
+	return []attempt{a}
+}
+
+// keepOneBudget returns the attempts that delete all budgets but one of pods that have several: the API server evicts no such pod.
+func (d *stuckDrain) keepOneBudget(kept []*v1.Pod) []attempt {
+	of := d.end.Budgets()
+	var all []attempt
+	for _, pod := range kept {
+		budgets := of(pod)
+		if len(budgets) < 2 || len(all) > 0 {
+			continue
+		}
+		for _, stays := range budgets {
+			others := list.Without(budgets, func(b *policyv1.PodDisruptionBudget) bool { return b == stays })
+			a := attempt{change: fmt.Sprintf("delete %s, and keep %s: the API server evicts no pod with several budgets", words.And(list.Map(others, nameOf)), nameOf(stays))}
+			for _, other := range others {
+				a.steps = append(a.steps, action.Delete(other.Namespace, "poddisruptionbudget/"+other.Name))
+			}
+			all = append(all, a)
+		}
+	}
+	return all
+}
+
+// addNodes returns the attempts that add nodes like the first one. Fewer come first.
+func (d *stuckDrain) addNodes() []attempt {
+	waits := 0
+	if n := len(d.drained); n > 0 {
+		waits = len(d.drained[n-1].Pending) // a budget may wait for pods that were Pending before
+	}
+	var all []attempt
+	for n := 1; n <= min(waits, maxNewNodes); n++ {
+		all = append(all, attempt{change: words.Pick(n, "one more node", fmt.Sprintf("%d more nodes", n)) + " like " + d.nodes[0], byHand: true,
+			steps: []scenario.Step{{AddNodes: &scenario.AddNodes{Count: n, Like: d.nodes[0]}}}})
+	}
+	return all
+}
+
+// deleteByHand returns the attempt that cordons the nodes and deletes the pods, which asks no budget.
+func (d *stuckDrain) deleteByHand(kept []*v1.Pod) attempt {
+	a := attempt{steps: []scenario.Step{{Cordon: &scenario.NodesInTurn{Nodes: scenario.Nodes{Names: d.nodes}}}}}
+	names := list.Map(kept, func(pod *v1.Pod) string { return pod.Name })
+	for _, pods := range list.GroupBy(kept, func(pod *v1.Pod) string { return pod.Namespace }) {
+		a.steps = append(a.steps, action.Delete(pods[0].Namespace, list.Map(pods, func(pod *v1.Pod) string { return "pod/" + pod.Name })...))
+	}
+	a.change = fmt.Sprintf("cordon %s, then delete %s %s, which asks no budget", words.Few(d.nodes), words.Pick(len(names), "pod", "pods"), words.Few(names))
+	a.price = []string{words.Pick(len(names), "it does not run", "they do not run") + " until the replacement is ready"}
+	return a
+}
+
+// declareOff returns the attempt that says of the nodes whose kubelets do not answer that their machines are off.
+func (d *stuckDrain) declareOff(ended []*v1.Pod) []attempt {
+	off := v1.Taint{Key: v1.TaintNodeOutOfService, Value: "nodeshutdown", Effect: v1.TaintEffectNoExecute}
+	var a attempt
+	var names []string
+	for _, pod := range ended {
+		node := d.end.Node(pod.Spec.NodeName)
+		if node == nil || cluster.KubeletResponds(node) || slices.Contains(names, node.Name) {
+			continue
+		}
+		names = append(names, node.Name)
+		a.steps = append(a.steps, action.Merge(scenario.Target{Target: "node/" + node.Name}, map[string]any{"spec": map[string]any{"taints": append(slices.Clip(node.Spec.Taints), off)}}))
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	a.change = fmt.Sprintf("taint %s with %s, once it is certain that the machine is off", words.Few(names), off.ToString())
+	return []attempt{a}
+}
+
+// nameOf returns, for example, "poddisruptionbudget/web" or "shop/poddisruptionbudget/web".
+func nameOf(budget *policyv1.PodDisruptionBudget) string { return cluster.RefTo(budget).Qualified() }
+
+func patchSpec(budget *policyv1.PodDisruptionBudget, spec map[string]any) scenario.Step {
+	return action.Merge(action.Target(cluster.RefTo(budget)), map[string]any{"spec": spec})
+}

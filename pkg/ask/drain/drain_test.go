@@ -1,0 +1,92 @@
+package drain
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
+
+	"github.com/faultline/faultline/pkg/engine/node"
+	"github.com/faultline/faultline/pkg/loader"
+	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/simulation"
+	"github.com/faultline/faultline/pkg/world"
+)
+
+// deployment returns a Deployment web with the number of replicas and more of the pods' spec, then budgets for its pods.
+func deployment(replicas int, cpu, spec string, budgets ...string) string {
+	text := fmt.Sprintf(`  - apiVersion: apps/v1
+    kind: Deployment
+    metadata: {name: web}
+    spec:
+      replicas: %d
+      selector: {matchLabels: {app: web}}
+      template:
+        metadata: {labels: {app: web}}
+        spec: {containers: [{name: c, image: c, resources: {requests: {cpu: %s}}}]%s}
+`, replicas, cpu, spec)
+	for i, budget := range budgets {
+		text += fmt.Sprintf("  - {apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: b%d}, spec: {%s, selector: {matchLabels: {app: web}}}}\n", i+1, budget)
+	}
+	return text
+}
+
+// TestFixes drains w-1 of nodes w-1 and w-2 with 2 CPU each.
+func TestFixes(t *testing.T) {
+	const apart = ", affinity: {podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: kubernetes.io/hostname, labelSelector: {matchLabels: {app: web}}}]}}"
+	for name, test := range map[string]struct {
+		objects string
+		fixes   []string
+	}{
+		"it ends": {deployment(2, "100m", ""), nil},
+		"one replica, which the budget needs": {deployment(1, "100m", "", "minAvailable: 1"), []string{
+			"run 2 replicas of deployment/web (now 1): 0",
+			"set maxUnavailable: 1 in poddisruptionbudget/b1 (now minAvailable 1): 0",
+			"cordon w-1, then delete pod web-74f9c49c5-hwr8c, which asks no budget: 0",
+		}},
+		"two budgets for the same pods": {deployment(2, "100m", apart, "maxUnavailable: 1", "minAvailable: 1"), []string{
+			"delete poddisruptionbudget/b2, and keep poddisruptionbudget/b1: the API server evicts no pod with several budgets: 1",
+			"delete poddisruptionbudget/b1, and keep poddisruptionbudget/b2: the API server evicts no pod with several budgets: 1",
+			"cordon w-1, then delete pod web-855cddbf79-rp9jv, which asks no budget: 1",
+		}},
+		"a bare pod": {"  - {apiVersion: v1, kind: Pod, metadata: {name: bare}, spec: {nodeName: w-1, containers: [{name: c, image: c}]}}\n", []string{
+			"kubectl drain with --force: 0",
+		}},
+		"the evicted pod has no other node": {deployment(2, "100m", apart), []string{
+			"one more node like w-1: 0",
+		}},
+		// Two of three pods run, as many as the budget needs. With one node more the third runs, and there is room for the evicted one.
+		"a budget that waits for a Pending pod": {deployment(3, "1500m", "", "minAvailable: 2"), []string{
+			"one more node like w-1: 0",
+			"cordon w-1, then delete pod web-64c59f79d5-5dh92, which asks no budget: 1",
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var file scenario.File
+			text := "apiVersion: faultline/v1alpha1\nkind: Scenario\ncluster:\n- synthetic: {nodeGroups: [{name: w, count: 2, cpu: 2, memory: 4Gi}]}\nworkloads:\n- objects:\n" + test.objects
+			if err := yaml.UnmarshalStrict([]byte(text), &file); err != nil {
+				t.Fatal(err)
+			}
+			s, err := loader.New("test", &file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			result, err := simulation.Run(t.Context(), s, simulation.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			fixes, _, err := Fixes(t.Context(), result, []string{"w-1"}, world.DrainOptions{DrainOptions: node.DrainOptions{IgnoreDaemonSets: true}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, fix := range fixes {
+				got = append(got, fmt.Sprintf("%s: %d", fix.Change, fix.Pending))
+			}
+			if diff := cmp.Diff(test.fixes, got); diff != "" {
+				t.Errorf("fixes (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,58 @@
+package explain
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	cloudproviderapi "k8s.io/cloud-provider/api"
+
+	"github.com/faultline/faultline/pkg/ask/action"
+	"github.com/faultline/faultline/pkg/list"
+	"github.com/faultline/faultline/pkg/scenario"
+)
+
+// Changes of the state of a node that has a taint for it. A pod that tolerates such a taint runs on a node that is not well, or not ready yet: the
+// state has to end, and whoever set the taint then removes it.
+
+// stateOf returns how the state ends for which a node has the taint, with %s for the node; "" if the taint is for no state.
+func stateOf(taint v1.Taint) string {
+	switch taint.Key {
+	case v1.TaintNodeDiskPressure:
+		return "free disk space on %s, so that its kubelet ends the disk pressure"
+	case v1.TaintNodeMemoryPressure:
+		return "free memory on %s, so that its kubelet ends the memory pressure"
+	case v1.TaintNodePIDPressure:
+		return "end processes on %s, so that its kubelet ends the PID pressure"
+	case v1.TaintNodeNetworkUnavailable:
+		return "let the network plugin configure %s, which removes the taint"
+	case cloudproviderapi.TaintExternalCloudProvider:
+		return "let the cloud controller manager initialise %s, which removes the taint"
+	}
+	if strings.HasSuffix(taint.Key, "not-ready") && taint.Key != v1.TaintNodeNotReady {
+		return "let the agent start on %s that removes its taint " + taint.Key
+	}
+	return ""
+}
+
+// endNodeStates returns the attempts that end a state for which a node repels the pod.
+func (p *pendingPod) endNodeStates() []attempt {
+	if p.member != nil || !p.refusedBy("TaintToleration") {
+		return nil
+	}
+	var all []candidate
+	for _, node := range p.nodes {
+		left := slices.DeleteFunc(slices.Clone(node.Spec.Taints), func(taint v1.Taint) bool { return stateOf(taint) != "" })
+		if len(left) == len(node.Spec.Taints) || len(all) == maxPerDomain {
+			continue
+		}
+		ended := list.Where(node.Spec.Taints, func(taint v1.Taint) bool { return stateOf(taint) != "" })
+		all = append(all, candidate{change: fmt.Sprintf(stateOf(ended[0]), "node "+node.Name), byHand: true,
+			steps: []scenario.Step{action.Merge(scenario.Target{Target: "node/" + node.Name}, map[string]any{"spec": map[string]any{"taints": left}})}})
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	return []attempt{p.attemptFirst(all)}
+}
