@@ -299,6 +299,9 @@ func (p *Plane) act(ctx context.Context, change func(*turn) error) error {
 				return err
 			}
 		}
+		if err := t.publishRestarts(); err != nil {
+			return err
+		}
 		p.seen = to.Revision()
 		return t.problem
 	})

@@ -12,8 +12,9 @@ import (
 	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 )
 
-// Containers says what the containers of a cluster do, although nobody runs them: they end as their literal commands say, and are ready after
-// the initial delay of their readiness probes. In a State without it they are ready at once, and end only if an annotation says so.
+// Containers says what the containers of a cluster do, although nobody runs them: they end as their literal commands say, start again as their
+// restartPolicy says, and are ready after the initial delay of their readiness probes. In a State without it they are ready at once, and end
+// only if an annotation says so.
 type Containers struct {
 	// JobDuration is how long a pod of a Job runs if its commands do not say; 0 means until somebody ends it.
 	JobDuration time.Duration
@@ -40,7 +41,7 @@ func (c *Containers) starts(pod *v1.Pod) bool {
 
 // Start returns a pod that has just been bound as its kubelet starts it.
 func (c *Containers) Start(pod *v1.Pod) *v1.Pod {
-	if c == nil || c.readyDelay(pod) == 0 && c.starts(pod) {
+	if c == nil || c.readyDelay(pod) == 0 && c.starts(pod) && !c.crashes(pod) {
 		return pod
 	}
 	started := *pod
@@ -68,7 +69,7 @@ func (c *Containers) readyDelay(pod *v1.Pod) (longest time.Duration) {
 
 // ReadyAt returns when a pod becomes ready that Start has started, or false if it already was, or never is.
 func (c *Containers) ReadyAt(pod *v1.Pod) (time.Time, bool) {
-	if c == nil || pod.Status.Phase != v1.PodRunning || pod.Status.StartTime == nil || pod.DeletionTimestamp != nil || !AwaitsContainers(pod) {
+	if c == nil || pod.Status.Phase != v1.PodRunning || pod.Status.StartTime == nil || pod.DeletionTimestamp != nil || !AwaitsContainers(pod) || c.crashes(pod) {
 		return time.Time{}, false
 	}
 	return pod.Status.StartTime.Truncate(time.Second).Add(c.readyDelay(pod)), true
