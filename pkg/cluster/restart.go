@@ -40,12 +40,15 @@ type Restarts struct {
 	BackOff time.Duration
 	// Ended is how long ago the container ended last.
 	Ended time.Duration
+	// Next is how long it takes until the container is started again.
+	Next time.Duration
 }
 
 // RestartsAfter returns the restarts of a container that runs for a while each time, at some time since its first start.
 func RestartsAfter(since, runs time.Duration) (r Restarts) {
 	for wait := time.Duration(0); ; r.Count++ {
 		ended := since - runs
+		r.Next = wait - ended
 		if ended < 0 {
 			return r
 		}
@@ -56,4 +59,24 @@ func RestartsAfter(since, runs time.Duration) (r Restarts) {
 		since = ended - wait
 		wait = min(max(firstBackOff, 2*wait), maxBackOff)
 	}
+}
+
+// CountRestarts returns how often the containers of a running pod have been started again, and when one is started again next; the zero time if
+// none will be.
+func (c *Containers) CountRestarts(pod *v1.Pod, now time.Time) (count int32, next time.Time) {
+	if pod.Status.Phase != v1.PodRunning || pod.Status.StartTime == nil {
+		return 0, next
+	}
+	for i := range pod.Spec.Containers {
+		runs, _, crashes := c.CrashLoop(&pod.Spec, &pod.Spec.Containers[i])
+		if !crashes {
+			continue
+		}
+		r := RestartsAfter(now.Sub(pod.Status.StartTime.Time), runs)
+		count += r.Count
+		if at := now.Add(r.Next); next.IsZero() || at.Before(next) {
+			next = at
+		}
+	}
+	return count, next
 }

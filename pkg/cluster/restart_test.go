@@ -10,8 +10,15 @@ import (
 // A container that runs for a second each time is started again after 1, 12, 33, 74 … seconds.
 func TestRestartsAfter(t *testing.T) {
 	for since, want := range map[int]Restarts{
-		0: {}, 1: {1, 0, 0}, 2: {1, 10 * time.Second, 0}, 11: {1, 10 * time.Second, 9 * time.Second}, 12: {2, 0, 10 * time.Second},
-		13: {2, 20 * time.Second, 0}, 34: {3, 40 * time.Second, 0}, 3600: {16, maxBackOff, 273 * time.Second},
+		0:  {Next: time.Second},
+		1:  {Count: 1, Next: 11 * time.Second},
+		2:  {Count: 1, BackOff: 10 * time.Second, Next: 10 * time.Second},
+		11: {Count: 1, BackOff: 10 * time.Second, Ended: 9 * time.Second, Next: time.Second},
+		12: {Count: 2, Ended: 10 * time.Second, Next: 21 * time.Second},
+		13: {Count: 2, BackOff: 20 * time.Second, Next: 20 * time.Second},
+		34: {Count: 3, BackOff: 40 * time.Second, Next: 40 * time.Second},
+
+		3600: {Count: 16, BackOff: maxBackOff, Ended: 273 * time.Second, Next: 27 * time.Second},
 	} {
 		if got := RestartsAfter(time.Duration(since)*time.Second, time.Second); got != want {
 			t.Errorf("after %d s: %+v, want %+v", since, got, want)

@@ -199,7 +199,7 @@ func (j *jobSync) judgeJob() {
 	completions := int(ptr.Deref(spec.Completions, 0))
 	ended := j.failedIndexes.total()
 	switch {
-	case j.failed > *spec.BackoffLimit || restartsExceeded(j.job, j.pods):
+	case j.failed > *spec.BackoffLimit || j.restartsExceeded(j.job, j.pods):
 		fail(batchv1.JobReasonBackoffLimitExceeded, "Job has reached the specified backoff limit")
 	case j.pastDeadline():
 		fail(batchv1.JobReasonDeadlineExceeded, "Job was active longer than specified deadline")
