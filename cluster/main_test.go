@@ -74,7 +74,7 @@ func start(t *testing.T, args ...string) testCluster {
 	return c
 }
 
-// run runs a command line of kubectl or simulate, and returns what it prints.
+// run runs a command line of kubectl, simulate or helm, and returns what it prints.
 func (c testCluster) run(t *testing.T, line string) string {
 	t.Helper()
 	return c.runWords(t, strings.Fields(line)...)
@@ -89,21 +89,25 @@ func (c testCluster) runWords(t *testing.T, words ...string) string {
 	return string(out)
 }
 
-// program returns a command that runs one of the programs that the test's own program can be.
+// program returns a command that runs one of the programs that the test's own program can be, or helm, which buildHelm has built.
 func program(ctx context.Context, name string, args ...string) *exec.Cmd {
-	own, err := os.Executable()
-	if err != nil {
-		panic(err)
+	file := name
+	if name != "helm" {
+		own, err := os.Executable()
+		if err != nil {
+			panic(err)
+		}
+		file = own
 	}
-	cmd := exec.CommandContext(ctx, own, args...)
+	cmd := exec.CommandContext(ctx, file, args...)
 	cmd.Dir = repo
 	cmd.Env = append(os.Environ(), asProgram+"="+name, "KUBECTL_EXTERNAL_DIFF=diff -U0")
 	return cmd
 }
 
 var (
-	// example is a command of docs/cluster.md with what it prints.
-	example = regexp.MustCompile("(?ms)^\\$ ((?:kubectl|simulate) [^\n]*)\n(.*?)(^\\$ |^```)")
+	// example is a command with what it prints.
+	example = regexp.MustCompile("(?ms)^\\$ ((?:kubectl|simulate|helm) [^\n]*)\n(.*?)(^\\$ |^```)")
 	// headOfDiff is a line with which kubectl diff names a temporary file.
 	headOfDiff = regexp.MustCompile(`(?m)^(diff|---|\+\+\+) .*\n`)
 	// age is a length of time since something happened, in kubectl's words.
@@ -120,35 +124,41 @@ func TestTranscripts(t *testing.T) {
 			if slices.Contains(args, "stand") {
 				comparable = func(text string) string { return text } // every second is known
 			}
-			path := filepath.Join(repo, file)
-			data, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			text, c := string(data), start(t, args...)
-			for at := 0; ; {
-				found := example.FindStringSubmatchIndex(text[at:])
-				if found == nil {
-					if at == 0 {
-						t.Errorf("%s shows no command", file)
-					}
-					break
-				}
-				line, from, to := text[at+found[2]:at+found[3]], at+found[4], at+found[5]
-				got := headOfDiff.ReplaceAllString(c.run(t, line), "")
-				if *update {
-					text, to = text[:from]+got+text[to:], from+len(got)
-				} else if diff := gocmp.Diff(comparable(text[from:to]), comparable(got)); diff != "" {
-					t.Errorf("$ %s (-documented +printed):\n%s", line, diff)
-				}
-				at = to
-			}
-			if *update {
-				if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
+			checkTranscript(t, file, start(t, args...), comparable)
 		})
+	}
+}
+
+// checkTranscript runs the commands that a file shows. What they print is what the file shows, where both are made comparable.
+func checkTranscript(t *testing.T, file string, c testCluster, comparable func(string) string) {
+	t.Helper()
+	path := filepath.Join(repo, file)
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(data)
+	for at := 0; ; {
+		found := example.FindStringSubmatchIndex(text[at:])
+		if found == nil {
+			if at == 0 {
+				t.Errorf("%s shows no command", file)
+			}
+			break
+		}
+		line, from, to := text[at+found[2]:at+found[3]], at+found[4], at+found[5]
+		got := headOfDiff.ReplaceAllString(c.run(t, line), "")
+		if *update {
+			text, to = text[:from]+got+text[to:], from+len(got)
+		} else if diff := gocmp.Diff(comparable(text[from:to]), comparable(got)); diff != "" {
+			t.Errorf("$ %s (-documented +printed):\n%s", line, diff)
+		}
+		at = to
+	}
+	if *update {
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 
