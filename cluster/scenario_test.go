@@ -145,10 +145,11 @@ func commandLines(t *testing.T, s *scenario.Scenario, i int, folder string) (lin
 	case step.Uncordon != nil:
 		run("kubectl uncordon", nodeNames(s, step.Uncordon.Nodes)...)
 	case step.Drain != nil && !step.Drain.Together:
-		flags := fmt.Sprintf("--ignore-daemonsets --delete-emptydir-data=%t --force=%t", step.Drain.DeleteEmptyDirData, step.Drain.Force)
+		timeout := "20s" // of the clock; kubectl waits for ever for a pod that a budget keeps
 		if step.Drain.Timeout != "" {
-			flags += " --timeout=1s" // of the clock
+			timeout = "1s"
 		}
+		flags := fmt.Sprintf("--ignore-daemonsets --delete-emptydir-data=%t --force=%t --timeout=%s", step.Drain.DeleteEmptyDirData, step.Drain.Force, timeout)
 		run("kubectl drain "+flags, nodeNames(s, step.Drain.Nodes)...)
 	case step.Delete != nil && len(step.Delete.Targets) > 0 && step.Delete.Pods == nil && len(step.Delete.Files) == 0 && !step.Delete.Together:
 		run("kubectl delete -n "+cmp.Or(step.Delete.Namespace, "default"), step.Delete.Targets...)
