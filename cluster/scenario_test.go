@@ -27,6 +27,12 @@ import (
 	"github.com/faultline/faultline/pkg/simulation"
 )
 
+// differs has scenarios that kubectl's commands do not repeat, and why.
+var differs = map[string]string{
+	"scenarios/lessons/8-zonal-volumes": "kubectl creates one StatefulSet after the other, so that chance among equal nodes falls otherwise",
+	"scenarios/lessons/9-policies":      "an API server follows a policy a moment after it was created, and the change that it refuses comes at once",
+}
+
 // A scenario and the same commands of kubectl end in the same state, after each step.
 func TestIsTheScenario(t *testing.T) {
 	var files []string
@@ -49,6 +55,9 @@ func TestIsTheScenario(t *testing.T) {
 		folder, err := filepath.Rel(repo, filepath.Dir(file))
 		if err != nil {
 			t.Fatal(err)
+		}
+		if differs[folder] != "" {
+			continue
 		}
 		lines := make([][][]string, len(s.Steps))
 		for i := range s.Steps {
