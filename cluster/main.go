@@ -85,6 +85,13 @@ func serve(c *command.Call, opts inmemory.Options) (err error) {
 		others.wait()
 		err = cmp.Or(err, removeContext(file, opts.Name))
 	}()
+	if opts.Page {
+		at, err := servePage(ctx, &page{plane: p, run: []string{"run", "--kubeconfig", file, "--context", opts.Name, "-o", "html"}})
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(c.Streams.Err, "the page is at %s\n", at)
+	}
 	if opts.Save != "" {
 		defer func() { err = cmp.Or(save(p, opts.Save), err) }()
 	}

@@ -3,9 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
-	"cmp"
 	"context"
-	"encoding/json"
 	"flag"
 	"fmt"
 	"os"
@@ -18,14 +16,10 @@ import (
 	"time"
 
 	gocmp "github.com/google/go-cmp/cmp"
-	v1 "k8s.io/api/core/v1"
 	kubectl "k8s.io/kubectl/pkg/cmd"
 
 	"github.com/faultline/faultline/cmd/simulate/app"
 	"github.com/faultline/faultline/cmd/simulate/app/inmemory"
-	"github.com/faultline/faultline/pkg/loader"
-	"github.com/faultline/faultline/pkg/scenario"
-	"github.com/faultline/faultline/pkg/simulation"
 )
 
 var update = flag.Bool("update", false, "write the documented output anew")
@@ -80,38 +74,42 @@ func start(t *testing.T, args ...string) testCluster {
 	return c
 }
 
-// run runs a command line of kubectl or simulate, and returns what it prints.
+// run runs a command line of kubectl, simulate or helm, and returns what it prints.
 func (c testCluster) run(t *testing.T, line string) string {
 	t.Helper()
-	words := strings.Fields(line)
-	if words[0] == "post" { // a step
-		file := filepath.Join(t.TempDir(), "step.json")
-		if err := os.WriteFile(file, []byte(words[1]), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		words = []string{"kubectl", "create", "--raw", inmemory.APIPath + "steps", "-f", file}
-	}
+	return c.runWords(t, strings.Fields(line)...)
+}
+
+// runWords does what run does with a command line whose words may have spaces.
+func (c testCluster) runWords(t *testing.T, words ...string) string {
+	t.Helper()
 	cmd := program(t.Context(), words[0], words[1:]...)
 	cmd.Env = append(cmd.Env, "KUBECONFIG="+c.kubeconfig)
 	out, _ := cmd.CombinedOutput() // a refusal is an answer
 	return string(out)
 }
 
-// program returns a command that runs one of the programs that the test's own program can be.
+// program returns a command that runs one of the programs that the test's own program can be, or helm, which buildHelm has built.
 func program(ctx context.Context, name string, args ...string) *exec.Cmd {
-	own, err := os.Executable()
-	if err != nil {
-		panic(err)
+	file := name
+	if name != "helm" {
+		own, err := os.Executable()
+		if err != nil {
+			panic(err)
+		}
+		file = own
 	}
-	cmd := exec.CommandContext(ctx, own, args...)
+	cmd := exec.CommandContext(ctx, file, args...)
 	cmd.Dir = repo
-	cmd.Env = append(os.Environ(), asProgram+"="+name)
+	cmd.Env = append(os.Environ(), asProgram+"="+name, "KUBECTL_EXTERNAL_DIFF=diff -U0")
 	return cmd
 }
 
 var (
-	// example is a command of docs/cluster.md with what it prints.
-	example = regexp.MustCompile("(?ms)^\\$ ((?:kubectl|simulate) [^\n]*)\n(.*?)(^\\$ |^```)")
+	// example is a command with what it prints.
+	example = regexp.MustCompile("(?ms)^\\$ ((?:kubectl|simulate|helm) [^\n]*)\n(.*?)(^\\$ |^```)")
+	// headOfDiff is a line with which kubectl diff names a temporary file.
+	headOfDiff = regexp.MustCompile(`(?m)^(diff|---|\+\+\+) .*\n`)
 	// age is a length of time since something happened, in kubectl's words.
 	age = regexp.MustCompile(`(\b|<)(\d+(ms|s|m)\d*s?|invalid>)(\s)`)
 )
@@ -126,35 +124,41 @@ func TestTranscripts(t *testing.T) {
 			if slices.Contains(args, "stand") {
 				comparable = func(text string) string { return text } // every second is known
 			}
-			path := filepath.Join(repo, file)
-			data, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			text, c := string(data), start(t, args...)
-			for at := 0; ; {
-				found := example.FindStringSubmatchIndex(text[at:])
-				if found == nil {
-					if at == 0 {
-						t.Errorf("%s shows no command", file)
-					}
-					break
-				}
-				line, from, to := text[at+found[2]:at+found[3]], at+found[4], at+found[5]
-				got := c.run(t, line)
-				if *update {
-					text, to = text[:from]+got+text[to:], from+len(got)
-				} else if diff := gocmp.Diff(comparable(text[from:to]), comparable(got)); diff != "" {
-					t.Errorf("$ %s (-documented +printed):\n%s", line, diff)
-				}
-				at = to
-			}
-			if *update {
-				if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
+			checkTranscript(t, file, start(t, args...), comparable)
 		})
+	}
+}
+
+// checkTranscript runs the commands that a file shows. What they print is what the file shows, where both are made comparable.
+func checkTranscript(t *testing.T, file string, c testCluster, comparable func(string) string) {
+	t.Helper()
+	path := filepath.Join(repo, file)
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(data)
+	for at := 0; ; {
+		found := example.FindStringSubmatchIndex(text[at:])
+		if found == nil {
+			if at == 0 {
+				t.Errorf("%s shows no command", file)
+			}
+			break
+		}
+		line, from, to := text[at+found[2]:at+found[3]], at+found[4], at+found[5]
+		got := headOfDiff.ReplaceAllString(c.run(t, line), "")
+		if *update {
+			text, to = text[:from]+got+text[to:], from+len(got)
+		} else if diff := gocmp.Diff(comparable(text[from:to]), comparable(got)); diff != "" {
+			t.Errorf("$ %s (-documented +printed):\n%s", line, diff)
+		}
+		at = to
+	}
+	if *update {
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 
@@ -162,122 +166,6 @@ func TestTranscripts(t *testing.T) {
 func withoutAges(text string) string {
 	text = age.ReplaceAllString(text, "AGE$4")
 	return regexp.MustCompile(` {2,}`).ReplaceAllString(text, "  ")
-}
-
-// A scenario and the same commands of kubectl end with the same pods on the same nodes, after each step.
-func TestIsTheScenario(t *testing.T) {
-	files, err := filepath.Glob(filepath.Join(repo, "scenarios/*/scenario.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	tried := 0
-	for _, file := range files {
-		s, err := loader.Load(file, loader.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		lines, ok := commandLines(s, filepath.Dir(file))
-		if !ok || len(s.Nodes()) > 100 {
-			continue
-		}
-		tried++
-		t.Run(filepath.Base(filepath.Dir(file)), func(t *testing.T) {
-			result, err := simulation.Run(t.Context(), s, simulation.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			c, steps := start(t, filepath.Join("scenarios", filepath.Base(filepath.Dir(file)))), result.Steps
-			steps = steps[len(steps)-len(lines):] // without the one that creates the workloads
-			for i, step := range steps {
-				for _, line := range lines[i] {
-					c.run(t, line)
-				}
-				var pods v1.PodList
-				if err := json.Unmarshal([]byte(c.run(t, "kubectl get pods -A -o json")), &pods); err != nil {
-					t.Fatal(err)
-				}
-				if diff := gocmp.Diff(placements(step.State.Pods), placements(pointers(pods.Items))); diff != "" {
-					t.Fatalf("%s: %q (-scenario +kubectl):\n%s", step.Name, lines[i], diff)
-				}
-			}
-		})
-	}
-	if tried < 5 {
-		t.Errorf("%d scenarios are made of steps that kubectl can do; there were more", tried)
-	}
-}
-
-// commandLines returns the commands that do what the steps of a scenario do, or false if a step is more than apply, scale, fail and restore.
-func commandLines(s *scenario.Scenario, folder string) (lines [][]string, ok bool) {
-	if s.Federated() || len(s.Steps) == 0 {
-		return nil, false
-	}
-	within, err := filepath.Rel(repo, folder)
-	if err != nil {
-		return nil, false
-	}
-	for _, step := range s.Steps {
-		var now []string
-		if step.Fresh {
-			now = append(now, "kubectl delete deployments,statefulsets,daemonsets,jobs,replicasets,pods --all")
-		}
-		nodes := func(n scenario.Nodes) string {
-			if n.Selector != "" {
-				return " -l " + n.Selector
-			}
-			return " " + strings.Join(n.Names, " ")
-		}
-		switch {
-		case step.Apply != nil && len(step.Apply.Files) > 0 && len(step.Apply.Objects) == 0:
-			args := "kubectl apply"
-			for _, file := range step.Apply.Files {
-				args += " -f " + filepath.Join(within, file)
-			}
-			now = append(now, args)
-		case step.Scale != nil:
-			now = append(now, fmt.Sprintf("kubectl scale %s --replicas=%d -n %s", step.Scale.Target.Target, step.Scale.Replicas, cmp.Or(step.Scale.Namespace, "default")))
-		case step.Fail != nil:
-			now = append(now, "simulate fail --mode "+cmp.Or(step.Fail.Mode, "unreachable")+nodes(step.Fail.Nodes))
-		case step.Restore != nil && (step.Restore.Together || len(step.Restore.Names) == 1):
-			now = append(now, "simulate restore"+nodes(step.Restore.Nodes))
-		case step.Cordon != nil:
-			now = append(now, "kubectl cordon"+nodes(step.Cordon.Nodes))
-		case step.Uncordon != nil:
-			now = append(now, "kubectl uncordon"+nodes(step.Uncordon.Nodes))
-		case step.Delete != nil && len(step.Delete.Targets) > 0 && step.Delete.Pods == nil && len(step.Delete.Files) == 0:
-			now = append(now, "kubectl delete -n "+cmp.Or(step.Delete.Namespace, "default")+" "+strings.Join(step.Delete.Targets, " "))
-		case step.AddNodes != nil || step.RemoveNodes != nil || step.ScaleBy != nil:
-			body, err := json.Marshal(step.Step)
-			if err != nil || strings.Contains(string(body), " ") {
-				return nil, false
-			}
-			now = append(now, "post "+string(body))
-		case len(step.Actions()) > 0 || !step.Fresh:
-			return nil, false
-		}
-		lines = append(lines, now)
-	}
-	return lines, true
-}
-
-func pointers(pods []v1.Pod) []*v1.Pod {
-	all := make([]*v1.Pod, len(pods))
-	for i := range pods {
-		all[i] = &pods[i]
-	}
-	return all
-}
-
-// placements returns the namespace, the phase and the node of each pod, sorted. Names are chance in both.
-func placements(pods []*v1.Pod) []string {
-	var all []string
-	for _, pod := range pods {
-		if pod.DeletionTimestamp == nil {
-			all = append(all, fmt.Sprintf("%s: %s on %s", pod.Namespace, pod.Status.Phase, cmp.Or(pod.Spec.NodeName, "no node")))
-		}
-	}
-	slices.Sort(all)
-	return all
 }
 
 // A command after -- runs with the cluster, and its exit code is the program's.

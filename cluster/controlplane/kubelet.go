@@ -21,9 +21,13 @@ type kubelet struct {
 	addresses map[types.UID]string // of nodes and pods
 	nodes     int
 	pods      int
+	// loops has the pods whose containers are started again and again, as they were stored.
+	loops map[cluster.Ref]loop
 }
 
-func newKubelet() kubelet { return kubelet{addresses: map[types.UID]string{}} }
+func newKubelet() kubelet {
+	return kubelet{addresses: map[types.UID]string{}, loops: map[cluster.Ref]loop{}}
+}
 
 // complete completes the status of a node or a pod as its kubelet would report it. What the status already says stays.
 func (k *kubelet) complete(obj cluster.Object, p *Plane) {
@@ -125,6 +129,7 @@ func (k *kubelet) completePod(pod *v1.Pod, p *Plane) {
 	if len(status.ContainerStatuses) == 0 || status.ContainerStatuses[0].ContainerID == "" && cluster.IsTerminal(pod) {
 		status.ContainerStatuses = p.containerStatuses(pod, pod.Spec.Containers, false)
 		status.InitContainerStatuses = p.containerStatuses(pod, pod.Spec.InitContainers, true)
+		p.noteLoop(pod)
 	}
 }
 
@@ -170,6 +175,7 @@ func (p *Plane) containerStatuses(pod *v1.Pod, containers []v1.Container, init b
 				status.State.Terminated = known.State.Terminated.DeepCopy()
 				status.State.Terminated.ContainerID = id
 			}
+		case !init && p.reportRestarts(pod, c, &status):
 		case pod.Status.Phase == v1.PodRunning:
 			status.ContainerID, status.Ready, status.Started = id, ready, new(true)
 			status.State.Running = &v1.ContainerStateRunning{StartedAt: started}

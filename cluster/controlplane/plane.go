@@ -40,10 +40,13 @@ type Plane struct {
 	mu    sync.Mutex
 	world *world.Cluster
 	state *cluster.State
-	at    metav1.Time        // when what is published has happened
-	due   time.Time          // when the world acts next although nobody changes anything; zero if it does not
-	seen  int64              // the revision of the store that the state shows
-	known map[string]*object // the objects that both have, by key
+	at    metav1.Time // when what is published has happened
+	due   time.Time   // when the world acts next although nobody changes anything; zero if it does not
+	seen  int64       // the revision of the store that the state shows
+	// version counts the states, and changed is closed with the next one.
+	version int64
+	changed chan struct{}
+	known   map[string]*object // the objects that both have, by key
 
 	// unobserved are nodes and pods that a client has changed since their kubelets last reported what they have seen.
 	unobserved []cluster.Ref
@@ -101,7 +104,7 @@ func New(ctx context.Context, s *scenario.Scenario, store *memory.Store, storage
 	}
 	p := &Plane{
 		store: store, kinds: kinds, time: newTimeline(opts.Clock, opts.Pace.Rate), ages: newAges(), settles: opts.Pace.Settles, wake: make(chan struct{}, 1), world: w,
-		known: map[string]*object{}, messages: map[types.UID]string{}, kubelet: newKubelet(), events: events,
+		changed: make(chan struct{}), known: map[string]*object{}, messages: map[types.UID]string{}, kubelet: newKubelet(), events: events,
 	}
 	p.fork, p.explain = opts.Fork, opts.Explain
 	if opts.Saved != nil {
@@ -299,9 +302,41 @@ func (p *Plane) act(ctx context.Context, change func(*turn) error) error {
 				return err
 			}
 		}
+		if err := t.publishRestarts(); err != nil {
+			return err
+		}
 		p.seen = to.Revision()
+		if p.state != before {
+			p.version++
+			close(p.changed)
+			p.changed = make(chan struct{})
+		}
 		return t.problem
 	})
+}
+
+// HasPods reports whether the cluster has any pod.
+func (p *Plane) HasPods() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.state.Pods) > 0
+}
+
+// AwaitVersion returns the number of the cluster's state when that is not the given one any more, or when the context ends.
+func (p *Plane) AwaitVersion(ctx context.Context, after int64) int64 {
+	for {
+		p.mu.Lock()
+		version, changed := p.version, p.changed
+		p.mu.Unlock()
+		if version != after {
+			return version
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return version
+		}
+	}
 }
 
 // show gives the API server the world's next state.

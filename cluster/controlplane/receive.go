@@ -130,7 +130,8 @@ func (p *Plane) receiveVersion(obj cluster.Object, known *object) {
 	switch o := obj.(type) {
 	case *v1.Node:
 		p.ages.note(o)
-		if p.kubelet.register(o, p.state.Now) {
+		cordoned := p.receiveCordon(o, has)
+		if p.kubelet.register(o, p.state.Now) || cordoned {
 			p.unobserved = append(p.unobserved, cluster.RefTo(o))
 		}
 	case *v1.Pod:
@@ -155,6 +156,20 @@ func (p *Plane) receiveVersion(obj cluster.Object, known *object) {
 		}
 	}
 	p.state = p.state.With(obj)
+}
+
+// receiveCordon adds the taint of a node that a client has cordoned, and removes that of a node that takes pods again, as the node lifecycle
+// controller does. It reports whether the taints have changed.
+func (p *Plane) receiveCordon(node *v1.Node, has cluster.Object) bool {
+	was, _ := has.(*v1.Node)
+	before := len(node.Spec.Taints)
+	switch {
+	case node.Spec.Unschedulable:
+		cluster.Cordon(node, p.state.Now)
+	case was != nil && was.Spec.Unschedulable:
+		cluster.Uncordon(node)
+	}
+	return len(node.Spec.Taints) != before
 }
 
 // receiveEnd makes a pod end that a client has deleted.

@@ -43,6 +43,12 @@ func mapTimes(v reflect.Value, to func(time.Time) time.Time) (found bool) {
 		for i := range v.Len() {
 			found = mapTimes(v.Index(i), to) || found
 		}
+	case reflect.Map:
+		times, is := v.Interface().(map[string]metav1.Time)
+		for key, at := range times {
+			times[key] = metav1.NewTime(to(at.Time))
+		}
+		return is && len(times) > 0
 	case reflect.Struct:
 		if at, is := v.Addr().Interface().(*time.Time); is {
 			if !at.IsZero() {

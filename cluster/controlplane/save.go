@@ -183,7 +183,12 @@ func (p *Plane) resume(to *memory.Writer, saved *Saved, containers cluster.Conta
 				return err
 			}
 			p.known[string(kv.Key)] = &object{obj, kv.ModRevision}
-			if pod, is := obj.(*v1.Pod); is && pod.Spec.NodeName == "" {
+			pod, is := obj.(*v1.Pod)
+			if !is {
+				continue
+			}
+			p.noteLoop(pod)
+			if pod.Spec.NodeName == "" {
 				if _, waits := podutil.GetPodCondition(&pod.Status, v1.PodScheduled); waits != nil && waits.Status == v1.ConditionFalse {
 					p.messages[pod.UID] = waits.Message
 				}

@@ -12,10 +12,14 @@ import (
 	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 )
 
-// Containers says what the containers of a cluster do, although nobody runs them: they end as their literal commands say, and are ready after
-// the initial delay of their readiness probes. In a State without it they are ready at once, and end only if an annotation says so.
+// helmHook is the annotation of what Helm creates for a moment in the life of a release, and waits for.
+const helmHook = "helm.sh/hook"
+
+// Containers says what the containers of a cluster do, although nobody runs them: they end as their literal commands say, start again as their
+// restartPolicy says, and are ready after the initial delay of their readiness probes. In a State without it they are ready at once, and end
+// only if an annotation says so.
 type Containers struct {
-	// JobDuration is how long a pod of a Job runs if its commands do not say; 0 means until somebody ends it.
+	// JobDuration is how long a pod of a Job or a pod that is a hook of Helm runs if its commands do not say; 0 means until somebody ends it.
 	JobDuration time.Duration
 	// MissingImages are patterns of images that no registry has, such as *:404. A pod with such an image never starts.
 	MissingImages []string
@@ -40,7 +44,7 @@ func (c *Containers) starts(pod *v1.Pod) bool {
 
 // Start returns a pod that has just been bound as its kubelet starts it.
 func (c *Containers) Start(pod *v1.Pod) *v1.Pod {
-	if c == nil || c.readyDelay(pod) == 0 && c.starts(pod) {
+	if c == nil || c.readyDelay(pod) == 0 && c.starts(pod) && !c.crashes(pod) {
 		return pod
 	}
 	started := *pod
@@ -68,7 +72,7 @@ func (c *Containers) readyDelay(pod *v1.Pod) (longest time.Duration) {
 
 // ReadyAt returns when a pod becomes ready that Start has started, or false if it already was, or never is.
 func (c *Containers) ReadyAt(pod *v1.Pod) (time.Time, bool) {
-	if c == nil || pod.Status.Phase != v1.PodRunning || pod.Status.StartTime == nil || pod.DeletionTimestamp != nil || !AwaitsContainers(pod) {
+	if c == nil || pod.Status.Phase != v1.PodRunning || pod.Status.StartTime == nil || pod.DeletionTimestamp != nil || !AwaitsContainers(pod) || c.crashes(pod) {
 		return time.Time{}, false
 	}
 	return pod.Status.StartTime.Truncate(time.Second).Add(c.readyDelay(pod)), true
@@ -98,13 +102,22 @@ func (c *Containers) EndsAt(pod *v1.Pod) (at time.Time, code int32, ends bool) {
 		return at, 0, false
 	}
 	after, code, ends := endOfCommands(&pod.Spec)
-	if owner := metav1.GetControllerOfNoCopy(pod); !ends && c.JobDuration > 0 && owner != nil && owner.Kind == "Job" && !FromDump(pod) {
+	if !ends && c.JobDuration > 0 && isAwaited(pod) && !c.crashes(pod) {
 		after, code, ends = c.JobDuration, 0, true
 	}
 	if !ends || code != 0 && pod.Spec.RestartPolicy != v1.RestartPolicyNever {
 		return at, 0, false // a container that fails starts again
 	}
 	return pod.Status.StartTime.Truncate(time.Second).Add(after), code, true
+}
+
+// isAwaited reports whether somebody waits for the end of a pod that the cluster has created: its Job, or Helm.
+func isAwaited(pod *v1.Pod) bool {
+	if FromDump(pod) {
+		return false
+	}
+	owner := metav1.GetControllerOfNoCopy(pod)
+	return owner != nil && owner.Kind == "Job" || owner == nil && pod.Annotations[helmHook] != ""
 }
 
 // endOfCommands returns when all containers have ended after their start, and the exit code of the first that fails.

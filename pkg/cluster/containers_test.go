@@ -62,13 +62,14 @@ func TestContainersEnd(t *testing.T) {
 		ofJob  bool
 		want   string
 	}{
-		"the longest":        {v1.RestartPolicyNever, []v1.Container{container("sleep", "5"), container("sleep", "9")}, false, "9s 0"},
-		"one fails":          {v1.RestartPolicyNever, []v1.Container{container("sleep", "5"), container("false")}, false, "5s 1"},
-		"one runs":           {v1.RestartPolicyNever, []v1.Container{container("sleep", "5"), container("serve")}, false, "runs"},
-		"always":             {v1.RestartPolicyAlways, []v1.Container{container("sleep", "5")}, false, "runs"},
-		"fails, and again":   {v1.RestartPolicyOnFailure, []v1.Container{container("false")}, false, "runs"},
-		"of a Job":           {v1.RestartPolicyOnFailure, []v1.Container{container("migrate")}, true, "7s 0"},
-		"of a Job, and says": {v1.RestartPolicyOnFailure, []v1.Container{container("sleep", "3")}, true, "3s 0"},
+		"of a Job, one crashes": {v1.RestartPolicyOnFailure, []v1.Container{container("migrate"), container("false")}, true, "runs"},
+		"the longest":           {v1.RestartPolicyNever, []v1.Container{container("sleep", "5"), container("sleep", "9")}, false, "9s 0"},
+		"one fails":             {v1.RestartPolicyNever, []v1.Container{container("sleep", "5"), container("false")}, false, "5s 1"},
+		"one runs":              {v1.RestartPolicyNever, []v1.Container{container("sleep", "5"), container("serve")}, false, "runs"},
+		"always":                {v1.RestartPolicyAlways, []v1.Container{container("sleep", "5")}, false, "runs"},
+		"fails, and again":      {v1.RestartPolicyOnFailure, []v1.Container{container("false")}, false, "runs"},
+		"of a Job":              {v1.RestartPolicyOnFailure, []v1.Container{container("migrate")}, true, "7s 0"},
+		"of a Job, and says":    {v1.RestartPolicyOnFailure, []v1.Container{container("sleep", "3")}, true, "3s 0"},
 	} {
 		pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p"}, Spec: v1.PodSpec{RestartPolicy: test.policy, Containers: test.all}}
 		if test.ofJob {
@@ -84,6 +85,31 @@ func TestContainersEnd(t *testing.T) {
 		}
 		if _, _, ends := (*Containers)(nil).EndsAt(pod); ends {
 			t.Errorf("%s: it ends although nothing says what containers do", name)
+		}
+	}
+}
+
+// A pod that Helm waits for ends as a Job's does, unless a controller or a dump has it.
+func TestHookEnds(t *testing.T) {
+	containers := &Containers{JobDuration: 7 * time.Second}
+	hook := func(change func(*v1.Pod)) *v1.Pod {
+		pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", Annotations: map[string]string{"helm.sh/hook": "test"}}, Spec: v1.PodSpec{RestartPolicy: v1.RestartPolicyNever, Containers: []v1.Container{{Image: "curl"}}}}
+		change(pod)
+		return BindPod(pod, "n", Epoch.Time)
+	}
+	for name, test := range map[string]struct {
+		pod  *v1.Pod
+		ends bool
+	}{
+		"a hook":  {hook(func(*v1.Pod) {}), true},
+		"no hook": {hook(func(pod *v1.Pod) { pod.Annotations = nil }), false},
+		"of a controller": {hook(func(pod *v1.Pod) {
+			pod.OwnerReferences = []metav1.OwnerReference{{Kind: "ReplicaSet", Controller: new(true)}}
+		}), false},
+		"that starts for ever": {hook(func(pod *v1.Pod) { pod.Spec.RestartPolicy = v1.RestartPolicyAlways }), false},
+	} {
+		if at, code, ends := containers.EndsAt(test.pod); ends != test.ends || ends && (at.Sub(Epoch.Time) != 7*time.Second || code != 0) {
+			t.Errorf("%s: %v %d %t", name, at, code, ends)
 		}
 	}
 }

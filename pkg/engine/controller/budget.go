@@ -3,6 +3,7 @@ package controller
 import (
 	"fmt"
 	"maps"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -30,12 +31,15 @@ func (p *pass) syncBudgets() error {
 	before := p.knownScales
 	scales := p.controllerScales()
 	for i, pdb := range p.PodDisruptionBudgets {
-		if scales == before && !p.due.budgets[i] {
+		if scales == before && !p.due.budgets[i] && len(pdb.Status.DisruptedPods) == 0 {
 			continue
 		}
 		guarded := pods.Lookup(i)
 		about, seen := subject{inSync, pdb.UID}, []any{pdb, guarded, scales}
-		// The time matters only if the condition changes, so it is not among the things seen.
+		// The time matters only if the condition changes, so it is not among the things seen, or until an evicted pod is deleted.
+		if len(pdb.Status.DisruptedPods) > 0 {
+			seen = append(seen, p.Now)
+		}
 		_ = p.syncUnlessSettled(about, seen, func() error {
 			p.syncBudget(pdb, guarded.Pods(), *scales)
 			return nil
@@ -52,10 +56,14 @@ func (p *pass) syncBudgets() error {
 // syncBudget updates the status of one budget; upstream's trySync and updatePdbStatus.
 func (p *pass) syncBudget(pdb *policyv1.PodDisruptionBudget, guarded []*v1.Pod, scales map[types.UID]controllerScale) {
 	var err error
-	status := policyv1.PodDisruptionBudgetStatus{ObservedGeneration: pdb.Generation, Conditions: pdb.Status.Conditions}
+	status := policyv1.PodDisruptionBudgetStatus{ObservedGeneration: pdb.Generation, Conditions: pdb.Status.Conditions, DisruptedPods: disruptedPods(pdb, guarded, p.Now.Time)}
 	// Like upstream, a budget that cannot be computed allows nothing.
 	status.ExpectedPods, status.DesiredHealthy, err = expectedPods(pdb, guarded, scales)
 	for _, pod := range guarded {
+		granted, disrupted := status.DisruptedPods[pod.Name]
+		if disrupted && granted.Add(deletionTimeout).After(p.Now.Time) {
+			continue
+		}
 		if pod.DeletionTimestamp == nil && podutil.IsPodReady(pod) {
 			status.CurrentHealthy++
 		}
@@ -79,6 +87,26 @@ func (p *pass) syncBudget(pdb *policyv1.PodDisruptionBudget, guarded []*v1.Pod, 
 	if !apiequality.Semantic.DeepEqual(updated.Status, pdb.Status) {
 		p.putObject(&updated)
 	}
+}
+
+// deletionTimeout is how long the controller expects that a pod is deleted whose eviction the API server has granted; upstream's DeletionTimeout.
+const deletionTimeout = 2 * time.Minute
+
+// disruptedPods returns the pods whose eviction the API server has granted, and whose deletion the controller still expects; upstream's
+// buildDisruptedPodMap.
+func disruptedPods(pdb *policyv1.PodDisruptionBudget, guarded []*v1.Pod, now time.Time) map[string]metav1.Time {
+	var expected map[string]metav1.Time
+	for _, pod := range guarded {
+		at, granted := pdb.Status.DisruptedPods[pod.Name]
+		if !granted || pod.DeletionTimestamp != nil || at.Add(deletionTimeout).Before(now) {
+			continue
+		}
+		if expected == nil {
+			expected = map[string]metav1.Time{}
+		}
+		expected[pod.Name] = at
+	}
+	return expected
 }
 
 // budgetPods has the pods that each budget guards, by the budget's position in the list.

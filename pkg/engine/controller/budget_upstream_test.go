@@ -58,6 +58,9 @@ func TestBudgetSyncIsUpstreams(t *testing.T) {
 	sets, deployments, statefuls := factory.Apps().V1().ReplicaSets(), factory.Apps().V1().Deployments(), factory.Apps().V1().StatefulSets()
 	w := newWorld(t, 1, placeAnywhere)
 	u.clock.SetTime(w.state.Now.Time)
+	if deletionTimeout != disruption.DeletionTimeout {
+		t.Errorf("the timeout is %v, upstream's %v", deletionTimeout, disruption.DeletionTimeout)
+	}
 	controller := disruption.NewDisruptionControllerInternal(context.Background(), pods, budgets, rcs, sets, deployments, statefuls,
 		u.client, mapper, scales, &discoveryfake.FakeDiscovery{Fake: &u.client.Fake}, u.clock, 0)
 	written := make(chan *policyv1.PodDisruptionBudget)
@@ -169,6 +172,12 @@ func (g dice) guarded(pdb *policyv1.PodDisruptionBudget) *cluster.State {
 		}
 		if !g.oneIn(4) {
 			pod.Status.Conditions = []v1.PodCondition{{Type: v1.PodReady, Status: v1.ConditionTrue}}
+		}
+		if g.oneIn(6) { // the API server has granted its eviction
+			if pdb.Status.DisruptedPods == nil {
+				pdb.Status.DisruptedPods = map[string]metav1.Time{"gone": s.Now}
+			}
+			pdb.Status.DisruptedPods[pod.Name] = secondsAgo(&s, g.IntN(240))
 		}
 		s.Pods = append(s.Pods, pod)
 	}

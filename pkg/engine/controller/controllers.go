@@ -129,6 +129,7 @@ func (c *Controllers) Next(s *cluster.State) (metav1.Time, bool) {
 	}
 	for _, job := range s.Jobs {
 		consider(s.JobBackoffs[job.UID].Retry)
+		consider(c.nextRestart(s, job))
 	}
 	for _, held := range s.Attachments {
 		if !held.Unused.IsZero() {

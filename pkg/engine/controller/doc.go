@@ -45,7 +45,6 @@
 //   - upstream's limits on the pods that one sync creates or deletes, 500 for a ReplicaSet or a Job, 250 for a DaemonSet: here one
 //     sync creates or deletes all;
 //   - upstream's wait before it deletes another failed pod of a DaemonSet on the same node;
-//   - status.disruptedPods of a PodDisruptionBudget: here an eviction deletes its pod at once;
 //   - the success of a Job's pods, unless their template says how long they take: see cluster.CompletesAfter;
 //   - ttlSecondsAfterFinished of Jobs: they are kept for ever;
 //   - metrics: an autoscaler only keeps its target between its bounds.

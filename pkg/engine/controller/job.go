@@ -27,7 +27,10 @@ func (p *pass) syncJob(job *batchv1.Job) error {
 	if isExternal(job) || jobutil.IsJobFinished(job) {
 		return nil
 	}
-	sync := p.newJobSync(job)
+	sync, err := p.newJobSync(job)
+	if err != nil {
+		return err
+	}
 	if err := sync.runSync(); err != nil {
 		return err
 	}

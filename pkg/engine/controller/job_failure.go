@@ -8,6 +8,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
 	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
+	jobutil "k8s.io/kubernetes/pkg/controller/job/util"
 	"k8s.io/utils/ptr"
 
 	"github.com/faultline/faultline/pkg/cluster"
@@ -86,8 +87,8 @@ func matchingCondition(status *v1.PodStatus, patterns []batchv1.PodFailurePolicy
 }
 
 // restartsExceeded reports whether the containers of pods that restart in place have restarted more often than the Job allows; upstream's
-// pastBackoffLimitOnFailure.
-func restartsExceeded(job *batchv1.Job, pods []*v1.Pod) bool {
+// pastBackoffLimitOnFailure. Kubelets of a cluster in memory do not write the restarts into the pods of the state: see [cluster.Containers].
+func (p *pass) restartsExceeded(job *batchv1.Job, pods []*v1.Pod) bool {
 	if job.Spec.Template.Spec.RestartPolicy != v1.RestartPolicyOnFailure {
 		return false
 	}
@@ -98,8 +99,26 @@ func restartsExceeded(job *batchv1.Job, pods []*v1.Pod) bool {
 				restarts += c.RestartCount
 			}
 		}
+		now, _ := p.Containers.CountRestarts(pod, p.Now.Time)
+		restarts += now
 	}
 	return restarts > 0 && restarts >= *job.Spec.BackoffLimit
+}
+
+// maxAwaitedRestarts is how many restarts a Job may allow so that time jumps to them. A Job that allows more would take weeks to fail.
+const maxAwaitedRestarts = 100
+
+// nextRestart returns when a container of the Job's pods starts again, which may make the Job fail; the zero time if none does.
+func (c *Controllers) nextRestart(s *cluster.State, job *batchv1.Job) (next time.Time) {
+	if s.Containers == nil || job.Spec.Template.Spec.RestartPolicy != v1.RestartPolicyOnFailure || ptr.Deref(job.Spec.BackoffLimit, 0) > maxAwaitedRestarts || jobutil.IsJobFinished(job) {
+		return next
+	}
+	for _, pod := range c.pods.Lookup(group{owner: job.UID}).Pods() {
+		if _, at := s.Containers.CountRestarts(pod, s.Now.Time); next.IsZero() || !at.IsZero() && at.Before(next) {
+			next = at
+		}
+	}
+	return next
 }
 
 // finishTime returns when the pod ended: getFinishedTime in

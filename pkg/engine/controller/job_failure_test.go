@@ -228,3 +228,31 @@ func TestJobBackoff(t *testing.T) {
 	w.check("forgotten with a success", w.state.JobBackoffs[w.state.Jobs[0].UID], cluster.JobBackoff{})
 	w.check("the next pod comes at once", status(w.state.Jobs[0]), "active 1, failed 9, terminating 0")
 }
+
+// A container that fails at once is started again after 1, 12 and 33 seconds. A Job counts that, as it counts failed pods.
+func TestJobCountsRestarts(t *testing.T) {
+	for limit, want := range map[int]struct {
+		after  time.Duration // in which the Job fails; 0 if it does not
+		status string
+	}{
+		1:   {time.Second, "active 0, failed 1, terminating 0, FailureTarget/BackoffLimitExceeded, Failed/BackoffLimitExceeded"},
+		3:   {33 * time.Second, "active 0, failed 1, terminating 0, FailureTarget/BackoffLimitExceeded, Failed/BackoffLimitExceeded"},
+		101: {0, "active 1, failed 0, terminating 0"},
+	} {
+		w := newWorld(t, 1, placeAnywhere)
+		w.state.Containers = &cluster.Containers{}
+		objs := decode(t, job("Job", fmt.Sprintf("  backoffLimit: %d\n", limit)))
+		template := &objs[0].(*batchv1.Job).Spec.Template.Spec
+		template.RestartPolicy, template.Containers[0].Command = v1.RestartPolicyOnFailure, []string{"false"}
+		w.admit(objs...)
+		w.settle()
+		w.waitOut()
+		made := w.state.Jobs[0]
+		var after time.Duration
+		if failed := jobFailure(made); failed != nil {
+			after = jobCondition(made.Status.Conditions, batchv1.JobFailureTarget).LastTransitionTime.Sub(made.Status.StartTime.Time)
+		}
+		w.check(fmt.Sprint("fails with limit ", limit), after, want.after)
+		w.check(fmt.Sprint("status with limit ", limit), status(made), want.status)
+	}
+}

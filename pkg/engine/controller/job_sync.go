@@ -46,9 +46,16 @@ type jobSync struct {
 	finished *batchv1.JobCondition
 }
 
-// newJobSync counts the Job's pods as they are before the sync.
-func (p *pass) newJobSync(job *batchv1.Job) *jobSync {
-	j := &jobSync{pass: p, job: job, status: job.Status.DeepCopy(), pods: p.owned.podsOf(job.UID), endRequested: map[types.UID]bool{}}
+// newJobSync counts the Job's pods as they are before the sync, with those that the Job adopts. A Job that no API server has given a selector keeps
+// its pods.
+func (p *pass) newJobSync(job *batchv1.Job) (_ *jobSync, err error) {
+	pods := p.owned.podsOf(job.UID)
+	if job.Spec.Selector != nil {
+		if pods, err = p.claimPods(job, jobKind, job.Spec.Selector, nil); err != nil {
+			return nil, err
+		}
+	}
+	j := &jobSync{pass: p, job: job, status: job.Status.DeepCopy(), pods: pods, endRequested: map[types.UID]bool{}}
 	j.active = controller.FilterActivePods(klog.Background(), j.pods)
 	j.terminating = controller.CountTerminatingPods(j.pods)
 	for _, pod := range j.active {
@@ -62,7 +69,7 @@ func (p *pass) newJobSync(job *batchv1.Job) *jobSync {
 	if j.status.StartTime == nil && !j.suspended() {
 		j.status.StartTime = &p.Now
 	}
-	return j
+	return j, nil
 }
 
 // runSync does the sync: it counts ended pods, decides whether the Job is finished, creates or deletes pods, and writes the status.
@@ -192,7 +199,7 @@ func (j *jobSync) judgeJob() {
 	completions := int(ptr.Deref(spec.Completions, 0))
 	ended := j.failedIndexes.total()
 	switch {
-	case j.failed > *spec.BackoffLimit || restartsExceeded(j.job, j.pods):
+	case j.failed > *spec.BackoffLimit || j.restartsExceeded(j.job, j.pods):
 		fail(batchv1.JobReasonBackoffLimitExceeded, "Job has reached the specified backoff limit")
 	case j.pastDeadline():
 		fail(batchv1.JobReasonDeadlineExceeded, "Job was active longer than specified deadline")

@@ -27,7 +27,7 @@ func podsOfJob(w *world, pods ...string) []*v1.Pod {
 		fields := strings.Fields(words)
 		pod := &v1.Pod{
 			ObjectMeta: metav1.ObjectMeta{
-				Namespace: "default", Name: fmt.Sprintf("p%d", i), UID: types.UID(fmt.Sprintf("p%d", i)), Annotations: map[string]string{},
+				Namespace: "default", Name: fmt.Sprintf("p%d", i), UID: types.UID(fmt.Sprintf("p%d", i)), Labels: owner.Spec.Selector.MatchLabels, Annotations: map[string]string{},
 				Finalizers: []string{batchv1.JobTrackingFinalizer}, OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(owner, jobKind)},
 			},
 			Spec:   v1.PodSpec{NodeName: "n1"},

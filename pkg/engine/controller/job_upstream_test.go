@@ -160,6 +160,12 @@ func (g dice) podsOf(j *batchv1.Job) []*v1.Pod {
 		if !g.oneIn(5) {
 			pod.Finalizers = []string{batchv1.JobTrackingFinalizer}
 		}
+		switch g.IntN(12) {
+		case 0:
+			pod.OwnerReferences = nil // an orphan
+		case 1:
+			pod.Labels = map[string]string{"job-name": "other"} // to be released
+		}
 		failed := g.IntN(3)
 		if j.Spec.CompletionMode != nil && *j.Spec.CompletionMode == batchv1.IndexedCompletion {
 			if index := g.IntN(7) - 1; index >= 0 {

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -64,7 +65,7 @@ type owners struct {
 	groups *cluster.Groups[group]
 	// claimed holds the pods of the controllers that have adopted or released some.
 	claimed map[types.UID][]*v1.Pod
-	// adoptable has, by controller, the orphans that its selector matches; ReplicaSets, ReplicationControllers, StatefulSets and DaemonSets
+	// adoptable has, by controller, the orphans that its selector matches; ReplicaSets, ReplicationControllers, StatefulSets, DaemonSets and Jobs
 	// adopt orphans. adopted are the orphans that a controller has adopted in this round.
 	adoptable map[types.UID][]*v1.Pod
 	adopters  []types.UID // controllers that may adopt orphans
@@ -164,6 +165,9 @@ func (c *Controllers) findAdoptable(s *cluster.State) (map[types.UID][]*v1.Pod, 
 	for _, ds := range s.DaemonSets {
 		add(ds.Namespace, ds.UID, ds.Spec.Selector)
 	}
+	for _, job := range s.Jobs {
+		add(job.Namespace, job.UID, job.Spec.Selector)
+	}
 	for _, owner := range s.UnknownOwners { // its selector is not known, so it adopts no orphan
 		a.adoptable[owner.UID] = nil
 	}
@@ -194,7 +198,8 @@ func (c *Controllers) parseSelector(owner cluster.Object, of *metav1.LabelSelect
 // claimPods returns the pods that the controller owns, in order of arrival. Before that, the controller releases pods that its selector does
 // not match any more, and adopts orphans that the selector matches, as
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/controller_ref_manager.go
-// does. Pods for which wanted returns false are neither adopted, nor released, nor returned; with nil all pods are wanted.
+// does. Pods for which wanted returns false are neither adopted, nor released, nor returned; with nil all pods are wanted. The pods of a Job
+// get its finalizer, and lose it.
 func (p *pass) claimPods(owner cluster.Object, kind schema.GroupVersionKind, selector *metav1.LabelSelector, wanted func(*v1.Pod) bool) ([]*v1.Pod, error) {
 	matching, err := p.parseSelector(owner, selector)
 	if err != nil {
@@ -212,6 +217,9 @@ func (p *pass) claimPods(owner cluster.Object, kind schema.GroupVersionKind, sel
 			pods = append(pods, pod)
 		default:
 			released := *pod
+			if kind == jobKind {
+				released = *withoutTrackingFinalizer(pod)
+			}
 			released.OwnerReferences = slices.DeleteFunc(slices.Clone(pod.OwnerReferences), func(r metav1.OwnerReference) bool {
 				return r.UID == owner.GetUID()
 			})
@@ -227,6 +235,9 @@ func (p *pass) claimPods(owner cluster.Object, kind schema.GroupVersionKind, sel
 		}
 		adopted := *pod
 		adopted.OwnerReferences = withController(pod.OwnerReferences, owner, kind)
+		if kind == jobKind && !admission.HasJobTrackingFinalizer(pod) {
+			adopted.Finalizers = append(slices.Clone(pod.Finalizers), batchv1.JobTrackingFinalizer)
+		}
 		p.putObject(&adopted)
 		p.owned.adopted[pod.UID] = true
 		kept = append(kept, &adopted)

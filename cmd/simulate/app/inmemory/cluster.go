@@ -22,6 +22,8 @@ type Options struct {
 	// JobDuration is how long the pods of Jobs run, and MissingImages are patterns of images that do not exist; see cluster.Containers.
 	JobDuration   time.Duration
 	MissingImages []string
+	// Page serves a page that shows the cluster.
+	Page bool
 	// Name is that of the cluster, its user and its context in the kubeconfig.
 	Name string
 	// Load, if set, is the file of a saved cluster to go on with. Save, if set, is the file to save the cluster to when it ends.
@@ -84,6 +86,7 @@ The program simulate-cluster, which make cluster builds, has the API server; it 
 	output.CompleteValues(cmd, "time", []string{"settle", "real", "x60", "stand"})
 	cmd.Flags().DurationVar(&opts.JobDuration, "job-duration", 10*time.Second, "how `LONG` a pod of a Job runs if neither its literal command nor the annotation\n"+cluster.CompletesAfterAnnotation+" says so; 0 is for ever")
 	cmd.Flags().StringSliceVar(&opts.MissingImages, "missing-image", []string{"*:404", "*:non-existent"}, "`PATTERN` of images that do not exist, so that their pods never start (repeatable)")
+	cmd.Flags().BoolVar(&opts.Page, "page", false, "serve a page with the cluster's map, which follows each change, and print its address")
 	cmd.Flags().StringVar(&opts.Name, "name", "faultline", "`NAME` of the cluster and of its context in the kubeconfig")
 	cmd.Flags().StringVar(&opts.Load, "load", "", "go on with the cluster that simulate save wrote to this `FILE`, in place of an input")
 	output.FileVar(cmd, &opts.Save, "save", "", "save the cluster to this `FILE` when it ends")
