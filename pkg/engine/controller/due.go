@@ -120,7 +120,7 @@ func (d *due) followWorkloads(s *cluster.State) {
 	followKind(d, d.seen.StatefulSets, s.StatefulSets, func(*appsv1.StatefulSet, *appsv1.StatefulSet) {})
 	followKind(d, d.seen.DaemonSets, s.DaemonSets, func(*appsv1.DaemonSet, *appsv1.DaemonSet) {})
 	cluster.VisitChanges(d.seen.Jobs, s.Jobs, func(was, is *batchv1.Job, _ int) {
-		d.adopts = d.adopts || was == nil || is == nil || was.Spec.Selector != is.Spec.Selector
+		d.adopts = d.adopts || was == nil || is == nil || !sameSelector(was.Spec.Selector, is.Spec.Selector)
 	})
 	followKind(d, d.seen.UnknownOwners, s.UnknownOwners, func(*cluster.UnknownOwner, *cluster.UnknownOwner) {})
 	if d.seen = *s; d.index == nil {
