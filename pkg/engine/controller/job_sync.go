@@ -8,6 +8,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
 	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
@@ -46,14 +47,11 @@ type jobSync struct {
 	finished *batchv1.JobCondition
 }
 
-// newJobSync counts the Job's pods as they are before the sync, with those that the Job adopts. A Job that no API server has given a selector keeps
-// its pods.
-func (p *pass) newJobSync(job *batchv1.Job) (_ *jobSync, err error) {
-	pods := p.owned.podsOf(job.UID)
-	if job.Spec.Selector != nil {
-		if pods, err = p.claimPods(job, jobKind, job.Spec.Selector, nil); err != nil {
-			return nil, err
-		}
+// newJobSync counts the Job's pods as they are before the sync, with those that the Job adopts.
+func (p *pass) newJobSync(job *batchv1.Job) (*jobSync, error) {
+	pods, err := p.claimJobPods(job)
+	if err != nil {
+		return nil, err
 	}
 	j := &jobSync{pass: p, job: job, status: job.Status.DeepCopy(), pods: pods, endRequested: map[types.UID]bool{}}
 	j.active = controller.FilterActivePods(klog.Background(), j.pods)
@@ -70,6 +68,23 @@ func (p *pass) newJobSync(job *batchv1.Job) (_ *jobSync, err error) {
 		j.status.StartTime = &p.Now
 	}
 	return j, nil
+}
+
+// claimJobPods returns the Job's pods, after the Job has released and adopted some. It keeps those that it has if no API server has given it its
+// selector: it has none, or its pods in a dump lack the labels, which whoever shortened the dump left out together with the selector.
+func (p *pass) claimJobPods(job *batchv1.Job) ([]*v1.Pod, error) {
+	pods := p.owned.podsOf(job.UID)
+	if job.Spec.Selector == nil {
+		return pods, nil
+	}
+	matching, err := p.parseSelector(job, job.Spec.Selector)
+	if err != nil {
+		return nil, err
+	}
+	if slices.ContainsFunc(pods, func(pod *v1.Pod) bool { return cluster.FromDump(pod) && !matching.Matches(labels.Set(pod.Labels)) }) {
+		return pods, nil
+	}
+	return p.claimPods(job, jobKind, job.Spec.Selector, nil)
 }
 
 // runSync does the sync: it counts ended pods, decides whether the Job is finished, creates or deletes pods, and writes the status.
