@@ -184,7 +184,7 @@ func outcomeOf(t *testing.T, queue, run []byte) outcome {
 	return o
 }
 
-// checkRacks checks that each workload of a case with racks has all its pods in one: h-121 is a node of rack 12.
+// checkRacks checks that each workload of a case whose jobs ask for a rack has all its pods in one: h-121 is a node of rack 12.
 func checkRacks(t *testing.T, queue []byte) {
 	t.Helper()
 	var report queueReport
@@ -242,7 +242,7 @@ func TestRecorded(t *testing.T) {
 				if diff := cmp.Diff(observed["1"].Pods, got.Pods); onTopology(name) && diff != "" {
 					t.Errorf("seed %d has other pods on the nodes:\n%s", seed+1, diff)
 				}
-				if strings.HasPrefix(name, "05") {
+				if strings.HasPrefix(name, "05d") {
 					checkRacks(t, queue)
 				}
 				if again := replay.Run(t, simulate, "queue", scenario, "--decider", flag, "-o", "json"); string(again) != string(queue) {
