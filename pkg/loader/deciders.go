@@ -3,6 +3,7 @@ package loader
 import (
 	"encoding/json"
 	"fmt"
+	"os"
 	"slices"
 	"time"
 
@@ -51,7 +52,7 @@ func (l *loader) findDeciders(s *scenario.Scenario, given []scenario.Decider) {
 			continue
 		}
 		d.Timeout = l.opts.Deciders.Timeout
-		if l.fsys == nil { // an embedded scenario has no folder
+		if _, err := os.Stat(l.dir); err == nil { // an embedded scenario has no folder
 			d.Dir = l.dir
 		}
 		s.Deciders = append(s.Deciders, d)

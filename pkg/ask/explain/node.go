@@ -37,7 +37,7 @@ func (p *pendingPod) uncordonAttempts() []attempt {
 	cordoned := list.Where(p.nodes, func(node *v1.Node) bool { return node.Spec.Unschedulable })
 	var attempts []attempt
 	for _, d := range p.groupByDomain(cordoned) {
-		attempts = append(attempts, p.attemptFirst(list.Map(p.roomiest(d.nodes, maxPerDomain), p.uncordonNode)))
+		attempts = append(attempts, p.attemptFirst(list.Map(p.roomiest(d.nodes), p.uncordonNode)))
 	}
 	return attempts
 }
@@ -113,11 +113,11 @@ func (p *pendingPod) addNodeCandidates() []candidate {
 	return all
 }
 
-// roomiest returns up to most of the nodes: first the nodes that have room for the pod besides their present pods, each part in its order.
-func (p *pendingPod) roomiest(nodes []*v1.Node, most int) []*v1.Node {
+// roomiest returns up to maxPerDomain of the nodes: first the nodes that have room for the pod besides their present pods, each part in its order.
+func (p *pendingPod) roomiest(nodes []*v1.Node) []*v1.Node {
 	hasRoom := cause.HasRoomFor(p.pod, p.step.State.Pods)
 	inOrder := slices.Concat(list.Where(nodes, hasRoom), list.Without(nodes, hasRoom))
-	return inOrder[:min(len(inOrder), most)]
+	return inOrder[:min(len(inOrder), maxPerDomain)]
 }
 
 // openNodes returns the nodes whose copy could take the pod. A DaemonSet's pod is for one node, and another node gets another pod.
@@ -301,7 +301,7 @@ func (p *pendingPod) labelNodes() []attempt {
 			return func(key string) bool { return node.Labels[key] != "" || isDescriptiveLabel(key) }
 		}
 		lacking := list.Where(p.openNodes(), func(node *v1.Node) bool { return len(p.missingLabels(node, present(node))) > 0 })
-		nearest := list.Map(p.roomiest(lacking, maxPerDomain), func(node *v1.Node) candidate {
+		nearest := list.Map(p.roomiest(lacking), func(node *v1.Node) candidate {
 			labels := p.missingLabels(node, present(node))
 			return candidate{change: fmt.Sprintf("label node %s with %s", node.Name, words.And(pairsOf(labels))),
 				steps: []scenario.Step{labelStep("node/"+node.Name, labels)}}

@@ -48,7 +48,7 @@ func (p *pendingPod) provideVolumes() []attempt {
 		return attempts
 	}
 	var all []candidate
-	for _, node := range p.roomiest(p.matchingOpenNodes(), maxPerDomain) {
+	for _, node := range p.roomiest(p.matchingOpenNodes()) {
 		all = append(all, p.createVolumes(byHand, node))
 	}
 	if len(all) > 0 {
@@ -79,7 +79,7 @@ func (p *pendingPod) createClaims() []attempt {
 	for _, class := range p.provisioningClasses() {
 		all = append(all, candidate{change: create + ", of class " + class.Name, objects: claimsOf(class.Name)})
 	}
-	for _, node := range p.roomiest(p.matchingOpenNodes(), maxPerDomain) {
+	for _, node := range p.roomiest(p.matchingOpenNodes()) {
 		c := candidate{change: create + ", and a volume for it on node " + node.Name, objects: claimsOf("")}
 		for _, claim := range c.objects {
 			c.objects = append(c.objects, volumeFor(claim.(*v1.PersistentVolumeClaim), node))

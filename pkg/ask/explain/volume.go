@@ -111,7 +111,7 @@ func (p *pendingPod) deleteClaim() []attempt {
 			steps:  []scenario.Step{action.Delete(p.pod.Namespace, "persistentvolumeclaim/"+v.claim.Name, "pod/"+p.pod.Name)},
 		}
 		all := []candidate{anew}
-		for _, node := range p.roomiest(p.matchingOpenNodes(), maxPerDomain) {
+		for _, node := range p.roomiest(p.matchingOpenNodes()) {
 			if made := localVolume(v.volume, node); made != nil {
 				with := anew
 				with.objects = []cluster.Object{made}

@@ -63,7 +63,7 @@ func (f *finder) keepBuffer(ctx context.Context, answer *Answer, domains []domai
 			if err != nil {
 				return nil, err
 			}
-			if best, _ = answer.keepBetter(best, found, before, claims); best != nil && best.Most() == 0 {
+			if best = answer.keepBetter(best, found, before, claims); best != nil && best.Most() == 0 {
 				return best, nil
 			}
 			if found != nil {

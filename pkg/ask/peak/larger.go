@@ -56,7 +56,7 @@ func (f *finder) enlargeNodes(ctx context.Context, answer *Answer, domains []dom
 		if err != nil {
 			return nil, err
 		}
-		if best, _ = answer.keepBetter(best, found, before, claims); best != nil && best.Most() == 0 || all {
+		if best = answer.keepBetter(best, found, before, claims); best != nil && best.Most() == 0 || all {
 			break
 		}
 	}

@@ -168,14 +168,13 @@ func (a *Answer) limitTries(most int) int {
 	return most
 }
 
-// keepBetter returns the change that leaves fewer pods without a node, of the best so far and the one that was found after it, and whether that is
-// the one found. Either may be nil. Of the claims from the index before on, those of the other are dropped; those of found begin at the index
+// keepBetter returns the change that leaves fewer pods without a node, of the best so far and the one that was found after it. Either may be nil. Of the claims from the index before on, those of the other are dropped; those of found begin at the index
 // claims.
-func (a *Answer) keepBetter(best, found *Remedy, before, claims int) (*Remedy, bool) {
+func (a *Answer) keepBetter(best, found *Remedy, before, claims int) *Remedy {
 	if found == nil || best != nil && found.Most() >= best.Most() {
 		a.claims = a.claims[:claims]
-		return best, false
+		return best
 	}
 	a.claims = slices.Delete(a.claims, before, claims)
-	return found, true
+	return found
 }
