@@ -87,7 +87,7 @@ func servePage(ctx context.Context, p *page) (string, error) {
 		after, _ := strconv.ParseInt(r.FormValue("after"), 10, 64) // 0, if it is none
 		wait, stop := context.WithTimeout(r.Context(), maxWait)
 		defer stop()
-		fmt.Fprint(w, p.plane.AwaitVersion(wait, after))
+		_, _ = fmt.Fprint(w, p.plane.AwaitVersion(wait, after)) // a browser that has gone needs no answer
 	})
 	handlers.HandleFunc("GET /map", func(w http.ResponseWriter, r *http.Request) {
 		drawn, err := p.draw(r.Context())
