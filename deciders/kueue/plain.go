@@ -1,5 +1,6 @@
 //go:build !ordered
 
+// Command faultline-kueue is Kueue as a decider of simulate. This build of it says only how to build it.
 package main
 
 import (
