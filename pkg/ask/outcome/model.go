@@ -7,6 +7,7 @@ import (
 
 	"github.com/faultline/faultline/pkg/ask/metric"
 	"github.com/faultline/faultline/pkg/ask/stats"
+	"github.com/faultline/faultline/pkg/cluster"
 )
 
 // ExactMethod is the work that it took to follow every way to decide the ties.
@@ -47,8 +48,16 @@ type Step struct {
 	// Placements are distributions of pods over nodes, the likeliest first. The least likely are left out if there are very many, and in
 	// trials if there are more than ten.
 	Placements []Placement `json:"placements"`
+	// Preempted are the workloads that lose pods to preemption in a trial, the most frequent first; missing if chances are exact.
+	Preempted []PreemptedWorkload `json:"preempted,omitempty"`
 	// Decided is what the deciders did, in trials, the most frequent first; missing without deciders, or if they did nothing in any trial.
 	Decided []Decided `json:"decided,omitempty"`
+}
+
+// PreemptedWorkload is a workload with the share of the trials in which pods of it are preempted.
+type PreemptedWorkload struct {
+	cluster.WorkloadRef
+	Chance
 }
 
 // Decided is what the deciders did in some trials.

@@ -14,6 +14,8 @@ import (
 	"github.com/faultline/faultline/pkg/ask/metric"
 	"github.com/faultline/faultline/pkg/ask/stats"
 	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/engine/placement"
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/parallel"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
@@ -47,6 +49,7 @@ type observation struct {
 	pending   int
 	metrics   *metric.Metrics
 	decided   string // what the deciders did
+	preempted []cluster.WorkloadRef
 }
 
 // RunTrials runs the scenario n times with random ties; run i, from 0, has the seed s.Ties.Seed+i. If until is above 0, RunTrials checks
@@ -168,7 +171,8 @@ func (c *trialRunner) observe(ctx context.Context, w world.World, step int, resu
 			did = append(did, said)
 		}
 	}
-	key := string(rune(step)) + placement.key() + describeNodes(state, names) + strings.Join(did, "; ")
+	preempted := preemptedWorkloads(&result.Steps[step])
+	key := string(rune(step)) + placement.key() + describeNodes(state, names) + strings.Join(did, "; ") + fmt.Sprint(preempted)
 	c.mutex.Lock()
 	known := c.observations[key]
 	c.mutex.Unlock()
@@ -182,10 +186,18 @@ func (c *trialRunner) observe(ctx context.Context, w world.World, step int, resu
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	if known = c.observations[key]; known == nil {
-		known = &observation{placement: placement, pending: placement.Pending(), metrics: metrics, decided: strings.Join(did, "; ")}
+		known = &observation{placement: placement, pending: placement.Pending(), metrics: metrics, decided: strings.Join(did, "; "), preempted: preempted}
 		c.observations[key] = known
 	}
 	return known, nil
+}
+
+// preemptedWorkloads returns the workloads with pods that the step preempts, in order.
+func preemptedWorkloads(step *simulation.Step) []cluster.WorkloadRef {
+	owner := step.State.Owners()
+	workloads := list.Map(step.Preempted, func(p placement.Preemption) cluster.WorkloadRef { return owner(p.Victim).Workload() })
+	slices.SortFunc(workloads, cluster.WorkloadRef.Compare)
+	return slices.Compact(workloads)
 }
 
 // describeNodes describes the nodes that exist and their taints: with other nodes, the same placement is another outcome.
@@ -209,7 +221,7 @@ func summarizeTrials(set *TrialSet, trials [][]*observation) []Step {
 	var steps []Step
 	for i := range trials[0] {
 		step := Step{Name: set.First.Steps[i].Name, Action: set.First.Steps[i].Action}
-		pending, places, decided := 0, map[string]*Placement{}, map[string]int{}
+		pending, places, decided, preempted := 0, map[string]*Placement{}, map[string]int{}, map[cluster.WorkloadRef]int{}
 		keys := map[*observation]string{}
 		for trial, found := range trials {
 			o := found[i]
@@ -228,8 +240,12 @@ func summarizeTrials(set *TrialSet, trials [][]*observation) []Step {
 			}
 			p.Seen++
 			decided[o.decided]++
+			for _, workload := range o.preempted {
+				preempted[workload]++
+			}
 		}
 		step.Decided = countDecided(decided, len(trials))
+		step.Preempted = countPreempted(preempted, len(trials))
 		step.Different = strconv.Itoa(len(places))
 		step.AnyPending = Frequency(stats.Proportion{Successes: pending, N: len(trials)})
 		for _, p := range places {
@@ -264,6 +280,18 @@ func countDecided(times map[string]int, n int) []Decided {
 		all = append(all, Decided{Did: said, Chance: Frequency(stats.Proportion{Successes: seen, N: n})})
 	}
 	slices.SortFunc(all, func(a, b Decided) int { return cmp.Or(cmp.Compare(b.Seen, a.Seen), cmp.Compare(a.Did, b.Did)) })
+	return all
+}
+
+// countPreempted returns the workloads with pods that are preempted in any trial, the most frequent first.
+func countPreempted(times map[cluster.WorkloadRef]int, n int) []PreemptedWorkload {
+	var all []PreemptedWorkload
+	for workload, seen := range times {
+		all = append(all, PreemptedWorkload{WorkloadRef: workload, Chance: Frequency(stats.Proportion{Successes: seen, N: n})})
+	}
+	slices.SortFunc(all, func(a, b PreemptedWorkload) int {
+		return cmp.Or(cmp.Compare(b.Seen, a.Seen), a.WorkloadRef.Compare(b.WorkloadRef))
+	})
 	return all
 }
 

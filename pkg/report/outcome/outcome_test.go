@@ -56,7 +56,10 @@ func trials(t *testing.T) *Report {
 		TrialsMethod: outcome.TrialsMethod{N: 10, Seed: 5, Confidence: outcome.Confidence, Until: 0.01},
 		Steps: []outcome.Step{{
 			Name: "apply", AnyPending: outcome.Frequency(stats.Proportion{Successes: 2, N: 10}), Pending: spread, Different: "3",
-			Levels:     []outcome.LevelVariation{{TopologyKey: v1.LabelTopologyZone, Skew: spread, Radius: vary(0.5, 0.5, 0.5, 0.5, 1, 6)}},
+			Levels: []outcome.LevelVariation{{TopologyKey: v1.LabelTopologyZone, Skew: spread, Radius: vary(0.5, 0.5, 0.5, 0.5, 1, 6)}},
+			Preempted: []outcome.PreemptedWorkload{{
+				WorkloadRef: cluster.WorkloadRef{Namespace: "default", Workload: "job/work"}, Chance: outcome.Frequency(stats.Proportion{Successes: 3, N: 10}),
+			}},
 			Placements: []outcome.Placement{seen(8, 0, map[string]int{"a-1": 2, "b-1": 1}, 5), seen(1, 2, map[string]int{"b-1": 1}, 9)},
 		}},
 	}, "v0.1.0")
@@ -87,6 +90,7 @@ func TestTrials(t *testing.T) {
 		"80%     49%    94.3%   0         5      a-1 2, b-1 1",
 		"10%     1.8%   40.4%   2         9      b-1 1",
 		"and 1 more, with 10% together",
+		"Pods are preempted: of job/work in 30% of the trials.",
 	)
 }
 

@@ -52,13 +52,21 @@ func (t *writer) answer() {
 	steps := t.report.Steps
 	decided := list.Count(steps, func(s outcome.Step) bool { return s.Different != "1" })
 	line := fmt.Sprintf("Chance decides in %d of %d steps", decided, len(steps))
-	waiting := list.Where(steps, func(s outcome.Step) bool { return s.AnyPending.Share > 0 })
-	if len(waiting) == 0 {
-		t.Line(doc.Bold.Cell(line + "; no pod is ever Pending."))
-		return
+	style, said := doc.Bold, "no pod is ever Pending"
+	if waiting := list.Where(steps, func(s outcome.Step) bool { return s.AnyPending.Share > 0 }); len(waiting) > 0 {
+		names := list.Map(waiting, func(s outcome.Step) string { return s.Name + " (" + formatShare(s.AnyPending.Share) + ")" })
+		style, said = doc.Yellow, "a pod can be Pending in "+t.ListNames(names)
 	}
-	names := list.Map(waiting, func(s outcome.Step) string { return s.Name + " (" + formatShare(s.AnyPending.Share) + ")" })
-	t.Line(doc.Yellow.Cell(line + "; a pod can be Pending in " + t.ListNames(names) + "."))
+	if preempting := list.Where(steps, func(s outcome.Step) bool { return len(s.Preempted) > 0 }); len(preempting) > 0 {
+		names := list.Map(preempting, func(s outcome.Step) string { return s.Name + " (" + t.preempted(&s) + ")" })
+		style, said = doc.Yellow, said+"; pods are preempted in "+t.ListNames(names)
+	}
+	t.Line(style.Cell(line + "; " + said + "."))
+}
+
+// preempted names the workloads that lose pods to preemption, each with its share of the trials: "job/work in 96.7%".
+func (t *writer) preempted(s *outcome.Step) string {
+	return t.ListNames(list.Map(s.Preempted, func(p outcome.PreemptedWorkload) string { return p.Qualified() + " in " + formatShare(p.Share) }))
 }
 
 // header writes the header of a run, without the ties, which are the subject of this report.
@@ -104,6 +112,9 @@ func (t *writer) step(i int) {
 	for _, line := range lines {
 		t.Space()
 		t.Line(line)
+	}
+	if len(s.Preempted) > 0 {
+		t.Linef(doc.Yellow, "Pods are preempted: of %s of the trials.", t.preempted(s))
 	}
 	for _, d := range s.Decided {
 		t.Linef(doc.Plain, "In %d of %d trials %s.", d.Seen, t.report.Trials.N, cmp.Or(d.Did, "no decider acts"))
@@ -240,6 +251,7 @@ func (t *writer) placementTable(s *outcome.Step) (table [][]doc.Cell, left []str
 		listed, same = onlyDiffering(listed)
 	}
 	key := t.dividingKey(listed)
+	named := slices.ContainsFunc(listed, func(p outcome.Placement) bool { return same+len(p.Workloads) > 1 })
 	shown, standing := 0.0, new(big.Int)
 	for _, p := range listed {
 		n := big.NewInt(1)
@@ -262,7 +274,7 @@ func (t *writer) placementTable(s *outcome.Step) (table [][]doc.Cell, left []str
 		if !exact {
 			cells = append(cells, doc.Plain.Cell(strconv.FormatUint(*p.Seed, 10)))
 		}
-		table = append(table, append(cells, doc.Plain.Cell(t.pods(&p, key, same+len(p.Workloads) > 1))))
+		table = append(table, append(cells, doc.Plain.Cell(t.pods(&p, key, named))))
 	}
 	if rest := new(big.Int).Sub(parseBigInt(s.Different), standing); rest.Sign() > 0 {
 		line := fmt.Sprintf("and %s more, with %s together", rest, formatShare(max(1-shown, 0)))
