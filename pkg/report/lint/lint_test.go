@@ -6,9 +6,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/faultline/faultline/pkg/ask/lint"
 	"github.com/faultline/faultline/pkg/input/manifest"
 	"github.com/faultline/faultline/pkg/internal/reporttest"
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/report"
 )
 
@@ -127,5 +130,32 @@ func TestLintFails(t *testing.T) {
 		if got := c.r.Fails(c.on); got != c.want {
 			t.Errorf("%v fails on %s: %t", c.r.Findings, c.on, got)
 		}
+	}
+}
+
+// A scenario applies one Deployment in three steps. Steps b and c had the finding before; of a, the message is new. Then b's has another
+// message, too, and is b's in another number, not a new one.
+func TestKnownFindings(t *testing.T) {
+	finding := func(message string) lint.Finding {
+		return lint.Finding{Check: "more-replicas-than-domains", Severity: lint.Error, Object: lint.Object{Namespace: "shop", Kind: "Deployment", Name: "web"}, Field: "spec.rules[0]", Message: message}
+	}
+	old := &Report{Result: lint.Result{Findings: []lint.Finding{finding("1 of 3 stays Pending"), finding("1 of 4 stays Pending")}}}
+	for name, test := range map[string]struct{ found, isNew []string }{
+		"one more":              {[]string{"27 of 30 stay Pending", "1 of 3 stays Pending", "1 of 4 stays Pending"}, []string{"27 of 30 stay Pending"}},
+		"another number":        {[]string{"1 of 3 stays Pending", "2 of 5 stay Pending"}, nil},
+		"one more, and another": {[]string{"2 of 5 stay Pending", "1 of 3 stays Pending", "27 of 30 stay Pending"}, []string{"27 of 30 stay Pending"}},
+		"fewer":                 {[]string{"1 of 4 stays Pending"}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := &Report{Result: lint.Result{Findings: list.Map(test.found, finding)}}
+			r.SetKnown(old)
+			got := list.Map(r.Findings, func(f lint.Finding) string { return f.Message })
+			if diff := cmp.Diff(test.isNew, got); diff != "" {
+				t.Error(diff)
+			}
+			if known := len(r.KnownFindings); known != len(test.found)-len(test.isNew) || r.Summary.Errors != len(test.isNew) {
+				t.Errorf("%d are known, and %d errors counted", known, r.Summary.Errors)
+			}
+		})
 	}
 }

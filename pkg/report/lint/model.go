@@ -69,30 +69,50 @@ func Decode(file string, data []byte) (*Report, error) {
 }
 
 // SetKnown sets aside the findings that an earlier report also has. Two findings are the same if they have the same check, severity, object
-// and field; positions in a list do not count.
+// and field; positions in a list do not count. Where an object has several, as in a scenario that applies the object once more in each step,
+// those with the same message are paired first: a new finding is the one whose message is new.
 func (r *Report) SetKnown(old *Report) {
 	type same struct {
 		check    string
 		severity lint.Severity
 		object   lint.Object
 		field    string
+		message  string
 	}
-	of := func(f lint.Finding) same {
-		return same{f.Check, f.Severity, f.Object, indexPattern.ReplaceAllString(f.Field, "")}
+	identify := func(f lint.Finding, message string) same {
+		return same{f.Check, f.Severity, f.Object, indexPattern.ReplaceAllString(f.Field, ""), message}
 	}
-	known := map[same]int{}
-	for _, f := range slices.Concat(old.Findings, old.KnownFindings) {
-		known[of(f)]++
-	}
-	r.KnownFindings = nil
-	r.Findings = list.Without(r.Findings, func(f lint.Finding) bool {
-		is := known[of(f)] > 0
-		if is {
-			known[of(f)]--
-			r.KnownFindings = append(r.KnownFindings, f)
+	unpaired := slices.Concat(old.Findings, old.KnownFindings)
+	isKnown := make([]bool, len(r.Findings))
+	for _, message := range []func(lint.Finding) string{
+		func(f lint.Finding) string { return f.Message },
+		func(lint.Finding) string { return "" },
+	} {
+		found := map[same][]int{}
+		for i, f := range r.Findings {
+			if key := identify(f, message(f)); !isKnown[i] {
+				found[key] = append(found[key], i)
+			}
 		}
-		return is
-	})
+		unpaired = list.Without(unpaired, func(f lint.Finding) bool {
+			key := identify(f, message(f))
+			if len(found[key]) == 0 {
+				return false
+			}
+			isKnown[found[key][0]], found[key] = true, found[key][1:]
+			return true
+		})
+	}
+	var known []lint.Finding
+	added := []lint.Finding{}
+	for i, f := range r.Findings {
+		if isKnown[i] {
+			known = append(known, f)
+		} else {
+			added = append(added, f)
+		}
+	}
+	r.KnownFindings, r.Findings = known, added
 	r.countFindings()
 }
 
