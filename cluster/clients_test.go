@@ -14,6 +14,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -114,6 +115,29 @@ func useCluster(ctx context.Context, client *kubernetes.Clientset, name string) 
 	}
 	_, err := deployments.Create(ctx, deployment(name, 2), metav1.CreateOptions{})
 	return err
+}
+
+// What a client writes while the cluster acts stays: pods start and end all the time, and each changes the Deployment's status.
+func TestWritesStayWhileTimePasses(t *testing.T) {
+	c := start(t, "--nodes", "3", "--time", "x60")
+	deployments := c.client(t).AppsV1().Deployments("default")
+	if _, err := deployments.Create(t.Context(), deployment("web", 1), metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 300 {
+		replicas := i%7 + 1
+		patch := fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, replicas)
+		if _, err := deployments.Patch(t.Context(), "web", types.MergePatchType, patch, metav1.PatchOptions{}, "scale"); err != nil {
+			t.Fatal(err)
+		}
+		got, err := deployments.Get(t.Context(), "web", metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if int(*got.Spec.Replicas) != replicas {
+			t.Fatalf("patch %d: the Deployment has %d replicas, and the client wrote %d", i, *got.Spec.Replicas, replicas)
+		}
+	}
 }
 
 // A client that watches and never reads holds up nobody, and the server ends its watch.

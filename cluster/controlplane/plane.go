@@ -287,17 +287,21 @@ func (p *Plane) act(ctx context.Context, change func(*turn) error) error {
 			t.show(next)
 		}})
 		defer p.world.SetHooks(world.Hooks{})
-		if err := t.catchUp(); err != nil {
-			return err
-		}
 		before := p.state
-		if err := t.receive(); err != nil {
+		if err := t.receive(); err != nil { // before the world writes, which would undo what clients have written
 			return err
 		}
+		hasReceived := p.state != before
+		if !hasReceived {
+			if err := t.catchUp(); err != nil {
+				return err
+			}
+		}
+		caughtUp := p.state
 		if err := change(t); err != nil {
 			return err
 		}
-		if p.state != before {
+		if hasReceived || p.state != caughtUp {
 			if err := t.goOn(); err != nil {
 				return err
 			}
