@@ -9,10 +9,12 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/component-helpers/storage/volume"
 	storageutil "k8s.io/kubernetes/pkg/apis/storage/util"
 
 	"github.com/faultline/faultline/pkg/ask/action"
+	"github.com/faultline/faultline/pkg/ask/cause"
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/scenario"
@@ -30,6 +32,7 @@ func (p *pendingPod) provideVolumes() []attempt {
 	var attempts []attempt
 	var byHand []*v1.PersistentVolumeClaim
 	for _, claim := range p.unboundClaims() {
+		attempts = append(attempts, p.freeReleased(claim)...)
 		name := volume.GetPersistentVolumeClaimClass(claim)
 		class := p.storageClass(name)
 		switch {
@@ -39,6 +42,8 @@ func (p *pendingPod) provideVolumes() []attempt {
 			attempts = append(attempts, p.createClass(name)...)
 		case class != nil && len(class.AllowedTopologies) > 0:
 			attempts = append(attempts, p.addAllowedNodes(class)...)
+		case class != nil:
+			attempts = append(attempts, p.enlargeStorage(claim, class)...)
 		}
 		if class == nil || class.Provisioner == volume.NotSupportedProvisioner {
 			byHand = append(byHand, claim)
@@ -55,6 +60,20 @@ func (p *pendingPod) provideVolumes() []attempt {
 		attempts = append(attempts, p.attemptFirst(all))
 	}
 	return attempts
+}
+
+// freeReleased returns the attempt that lets the claim have a volume that is kept for a claim which is gone.
+func (p *pendingPod) freeReleased(claim *v1.PersistentVolumeClaim) []attempt {
+	kept := cause.ReleasedVolumes(p.step.State, claim)
+	all := list.Map(kept[:min(len(kept), maxPerDomain)], func(pv *v1.PersistentVolume) candidate {
+		return candidate{change: fmt.Sprintf("free volume %s, which is kept for claim %s that is gone: remove its claimRef", pv.Name, pv.Spec.ClaimRef.Name),
+			price: []string{"claim " + claim.Name + " gets what is on it"},
+			steps: []scenario.Step{action.Merge(scenario.Target{Target: "persistentvolume/" + pv.Name}, map[string]any{"spec": map[string]any{"claimRef": nil}})}}
+	})
+	if len(all) == 0 {
+		return nil
+	}
+	return []attempt{p.attemptFirst(all)}
 }
 
 // createClaims returns the attempt that creates the claims which the pod names and which are not there; nil if there are all. Nothing else helps then.
@@ -184,6 +203,32 @@ func (p *pendingPod) addAllowedNodes(class *storagev1.StorageClass) []attempt {
 				all = append(all, candidate{change: fmt.Sprintf("one more node like %s with %s, where class %s allows volumes", node.Name, words.And(pairsOf(labels)), class.Name),
 					steps: []scenario.Step{{AddNodes: &scenario.AddNodes{Count: 1, Like: node.Name, Labels: labels}}}})
 			}
+		}
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	return []attempt{p.attemptFirst(all)}
+}
+
+// enlargeStorage returns the attempt that gives the storage of a node as much room as the claim asks for, where the class has less on each node.
+func (p *pendingPod) enlargeStorage(claim *v1.PersistentVolumeClaim, class *storagev1.StorageClass) []attempt {
+	asked := claim.Spec.Resources.Requests.Storage()
+	var all []candidate
+	for _, capacity := range p.step.State.CSIStorageCapacities {
+		selector, err := metav1.LabelSelectorAsSelector(capacity.NodeTopology)
+		if err != nil || capacity.StorageClassName != class.Name || capacity.Capacity == nil || len(all) == maxPerDomain {
+			continue
+		}
+		at := slices.IndexFunc(p.matchingOpenNodes(), func(node *v1.Node) bool { return selector.Matches(labels.Set(node.Labels)) })
+		if at < 0 || capacity.Capacity.Cmp(*asked) >= 0 {
+			continue
+		}
+		larger := capacity.DeepCopy()
+		larger.Capacity, larger.MaximumVolumeSize = asked, nil
+		if patch, err := patchBetween(capacity, larger); err == nil && patch != nil {
+			all = append(all, candidate{change: fmt.Sprintf("give the storage of class %s on node %s room for %s (now %s), as its CSIStorageCapacity then says",
+				class.Name, p.matchingOpenNodes()[at].Name, asked, capacity.Capacity), byHand: true, steps: []scenario.Step{{Patch: patch}}})
 		}
 	}
 	if len(all) == 0 {
