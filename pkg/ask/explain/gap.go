@@ -51,12 +51,11 @@ func FindGaps(ctx context.Context, result *simulation.Result, of Question, opts 
 			continue
 		}
 		gap := Gap{Step: step.Name, Ref: r.Ref}
-		object := step.State.Find(r.Ref)
-		changes := gap.lackNodes(step.State, object)
-		if starts := startRollout(object); changes == nil && r.Stuck() && starts != nil {
-			changes, gap.Says = starts, fmt.Sprintf("its rollout stands still, %d of %s updated: %s", r.Updated, words.Count(r.Desired, "pod"), r.Waiting)
+		changes, err := gap.find(ctx, result, step, &r)
+		if err != nil {
+			return nil, err
 		}
-		if changes == nil {
+		if len(changes) == 0 {
 			continue
 		}
 		if err := gap.fix(ctx, result.UpTo(step.Name), changes, opts); err != nil {
@@ -67,13 +66,28 @@ func FindGaps(ctx context.Context, result *simulation.Result, of Question, opts 
 	return gaps, nil
 }
 
+// find says what the workload lacks, and returns the changes to try; none if it lacks nothing, or nothing that a change of it helps.
+func (g *Gap) find(ctx context.Context, result *simulation.Result, step *simulation.Step, r *controller.Rollout) ([]candidate, error) {
+	object := step.State.Find(g.Ref)
+	if ds, is := object.(*appsv1.DaemonSet); is {
+		if changes := g.lackNodes(step.State, ds); changes != nil {
+			return changes, nil
+		}
+		if r.Updated+r.Old == 0 {
+			return g.selectNoNode(ctx, result, step, ds)
+		}
+	}
+	changes := startRollout(object)
+	if !r.Stuck() || changes == nil {
+		return nil, nil
+	}
+	g.Says = fmt.Sprintf("its rollout stands still, %d of %s updated: %s", r.Updated, words.Count(r.Desired, "pod"), r.Waiting)
+	return changes, nil
+}
+
 // lackNodes adds the nodes that match a DaemonSet and have taints that it does not tolerate, and returns the change that tolerates them; nil if there is
 // no such node.
-func (g *Gap) lackNodes(state *cluster.State, object cluster.Object) []candidate {
-	ds, is := object.(*appsv1.DaemonSet)
-	if !is {
-		return nil
-	}
+func (g *Gap) lackNodes(state *cluster.State, ds *appsv1.DaemonSet) []candidate {
 	pod := state.PodOf(ds)
 	daemonutil.AddOrUpdateDaemonPodTolerations(&pod.Spec)
 	var taints []v1.Taint
@@ -103,6 +117,35 @@ func (g *Gap) lackNodes(state *cluster.State, object cluster.Object) []candidate
 			spec.Tolerations = append(spec.Tolerations, v1.Toleration{Key: taint.Key, Operator: v1.TolerationOpEqual, Value: taint.Value, Effect: taint.Effect})
 		}
 	}}}
+}
+
+// selectNoNode says which label no node has that a DaemonSet without pods asks for, and returns the changes with which nodes have it; nil if the
+// DaemonSet selects nodes.
+func (g *Gap) selectNoNode(ctx context.Context, result *simulation.Result, step *simulation.Step, ds *appsv1.DaemonSet) ([]candidate, error) {
+	pod := step.State.PodOf(ds)
+	if len(step.State.Nodes) == 0 || slices.ContainsFunc(step.State.Nodes, func(node *v1.Node) bool { return cluster.Attracts(node, pod) }) {
+		return nil, nil
+	}
+	why, err := whyNoDaemonPods(ctx, result, step.State, ds)
+	if err != nil {
+		return nil, err
+	}
+	g.Says = "no pod on any node: " + why
+	p := &pendingPod{stuckWorkload: &stuckWorkload{step: step, owner: g.Ref, object: ds, spec: &pod.Spec}, pod: pod, nodes: step.State.Nodes}
+	var all []candidate
+	for _, want := range p.wantedLabels() {
+		all = append(all, p.askForKeys(want)...)
+		all = append(all, p.askForValues(want)...)
+	}
+	for _, node := range step.State.Nodes {
+		set := func(key string) bool { return node.Labels[key] != "" || isDescriptiveLabel(key) }
+		labels := p.missingLabels(node, set)
+		if labels != nil && !cluster.Repels(node, pod) && len(all) < maxPerKind {
+			all = append(all, candidate{change: fmt.Sprintf("label node %s with %s", node.Name, words.And(pairsOf(labels))), steps: []scenario.Step{labelStep("node/"+node.Name, labels)}})
+			break
+		}
+	}
+	return all, nil
 }
 
 // startRollout returns the change with which a rollout goes on that its user has stopped; nil if nobody has.
@@ -158,6 +201,7 @@ func (w *stuckWorkload) closes(g *Gap, c *candidate, steps []scenario.LoadedStep
 	after := state.PodsByWorkload()
 	own, was := after[w.owner], w.crewsBefore[w.owner]
 	lacks := slices.ContainsFunc(g.Nodes, func(node string) bool { return own.Placed[node] == nil })
+	lacks = lacks || len(g.Nodes) == 0 && len(own.Placed) == 0
 	halts := slices.ContainsFunc(controller.Rollouts(state), func(r controller.Rollout) bool { return r.Ref == w.owner && !r.Complete })
 	if lacks || halts || was.CountLost(w.owner, own) > 0 || len(w.displaced(after)) > 0 {
 		return nil

@@ -2,6 +2,7 @@ package explain
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -31,6 +32,10 @@ func TestFindGaps(t *testing.T) {
 		},
 		{name: "a node that is not selected", kind: "DaemonSet", scenario: nodes + fmt.Sprintf(daemons, "RollingUpdate", ", nodeSelector: {kubernetes.io/hostname: n1}")},
 		{
+			name: "a label that no node has", kind: "DaemonSet", scenario: strings.Replace(nodes, "labels: {", "labels: {gpu-node: 'yes', ", 1) + fmt.Sprintf(daemons, "RollingUpdate", ", nodeSelector: {gpu_node: 'yes'}"),
+			want: []string{"no pod on any node: no node has gpu_node=yes", "ask for nodes with gpu-node=yes (now gpu_node=yes): ", "label node n1 with gpu_node=yes: "},
+		},
+		{
 			name: "OnDelete", kind: "DaemonSet",
 			scenario: nodes + fmt.Sprintf(daemons, "OnDelete", ", nodeSelector: {kubernetes.io/hostname: n1}") + "steps:\n- {name: release, rollout: {target: ds/web, restart: true}}\n",
 			want: []string{"its rollout stands still, 0 of 1 pod updated: the 1 old pod stays until somebody deletes them, because the update strategy is OnDelete",
@@ -51,7 +56,7 @@ func TestFindGaps(t *testing.T) {
 			for _, gap := range gaps {
 				got = append(got, gap.Says)
 				for _, fix := range gap.Fixes {
-					got = append(got, fmt.Sprintf("%s: %s", fix.Change, fix.Price[0]))
+					got = append(got, fmt.Sprintf("%s: %s", fix.Change, strings.Join(fix.Price, "; ")))
 				}
 			}
 			if diff := cmp.Diff(c.want, got); diff != "" {
