@@ -174,6 +174,15 @@ func TestCauses(t *testing.T) {
 			[]string{"VolumeBinding 2: claim data (2Gi, storage class local) is not bound, and the class has no provisioner; 0 volumes of the class are free; " +
 				"kept is kept for claim old, which is gone", dedicated},
 		},
+		"free volumes of other labels and of another class": {
+			[]string{"  - {apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: local}, provisioner: kubernetes.io/no-provisioner, volumeBindingMode: WaitForFirstConsumer}\n",
+				strings.Replace(localVolume("gold", "2Gi", "w-1"), "metadata: {", "metadata: {labels: {tier: gold}, ", 1),
+				strings.Replace(strings.Replace(localVolume("old", "2Gi", "w-1"), "storageClassName: local, ", "", 1), "metadata: {", "metadata: {labels: {tier: silver}, ", 1),
+				"  - {apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: data}, spec: {accessModes: [ReadWriteOnce], storageClassName: local, selector: {matchLabels: {tier: silver}}, resources: {requests: {storage: 2Gi}}}}\n",
+				pod("new", "", "1", ", volumes: [{name: v, persistentVolumeClaim: {claimName: data}}]")},
+			[]string{"VolumeBinding 2: claim data (2Gi, storage class local) is not bound, and the class has no provisioner; 1 volume of the class is free: " +
+				"gold has tier=gold, and the claim selects tier=silver; old would do, but has no class", dedicated},
+		},
 		"a node that is not ready": {
 			[]string{"  - {apiVersion: v1, kind: Node, metadata: {name: new-1, labels: {disk: nvme}}, spec: {taints: [{key: node.kubernetes.io/not-ready, effect: NoSchedule}]}, status: {conditions: [{type: Ready, status: 'False', message: cni plugin not initialized}], allocatable: {cpu: 4, memory: 8Gi, pods: 110}}}\n",
 				pod("new", "", "1", ", nodeSelector: {disk: nvme}")},

@@ -41,6 +41,8 @@ type Volume struct {
 	Free []FreeVolume `json:"free,omitempty"`
 	// Released are the volumes of the class that are kept for claims which are gone, each with that claim.
 	Released []FreeVolume `json:"released,omitempty"`
+	// OtherClasses are free volumes that suit the claim but for their class, if none of its class is free.
+	OtherClasses []FreeVolume `json:"otherClasses,omitempty"`
 	// Limit is the number of volumes of the driver that the node can attach, and Attached the number that it has.
 	Driver   string `json:"driver,omitempty"`
 	Node     string `json:"node,omitempty"`
@@ -79,9 +81,28 @@ func misfit(pv *v1.PersistentVolume, claim *v1.PersistentVolumeClaim) string {
 	case !storagehelpers.CheckAccessModes(claim, pv):
 		return "is " + words.And(list.Map(pv.Spec.AccessModes, func(m v1.PersistentVolumeAccessMode) string { return string(m) }))
 	case claim.Spec.Selector != nil && err == nil && !selector.Matches(labels.Set(pv.Labels)):
-		return "has other labels than the claim selects"
+		return fmt.Sprintf("has %s, and the claim selects %s", words.And(otherLabels(claim.Spec.Selector, pv.Labels)), selector)
 	}
 	return ""
+}
+
+// otherLabels returns the labels that there are of the keys by which the selector chooses, where they have other values, such as tier=gold, or "no tier".
+func otherLabels(selector *metav1.LabelSelector, has map[string]string) []string {
+	keys := slices.Collect(maps.Keys(selector.MatchLabels))
+	for _, r := range selector.MatchExpressions {
+		keys = append(keys, r.Key)
+	}
+	slices.Sort(keys)
+	var others []string
+	for _, key := range slices.Compact(keys) {
+		switch value, labelled := has[key]; {
+		case !labelled:
+			others = append(others, "no "+key)
+		case value != selector.MatchLabels[key]:
+			others = append(others, key+"="+value)
+		}
+	}
+	return others
 }
 
 // claimsOf returns the claims of the pod, in the order of its volumes; an object is nil if no claim has the name.
@@ -207,6 +228,16 @@ func (v *view) unboundSentence(f *Volume, claim *v1.PersistentVolumeClaim) strin
 	if len(f.Released) > 0 {
 		volumes += "; " + words.Few(list.Map(f.Released, func(kept FreeVolume) string { return kept.Volume + " " + kept.Why }))
 	}
+	for _, pv := range VolumesOfOtherClasses(v.state, claim) {
+		why := "is of class " + storagehelpers.GetPersistentVolumeClass(pv)
+		if storagehelpers.GetPersistentVolumeClass(pv) == "" {
+			why = "has no class"
+		}
+		f.OtherClasses = append(f.OtherClasses, FreeVolume{pv.Name, why})
+	}
+	if len(f.OtherClasses) > 0 {
+		volumes += "; " + words.Few(list.Map(f.OtherClasses, func(other FreeVolume) string { return other.Volume + " would do, but " + other.Why }))
+	}
 	switch {
 	case f.Class == "":
 		if !storagehelpers.PersistentVolumeClaimHasClass(claim) {
@@ -250,6 +281,18 @@ func ReleasedVolumes(state *cluster.State, claim *v1.PersistentVolumeClaim) []*v
 			return c.Namespace == of.Namespace && c.Name == of.Name && c.UID == of.UID
 		})
 	})
+}
+
+// VolumesOfOtherClasses returns the free volumes that suit the claim but for their class, if no free volume of its class does.
+func VolumesOfOtherClasses(state *cluster.State, claim *v1.PersistentVolumeClaim) []*v1.PersistentVolume {
+	suits := list.Where(state.PersistentVolumes, func(pv *v1.PersistentVolume) bool { return pv.Spec.ClaimRef == nil && misfit(pv, claim) == "" })
+	others := list.Where(suits, func(pv *v1.PersistentVolume) bool {
+		return storagehelpers.GetPersistentVolumeClass(pv) != storagehelpers.GetPersistentVolumeClaimClass(claim)
+	})
+	if len(others) < len(suits) {
+		return nil
+	}
+	return others
 }
 
 // existingClasses returns, for example, " (there are gp3 and io2)".

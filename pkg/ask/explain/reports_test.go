@@ -130,6 +130,18 @@ func TestFixesOfReports(t *testing.T) {
 			},
 		},
 		{
+			name: "a volume without the class and one without the label of the claim",
+			cluster: node("n1", "a", "") + byOne + "  - {apiVersion: v1, kind: PersistentVolume, metadata: {name: unclassed, labels: {tier: silver}}, spec: {capacity: {storage: 1Gi}, accessModes: [ReadWriteOnce], nfs: {server: s, path: /}}}\n" +
+				"  - {apiVersion: v1, kind: PersistentVolume, metadata: {name: unlabelled}, spec: {capacity: {storage: 1Gi}, accessModes: [ReadWriteOnce], storageClassName: local, nfs: {server: s, path: /}}}\n" +
+				strings.Replace(strings.Replace(pvc("data"), "gp3", "local", 1), "resources:", "selector: {matchLabels: {tier: silver}}, resources:", 1),
+			workload: workload("Deployment", 1, "cpu: 1", ", volumes: [{name: d, persistentVolumeClaim: {claimName: data}}]"),
+			fixes: []string{
+				"label volume unlabelled with tier=silver, by which claim data selects: 0 (0) n1",
+				"give volume unclassed the storageClassName local of claim data (now none): 0 (0) n1",
+				"create a local volume on node n1: of 1Gi for claim data: 0 (0) n1",
+			},
+		},
+		{
 			name: "a node's storage that is too small",
 			cluster: node("n1", "a", "") + "  - {apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: lvm}, provisioner: topolvm.io, volumeBindingMode: WaitForFirstConsumer}\n" +
 				"  - {apiVersion: storage.k8s.io/v1, kind: CSIDriver, metadata: {name: topolvm.io}, spec: {storageCapacity: true}}\n" +

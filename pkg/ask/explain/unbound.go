@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -32,7 +33,7 @@ func (p *pendingPod) provideVolumes() []attempt {
 	var attempts []attempt
 	var byHand []*v1.PersistentVolumeClaim
 	for _, claim := range p.unboundClaims() {
-		attempts = append(attempts, p.freeReleased(claim)...)
+		attempts = slices.Concat(attempts, p.labelFree(claim), p.reclassify(claim), p.freeReleased(claim))
 		name := volume.GetPersistentVolumeClaimClass(claim)
 		class := p.storageClass(name)
 		switch {
@@ -60,6 +61,40 @@ func (p *pendingPod) provideVolumes() []attempt {
 		attempts = append(attempts, p.attemptFirst(all))
 	}
 	return attempts
+}
+
+// labelFree returns the attempt that gives a free volume of the claim's class the labels by which the claim selects.
+func (p *pendingPod) labelFree(claim *v1.PersistentVolumeClaim) []attempt {
+	if claim.Spec.Selector == nil || len(claim.Spec.Selector.MatchLabels) == 0 {
+		return nil
+	}
+	wanted := claim.Spec.Selector.MatchLabels
+	var all []candidate
+	for _, pv := range p.step.State.PersistentVolumes {
+		same := volume.GetPersistentVolumeClass(pv) == volume.GetPersistentVolumeClaimClass(claim)
+		if same && pv.Spec.ClaimRef == nil && !labels.SelectorFromSet(wanted).Matches(labels.Set(pv.Labels)) && len(all) < maxPerDomain {
+			all = append(all, candidate{change: fmt.Sprintf("label volume %s with %s, by which claim %s selects", pv.Name, words.And(pairsOf(wanted)), claim.Name),
+				steps: []scenario.Step{labelStep("persistentvolume/"+pv.Name, wanted)}})
+		}
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	return []attempt{p.attemptFirst(all)}
+}
+
+// reclassify returns the attempt that gives a free volume of another class, or of none, the class of the claim.
+func (p *pendingPod) reclassify(claim *v1.PersistentVolumeClaim) []attempt {
+	class := volume.GetPersistentVolumeClaimClass(claim)
+	others := cause.VolumesOfOtherClasses(p.step.State, claim)
+	all := list.Map(others[:min(len(others), maxPerDomain)], func(pv *v1.PersistentVolume) candidate {
+		return candidate{change: fmt.Sprintf("give volume %s the storageClassName %s of claim %s (now %s)", pv.Name, class, claim.Name, cmp.Or(volume.GetPersistentVolumeClass(pv), "none")),
+			steps: []scenario.Step{action.Merge(scenario.Target{Target: "persistentvolume/" + pv.Name}, map[string]any{"spec": map[string]any{"storageClassName": class}})}}
+	})
+	if len(all) == 0 || class == "" {
+		return nil
+	}
+	return []attempt{p.attemptFirst(all)}
 }
 
 // freeReleased returns the attempt that lets the claim have a volume that is kept for a claim which is gone.
