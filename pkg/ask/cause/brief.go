@@ -95,7 +95,9 @@ func (c Cause) brief() string {
 	case c.HostPort != nil:
 		return fmt.Sprintf("host port %d is taken on %s", c.HostPort.Port, on)
 	}
-	if v := c.Volume; v != nil && v.Asked != "" {
+	if v := c.Volume; v != nil && len(v.Allowed) > 0 {
+		return fmt.Sprintf("class %s of claim %s allows volumes only with %s", v.Class, v.Claim, words.Or(v.Allowed))
+	} else if v != nil && v.Asked != "" {
 		return fmt.Sprintf("claim %s finds no volume of %s", v.Claim, v.Asked) + onNodes(c.Nodes)
 	} else if v != nil && len(v.Wants) > 0 {
 		return fmt.Sprintf("%s cannot reach the volume of claim %s", on, v.Claim)

@@ -149,6 +149,46 @@ func TestCauses(t *testing.T) {
 				"NodeResourcesFit 1: asks 1 cpu; the most that is free is 0 on w-1 (4 allocatable, 4 requested by 1 pod)", dedicated,
 				"DefaultPreemption 0: nobody makes room for its priority 100: its preemptionPolicy is Never; 2 of 3 refused nodes have no pod of a lower one"},
 		},
+		"a resource in the plural, which no node has": {
+			[]string{"  - {apiVersion: v1, kind: Node, metadata: {name: gpu-1, labels: {disk: nvme}}, status: {allocatable: {cpu: 4, memory: 8Gi, pods: 110, nvidia.com/gpu: 2}}}\n",
+				strings.Replace(pod("new", "", "1", ", nodeSelector: {disk: nvme}"), "requests: {", "limits: {nvidia.com/gpus: 1}, requests: {nvidia.com/gpus: 1, ", 1)},
+			[]string{"NodeAffinity 2: wants disk=nvme; w-1 comes nearest and lacks disk=nvme (it has disk=hdd)",
+				"NodeResourcesFit 1: asks 1 nvidia.com/gpus; no node that could take it has any, but there is nvidia.com/gpu", dedicated},
+		},
+		"an affinity that misses the labels of the pod itself": {
+			[]string{pod("new", "", "1", `, affinity: {podAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: topology.kubernetes.io/zone, labelSelector: {matchLabels: {app: new, tier: back}}}]}}`)},
+			[]string{"InterPodAffinity 2: its required affinity over topology.kubernetes.io/zone wants a pod with app=new,tier=back in namespace default, and none runs, nor is the pod itself one: it has no tier", dedicated},
+		},
+		"zone b has the fewest, and the pod does not select its node": {
+			[]string{pod("new-1", "w-1", "1", ""), pod("new-2", "", "1", ", nodeSelector: {disk: hdd}"+fmt.Sprintf(spread, ", nodeAffinityPolicy: Ignore, nodeTaintsPolicy: Honor"))},
+			[]string{"NodeAffinity 1: wants disk=hdd; w-2 comes nearest and lacks disk=hdd (it has disk=ssd)",
+				"PodTopologySpread 1: the spread over topology.kubernetes.io/zone counts a 1 and b 0; b has the fewest (0), so no zone may have more than 1 (maxSkew 1); " +
+					"it takes no pod (w-2: no match for the pod's node selector or affinity) and counts, since nodeAffinityPolicy is Ignore", dedicated},
+		},
+		"a volume that is kept for a claim which is gone, and one that is too small": {
+			[]string{"  - {apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: local}, provisioner: kubernetes.io/no-provisioner, volumeBindingMode: WaitForFirstConsumer}\n",
+				strings.Replace(localVolume("kept", "2Gi", "w-1"), "storageClassName", "claimRef: {namespace: default, name: old, uid: u-1}, storageClassName", 1),
+				strings.Replace(localVolume("kept-small", "1Gi", "w-1"), "storageClassName", "claimRef: {namespace: default, name: older, uid: u-2}, storageClassName", 1),
+				"  - {apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: data}, spec: {accessModes: [ReadWriteOnce], storageClassName: local, resources: {requests: {storage: 2Gi}}}}\n",
+				pod("new", "", "1", ", volumes: [{name: v, persistentVolumeClaim: {claimName: data}}]")},
+			[]string{"VolumeBinding 2: claim data (2Gi, storage class local) is not bound, and the class has no provisioner; 0 volumes of the class are free; " +
+				"kept is kept for claim old, which is gone", dedicated},
+		},
+		"free volumes of other labels and of another class": {
+			[]string{"  - {apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: local}, provisioner: kubernetes.io/no-provisioner, volumeBindingMode: WaitForFirstConsumer}\n",
+				strings.Replace(localVolume("gold", "2Gi", "w-1"), "metadata: {", "metadata: {labels: {tier: gold}, ", 1),
+				strings.Replace(strings.Replace(localVolume("old", "2Gi", "w-1"), "storageClassName: local, ", "", 1), "metadata: {", "metadata: {labels: {tier: silver}, ", 1),
+				"  - {apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: data}, spec: {accessModes: [ReadWriteOnce], storageClassName: local, selector: {matchLabels: {tier: silver}}, resources: {requests: {storage: 2Gi}}}}\n",
+				pod("new", "", "1", ", volumes: [{name: v, persistentVolumeClaim: {claimName: data}}]")},
+			[]string{"VolumeBinding 2: claim data (2Gi, storage class local) is not bound, and the class has no provisioner; 1 volume of the class is free: " +
+				"gold has tier=gold, and the claim selects tier=silver; old would do, but has no class", dedicated},
+		},
+		"a node that is not ready": {
+			[]string{"  - {apiVersion: v1, kind: Node, metadata: {name: new-1, labels: {disk: nvme}}, spec: {taints: [{key: node.kubernetes.io/not-ready, effect: NoSchedule}]}, status: {conditions: [{type: Ready, status: 'False', message: cni plugin not initialized}], allocatable: {cpu: 4, memory: 8Gi, pods: 110}}}\n",
+				pod("new", "", "1", ", nodeSelector: {disk: nvme}")},
+			[]string{"NodeAffinity 2: wants disk=nvme; w-1 comes nearest and lacks disk=nvme (it has disk=hdd)",
+				"TaintToleration 2: untolerated taint dedicated=db:NoSchedule on db-1; not ready (taint node.kubernetes.io/not-ready:NoSchedule) on new-1 (cni plugin not initialized)"},
+		},
 		"two gates": {
 			[]string{pod("new", "", "1", ", schedulingGates: [{name: example.com/quota}, {name: example.com/paid}]")},
 			[]string{"SchedulingGates 0: example.com/quota and example.com/paid keep the scheduler from trying the pod, until whoever set the gates removes them"},

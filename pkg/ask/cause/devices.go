@@ -3,6 +3,8 @@ package cause
 import (
 	"context"
 	"fmt"
+	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -53,6 +55,8 @@ type DeviceOption struct {
 	Devices  int `json:"devices"`
 	OfClass  int `json:"ofClass"`
 	Matching int `json:"matching"`
+	// Has are the attributes and capacities by which the selectors choose, as the node's devices have them, if none matches.
+	Has []string `json:"has,omitempty"`
 	// Tainted is the number of matching devices with a taint that the request does not tolerate, HeldBy are the claims that hold others,
 	// with the pods for which they are reserved, and Free is the number of matching devices that are free.
 	Tainted int      `json:"tainted,omitempty"`
@@ -216,11 +220,65 @@ func (v *view) nodesLacking(offers *devices.Offers, d *Devices, request *resourc
 		if least <= 0 {
 			continue
 		}
+		for i := range tried {
+			if tried[i].OfClass > 0 && tried[i].Matching == 0 {
+				tried[i].Has = v.selectedValues(node, tried[i].Selectors)
+			}
+		}
 		if short = append(short, node); len(short) == 1 || least < nearest || least == nearest && match > matching {
 			nearest, matching, d.Node, d.Options = least, match, node.Name, tried
 		}
 	}
 	return short
+}
+
+// selectedPattern matches an attribute or a capacity in a CEL expression: device.attributes["gpu.example.com"].model.
+var selectedPattern = regexp.MustCompile(`device\.(attributes|capacity)\["([^"]+)"\]\.(\w+)`)
+
+// selectedValues returns the attributes and capacities that the selectors name, as the devices of the node have them, such as model=t4, sorted.
+func (v *view) selectedValues(node *v1.Node, selectors []string) []string {
+	values := map[string]bool{}
+	for _, selected := range selectedPattern.FindAllStringSubmatch(strings.Join(selectors, " "), -1) {
+		domain, name := selected[2], selected[3]
+		for _, slice := range v.state.ResourceSlices {
+			if ptr.Deref(slice.Spec.NodeName, "") != node.Name {
+				continue
+			}
+			names := []resourcev1.QualifiedName{resourcev1.QualifiedName(domain + "/" + name)}
+			if slice.Spec.Driver == domain {
+				names = append(names, resourcev1.QualifiedName(name))
+			}
+			for i := range slice.Spec.Devices {
+				for _, qualified := range names {
+					if value := valueOf(&slice.Spec.Devices[i], selected[1], qualified); value != "" {
+						values[name+"="+value] = true
+					}
+				}
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(values))
+}
+
+// valueOf returns the attribute or the capacity of the device as text; "" if the device has none.
+func valueOf(device *resourcev1.Device, kind string, name resourcev1.QualifiedName) string {
+	if kind == "capacity" {
+		if capacity, has := device.Capacity[name]; has {
+			return capacity.Value.String()
+		}
+		return ""
+	}
+	switch a := device.Attributes[name]; {
+	case a.StringValue != nil:
+		return *a.StringValue
+	case a.VersionValue != nil:
+		return *a.VersionValue
+	case a.IntValue != nil:
+		return fmt.Sprint(*a.IntValue)
+	case a.BoolValue != nil:
+		return fmt.Sprint(*a.BoolValue)
+	}
+	return ""
 }
 
 // countLacking returns how many devices the node lacks for the option; 0 or less if it has enough.
@@ -362,7 +420,11 @@ func (o *DeviceOption) describe(nearest string) string {
 	}
 	counts := []string{fmt.Sprintf("%s of the class", countWithVerb(o.OfClass))}
 	if len(o.Selectors) > 0 {
-		counts = append(counts, fmt.Sprintf("%d %s", o.Matching, words.Pick(o.Matching, "matches", "match")))
+		match := fmt.Sprintf("%d %s", o.Matching, words.Pick(o.Matching, "matches", "match"))
+		if len(o.Has) > 0 {
+			match += fmt.Sprintf(" (they have %s)", words.Few(o.Has))
+		}
+		counts = append(counts, match)
 	}
 	if o.Tainted > 0 {
 		counts = append(counts, fmt.Sprintf("%d %s a taint that the request does not tolerate", o.Tainted, words.Pick(o.Tainted, "has", "have")))

@@ -59,6 +59,11 @@ func TestDeviceCauses(t *testing.T) {
 				strings.Replace(pod("new", "", "1", ""), "requests: {", "limits: {example.com/gpu: 2}, requests: {example.com/gpu: 2, ", 1)},
 			[]string{"2: extended resource example.com/gpu in container c: asks 2 devices of DeviceClass gpu; w-1 comes nearest: of its 2 devices 2 are of the class and 1 is free; held by claim default/first-extended-resources-HASH of first"},
 		},
+		"larger devices than w-1 and w-2 have": {
+			[]string{gpus, claim("new", request("r", strings.Replace(large, "50Gi", "90Gi", 1)), ""), claimingPod("new", ", nodeSelector: {disk: hdd}")},
+			[]string{"1: claim default/new, request r: asks 1 device of DeviceClass gpu " + strings.Replace(selector, "50Gi", "90Gi", 1) +
+				"; w-1 comes nearest: of its 2 devices 2 are of the class, 0 match (they have memory=40Gi and memory=80Gi) and 0 are free"},
+		},
 		"all devices, of which one is taken": {
 			[]string{gpus, claim("first", request("r", large), ""), claimingPod("first", ""), claim("new", request("r", ", allocationMode: All"), ""), claimingPod("new", "")},
 			[]string{"2: claim default/new, request r: asks for all devices of DeviceClass gpu; w-1 comes nearest: of its 2 devices 2 are of the class and 1 is free; held by claim default/first of first"},

@@ -41,24 +41,29 @@ type Unmet struct {
 // underscores, such as disktype for disk-type, or the same name with another prefix, such as topology.kubernetes.io/zone for
 // failure-domain.beta.kubernetes.io/zone.
 func SimilarKeys(key string, nodes []*v1.Node) []string {
-	plain := func(key string) string {
-		return strings.Map(func(r rune) rune {
-			if strings.ContainsRune("-_./", r) {
-				return -1
-			}
-			return unicode.ToLower(r)
-		}, key)
-	}
-	name := func(key string) string { return plain(key[strings.LastIndex(key, "/")+1:]) }
 	similar := map[string]bool{}
 	for _, node := range nodes {
 		for other := range node.Labels {
-			if other != key && (plain(other) == plain(key) || name(other) == name(key)) {
+			if other != key && isSimilar(other, key) {
 				similar[other] = true
 			}
 		}
 	}
 	return slices.Sorted(maps.Keys(similar))
+}
+
+// isSimilar reports whether two names may mean the same: they differ only in case, dots, dashes and underscores, or only in the prefix.
+func isSimilar(a, b string) bool {
+	plain := func(name string) string {
+		return strings.Map(func(r rune) rune {
+			if strings.ContainsRune("-_./", r) {
+				return -1
+			}
+			return unicode.ToLower(r)
+		}, name)
+	}
+	withoutPrefix := func(name string) string { return plain(name[strings.LastIndex(name, "/")+1:]) }
+	return plain(a) == plain(b) || withoutPrefix(a) == withoutPrefix(b)
 }
 
 // requirement is a single requirement on a node, with its text.

@@ -37,6 +37,9 @@ type PodAffinity struct {
 	Matching []LocatedPod `json:"matching,omitempty"`
 	// Elsewhere are pods with these labels in namespaces in which an affinity does not look, if it finds none in its own.
 	Elsewhere []LocatedPod `json:"elsewhere,omitempty"`
+	// Own are the pod's own labels of the selector's keys, if some of them match and the affinity finds no pod: were it to select the pod itself, the
+	// first pod would have a node.
+	Own []string `json:"own,omitempty"`
 	// Unlabelled are the refused nodes without the label.
 	Unlabelled []string `json:"unlabelled,omitempty"`
 }
@@ -83,6 +86,7 @@ func (v *view) unmatchedAffinities(terms []v1.PodAffinityTerm, nodes []*v1.Node)
 		}
 		if len(found.Matching) == 0 {
 			found.Elsewhere = v.inOtherNamespaces(term)
+			found.Own = nearMiss(term, v.pod)
 		}
 		n := 0
 		for _, node := range nodes {
@@ -99,6 +103,27 @@ func (v *view) unmatchedAffinities(terms []v1.PodAffinityTerm, nodes []*v1.Node)
 		}
 	}
 	return causes
+}
+
+// nearMiss returns the pod's own labels of the keys that the term selects by, if the pod meets some of its requirements but not all, such as
+// tier=back for app=web,tier=backend. A label that the pod lacks is "no tier".
+func nearMiss(term *term, pod *v1.Pod) []string {
+	requirements, _ := term.selector.Requirements()
+	var own []string
+	met := 0
+	for _, r := range requirements {
+		if r.Matches(labels.Set(pod.Labels)) {
+			met++
+		} else if value, labelled := pod.Labels[r.Key()]; labelled {
+			own = append(own, r.Key()+"="+value)
+		} else {
+			own = append(own, "no "+r.Key())
+		}
+	}
+	if met == 0 {
+		return nil
+	}
+	return own
 }
 
 // inOtherNamespaces are the running pods with the labels of the term, which selects none of them.
@@ -215,6 +240,9 @@ func (a *PodAffinity) sentence() string {
 		sentence = fmt.Sprintf("its required anti-affinity over %s keeps it from pods with %s %s: %s", a.TopologyKey, a.Selector, where, pods)
 	case len(a.Matching) == 0:
 		sentence = fmt.Sprintf("its required affinity over %s wants a pod with %s %s, and none runs", a.TopologyKey, a.Selector, where)
+		if len(a.Own) > 0 {
+			sentence += ", nor is the pod itself one: it has " + words.And(a.Own)
+		}
 		if len(a.Elsewhere) > 0 {
 			sentence += "; there are some in other namespaces, in which it does not look: " + words.Few(list.Map(a.Elsewhere, func(p LocatedPod) string { return a.locationText(p) }))
 		}

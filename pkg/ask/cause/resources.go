@@ -3,6 +3,7 @@ package cause
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -11,6 +12,7 @@ import (
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	resourcehelper "k8s.io/component-helpers/resource"
 	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
+	v1helper "k8s.io/kubernetes/pkg/apis/core/v1/helper"
 	"k8s.io/kubernetes/pkg/features"
 
 	"github.com/faultline/faultline/pkg/input/admission"
@@ -31,6 +33,8 @@ type Shortage struct {
 	Allocatable string `json:"allocatable"`
 	Requested   string `json:"requested"`
 	Pods        int    `json:"pods"`
+	// Similar are extended resources of a similar name that nodes have, if none that could take the pod has this one.
+	Similar []string `json:"similar,omitempty"`
 	// Unusable is the number of refused nodes that another plugin would refuse even if they had room. Node is none of them, unless all are.
 	Unusable int `json:"unusable,omitempty"`
 	// Resizes are the resizes of the node's pods that make the scheduler count something else than their requests, or than their allocated
@@ -132,6 +136,9 @@ func shortages(v *view, r refused) []Cause {
 		if short.Unusable == n {
 			short.Unusable = 0
 		}
+		if short.allocatable.IsZero() {
+			short.Similar = list.Map(SimilarResources(name, v.state.Nodes), func(name v1.ResourceName) string { return string(name) })
+		}
 		short.Resizes = listResizes(v.podsOn[short.Node], name)
 		short.Asked, short.Free, short.Allocatable, short.Parts = quantityText(short.asked), quantityText(short.free), quantityText(short.allocatable), v.requestParts(name)
 		causes = append(causes, Cause{Plugin: "NodeResourcesFit", Nodes: n, Sentence: short.sentence(), Resource: &short})
@@ -160,6 +167,9 @@ func (s *Shortage) sentence() string {
 	}
 	switch {
 	case s.allocatable.IsZero():
+		if len(s.Similar) > 0 {
+			return asks + "; no node that could take it has any, but there is " + words.Few(s.Similar)
+		}
 		return asks + "; no node that could take it has any"
 	case s.allocatable.Cmp(s.asked) < 0:
 		asks += fmt.Sprintf(", more than %s has in all", s.Node)
@@ -170,6 +180,21 @@ func (s *Shortage) sentence() string {
 		line += "; " + words.Few(list.Map(s.Resizes, Resize.describe))
 	}
 	return line
+}
+
+// SimilarResources returns the extended resources of the nodes that may be meant by one that no node has, sorted: the names are similar as those
+// of [SimilarKeys] are, or one is the other's plural, such as nvidia.com/gpu for nvidia.com/gpus.
+func SimilarResources(name v1.ResourceName, nodes []*v1.Node) []v1.ResourceName {
+	similar := map[v1.ResourceName]bool{}
+	for _, node := range nodes {
+		for other, amount := range node.Status.Allocatable {
+			alike := isSimilar(strings.TrimSuffix(string(other), "s"), strings.TrimSuffix(string(name), "s"))
+			if alike && other != name && !amount.IsZero() && v1helper.IsExtendedResourceName(other) {
+				similar[other] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(similar))
 }
 
 func quantityText(q resource.Quantity) string { return q.String() }

@@ -33,6 +33,8 @@ type Spread struct {
 	Blocked []Blocked `json:"blocked,omitempty"`
 	// IgnoresTaints means that one of the domains with the fewest pods counts only by nodes whose taints the pod does not tolerate.
 	IgnoresTaints bool `json:"ignoresTaints,omitempty"`
+	// IgnoresAffinity means that one of these domains counts only by nodes that the pod's node selector and affinity leave out.
+	IgnoresAffinity bool `json:"ignoresAffinity,omitempty"`
 }
 
 // Domain is a failure domain and the pods that a rule counts in it.
@@ -131,13 +133,14 @@ func (v *view) addBlocked(s *Spread, c *v1.TopologySpreadConstraint) {
 			at = append(at, d.Domain)
 		}
 	}
-	tolerated := map[string]bool{} // domains with a node whose taints the pod tolerates
+	tolerated, attracting := map[string]bool{}, map[string]bool{} // domains with a node whose taints the pod tolerates, and that its affinity admits
 	for _, node := range v.state.Nodes {
 		domain := node.Labels[c.TopologyKey]
 		if !slices.Contains(at, domain) || !cluster.SpreadIncludes(c, node, v.pod) {
 			continue
 		}
 		tolerated[domain] = tolerated[domain] || !cluster.Repels(node, v.pod)
+		attracting[domain] = attracting[domain] || cluster.Attracts(node, v.pod)
 		why := v.explainRefusal(node)
 		if why == "" {
 			continue
@@ -150,6 +153,7 @@ func (v *view) addBlocked(s *Spread, c *v1.TopologySpreadConstraint) {
 		s.Blocked[same].Nodes = append(s.Blocked[same].Nodes, node.Name)
 	}
 	s.IgnoresTaints = slices.ContainsFunc(at, func(domain string) bool { return !tolerated[domain] })
+	s.IgnoresAffinity = slices.ContainsFunc(at, func(domain string) bool { return !attracting[domain] })
 }
 
 // sentence returns, for example, "the spread over topology.kubernetes.io/zone counts e1 1, e2 0 and e3 1; e2 has the fewest (0), so no zone
@@ -172,8 +176,15 @@ func (s *Spread) sentence() string {
 		if len(s.Blocked) > 0 {
 			fmt.Fprintf(&b, "; %s no pod (%s)", words.Pick(len(least), "it takes", "they take"), strings.Join(list.Map(s.Blocked, s.blockedText), "; "))
 		}
+		var ignored []string
 		if s.IgnoresTaints {
-			fmt.Fprintf(&b, " and %s, since nodeTaintsPolicy is Ignore", words.Pick(len(least), "counts", "count"))
+			ignored = append(ignored, "nodeTaintsPolicy is Ignore")
+		}
+		if s.IgnoresAffinity {
+			ignored = append(ignored, "nodeAffinityPolicy is Ignore")
+		}
+		if len(ignored) > 0 {
+			fmt.Fprintf(&b, " and %s, since %s", words.Pick(len(least), "counts", "count"), words.And(ignored))
 		}
 	}
 	if len(s.Unlabelled) > 0 {

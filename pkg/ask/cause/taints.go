@@ -7,6 +7,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	cloudproviderapi "k8s.io/cloud-provider/api"
+	nodeutil "k8s.io/component-helpers/node/util"
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/list"
@@ -20,6 +21,8 @@ type Taint struct {
 	Nodes []string `json:"nodes"`
 	// Tolerated are the pod's tolerations of the taint's key, which are of another value or effect.
 	Tolerated []string `json:"tolerated,omitempty"`
+	// Message is what the kubelet of the first node says, if the taint means that it is not ready.
+	Message string `json:"message,omitempty"`
 }
 
 // taints returns one cause with the taints for which TaintToleration refuses the nodes.
@@ -35,7 +38,7 @@ func taints(v *view, r refused) []Cause {
 		at := slices.IndexFunc(c.Taints, func(t Taint) bool { return t.Taint == text })
 		if at < 0 {
 			at = len(c.Taints)
-			c.Taints, states = append(c.Taints, Taint{Taint: text, Tolerated: tolerated(v.pod, taint)}), append(states, taintState(taint))
+			c.Taints, states = append(c.Taints, Taint{Taint: text, Tolerated: tolerated(v.pod, taint), Message: whyNotReady(node, taint)}), append(states, taintState(taint))
 		}
 		c.Nodes++
 		c.Taints[at].Nodes = append(c.Taints[at].Nodes, node.Name)
@@ -49,9 +52,20 @@ func taints(v *view, r refused) []Cause {
 		if len(taint.Tolerated) > 0 {
 			parts[i] += ", and it tolerates only " + words.And(taint.Tolerated)
 		}
+		if taint.Message != "" {
+			parts[i] += fmt.Sprintf(" (%s)", taint.Message)
+		}
 	}
 	c.Sentence = strings.Join(parts, "; ")
 	return []Cause{c}
+}
+
+// whyNotReady returns what the kubelet of a node with the taint of a node that is not ready says of it.
+func whyNotReady(node *v1.Node, taint *v1.Taint) string {
+	if _, ready := nodeutil.GetNodeCondition(&node.Status, v1.NodeReady); taint.Key == v1.TaintNodeNotReady && ready != nil && ready.Status != v1.ConditionTrue {
+		return ready.Message
+	}
+	return ""
 }
 
 // tolerated are the pod's tolerations of the taint's key as kubectl writes taints.

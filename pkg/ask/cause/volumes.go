@@ -28,6 +28,8 @@ type Volume struct {
 	// Class and Asked are the storage class and the size that an unbound claim asks for.
 	Class string `json:"class,omitempty"`
 	Asked string `json:"asked,omitempty"`
+	// Allowed are the labels of the nodes to which the storage class of an unbound claim limits volumes.
+	Allowed []string `json:"allowed,omitempty"`
 	// Wants are the labels that a node needs to reach the volume, and Reached the nodes that have them, by the reason why they take no pod.
 	Wants   []string  `json:"wants,omitempty"`
 	Reached []Blocked `json:"reached,omitempty"`
@@ -37,6 +39,10 @@ type Volume struct {
 	UsedBy []LocatedPod `json:"usedBy,omitempty"`
 	// Free are the volumes of the class that have no claim, each with why it does not suit.
 	Free []FreeVolume `json:"free,omitempty"`
+	// Released are the volumes of the class that are kept for claims which are gone, each with that claim.
+	Released []FreeVolume `json:"released,omitempty"`
+	// OtherClasses are free volumes that suit the claim but for their class, if none of its class is free.
+	OtherClasses []FreeVolume `json:"otherClasses,omitempty"`
 	// Limit is the number of volumes of the driver that the node can attach, and Attached the number that it has.
 	Driver   string `json:"driver,omitempty"`
 	Node     string `json:"node,omitempty"`
@@ -53,6 +59,18 @@ type FreeVolume struct {
 // unfit says why a volume of the class is not for the claim, as FindMatchingVolume in
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/staging/src/k8s.io/component-helpers/storage/volume/pv_helpers.go does, or which nodes reach it.
 func (v *view) unfit(pv *v1.PersistentVolume, claim *v1.PersistentVolumeClaim) string {
+	if why := misfit(pv, claim); why != "" {
+		return why
+	}
+	reached := v.blockedNodes(func(node *v1.Node) bool { return storagehelpers.CheckNodeAffinity(pv, node.Labels) == nil })
+	if len(reached) == 0 {
+		return "is on a node that is not there"
+	}
+	return "is on " + strings.Join(list.Map(reached, func(b Blocked) string { return words.Few(b.Nodes) + " (" + b.Why + ")" }), "; ")
+}
+
+// misfit says what of the volume itself is not as the claim asks; "" if all is.
+func misfit(pv *v1.PersistentVolume, claim *v1.PersistentVolumeClaim) string {
 	size, asked := pv.Spec.Capacity.Storage(), claim.Spec.Resources.Requests.Storage()
 	selector, err := metav1.LabelSelectorAsSelector(claim.Spec.Selector)
 	switch {
@@ -63,13 +81,28 @@ func (v *view) unfit(pv *v1.PersistentVolume, claim *v1.PersistentVolumeClaim) s
 	case !storagehelpers.CheckAccessModes(claim, pv):
 		return "is " + words.And(list.Map(pv.Spec.AccessModes, func(m v1.PersistentVolumeAccessMode) string { return string(m) }))
 	case claim.Spec.Selector != nil && err == nil && !selector.Matches(labels.Set(pv.Labels)):
-		return "has other labels than the claim selects"
+		return fmt.Sprintf("has %s, and the claim selects %s", words.And(otherLabels(claim.Spec.Selector, pv.Labels)), selector)
 	}
-	reached := v.blockedNodes(func(node *v1.Node) bool { return storagehelpers.CheckNodeAffinity(pv, node.Labels) == nil })
-	if len(reached) == 0 {
-		return "is on a node that is not there"
+	return ""
+}
+
+// otherLabels returns the labels that there are of the keys by which the selector chooses, where they have other values, such as tier=gold, or "no tier".
+func otherLabels(selector *metav1.LabelSelector, has map[string]string) []string {
+	keys := slices.Collect(maps.Keys(selector.MatchLabels))
+	for _, r := range selector.MatchExpressions {
+		keys = append(keys, r.Key)
 	}
-	return "is on " + strings.Join(list.Map(reached, func(b Blocked) string { return words.Few(b.Nodes) + " (" + b.Why + ")" }), "; ")
+	slices.Sort(keys)
+	var others []string
+	for _, key := range slices.Compact(keys) {
+		switch value, labelled := has[key]; {
+		case !labelled:
+			others = append(others, "no "+key)
+		case value != selector.MatchLabels[key]:
+			others = append(others, key+"="+value)
+		}
+	}
+	return others
 }
 
 // claimsOf returns the claims of the pod, in the order of its volumes; an object is nil if no claim has the name.
@@ -189,6 +222,22 @@ func (v *view) unboundSentence(f *Volume, claim *v1.PersistentVolumeClaim) strin
 	if len(free) > 0 {
 		volumes += ": " + words.Few(list.Map(f.Free, func(free FreeVolume) string { return free.Volume + " " + free.Why }))
 	}
+	for _, pv := range ReleasedVolumes(v.state, claim) {
+		f.Released = append(f.Released, FreeVolume{pv.Name, "is kept for claim " + pv.Spec.ClaimRef.Name + ", which is gone"})
+	}
+	if len(f.Released) > 0 {
+		volumes += "; " + words.Few(list.Map(f.Released, func(kept FreeVolume) string { return kept.Volume + " " + kept.Why }))
+	}
+	for _, pv := range VolumesOfOtherClasses(v.state, claim) {
+		why := "is of class " + storagehelpers.GetPersistentVolumeClass(pv)
+		if storagehelpers.GetPersistentVolumeClass(pv) == "" {
+			why = "has no class"
+		}
+		f.OtherClasses = append(f.OtherClasses, FreeVolume{pv.Name, why})
+	}
+	if len(f.OtherClasses) > 0 {
+		volumes += "; " + words.Few(list.Map(f.OtherClasses, func(other FreeVolume) string { return other.Volume + " would do, but " + other.Why }))
+	}
 	switch {
 	case f.Class == "":
 		if !storagehelpers.PersistentVolumeClaimHasClass(claim) {
@@ -205,7 +254,8 @@ func (v *view) unboundSentence(f *Volume, claim *v1.PersistentVolumeClaim) strin
 	case class.VolumeBindingMode == nil || *class.VolumeBindingMode == storagev1.VolumeBindingImmediate:
 		return asks + ": its class binds at once, before the pod has a node, and nothing has bound it"
 	case len(class.AllowedTopologies) > 0:
-		return fmt.Sprintf("%s, and its class allows volumes only where %s", asks, allowedText(class.AllowedTopologies)) + volumes
+		f.Allowed = allowedLabels(class.AllowedTopologies)
+		return fmt.Sprintf("%s, and its class allows volumes only where a node has %s", asks, words.Or(f.Allowed)) + volumes
 	}
 	var room []string
 	for _, capacity := range v.state.CSIStorageCapacities {
@@ -219,6 +269,32 @@ func (v *view) unboundSentence(f *Volume, claim *v1.PersistentVolumeClaim) strin
 	return asks + volumes
 }
 
+// ReleasedVolumes returns the volumes of the claim's class that suit the claim but name another claim, which is gone: a volume whose reclaim policy is
+// Retain keeps its claimRef, and no claim gets it, not even a new one of the same name.
+func ReleasedVolumes(state *cluster.State, claim *v1.PersistentVolumeClaim) []*v1.PersistentVolume {
+	return list.Where(state.PersistentVolumes, func(pv *v1.PersistentVolume) bool {
+		of := pv.Spec.ClaimRef
+		if of == nil || of.UID == "" || storagehelpers.GetPersistentVolumeClass(pv) != storagehelpers.GetPersistentVolumeClaimClass(claim) || misfit(pv, claim) != "" {
+			return false
+		}
+		return !slices.ContainsFunc(state.PersistentVolumeClaims, func(c *v1.PersistentVolumeClaim) bool {
+			return c.Namespace == of.Namespace && c.Name == of.Name && c.UID == of.UID
+		})
+	})
+}
+
+// VolumesOfOtherClasses returns the free volumes that suit the claim but for their class, if no free volume of its class does.
+func VolumesOfOtherClasses(state *cluster.State, claim *v1.PersistentVolumeClaim) []*v1.PersistentVolume {
+	suits := list.Where(state.PersistentVolumes, func(pv *v1.PersistentVolume) bool { return pv.Spec.ClaimRef == nil && misfit(pv, claim) == "" })
+	others := list.Where(suits, func(pv *v1.PersistentVolume) bool {
+		return storagehelpers.GetPersistentVolumeClass(pv) != storagehelpers.GetPersistentVolumeClaimClass(claim)
+	})
+	if len(others) < len(suits) {
+		return nil
+	}
+	return others
+}
+
 // existingClasses returns, for example, " (there are gp3 and io2)".
 func (v *view) existingClasses() string {
 	names := list.Map(v.state.StorageClasses, func(c *storagev1.StorageClass) string { return c.Name })
@@ -228,13 +304,13 @@ func (v *view) existingClasses() string {
 	return fmt.Sprintf(" (there %s %s)", words.Pick(len(names), "is", "are"), words.Few(names))
 }
 
-// allowedText returns, for example, "a node has topology.kubernetes.io/zone=eu-1c".
-func allowedText(terms []v1.TopologySelectorTerm) string {
-	return "a node has " + words.Or(list.Map(terms, func(term v1.TopologySelectorTerm) string {
+// allowedLabels returns, for example, "topology.kubernetes.io/zone=eu-1c".
+func allowedLabels(terms []v1.TopologySelectorTerm) []string {
+	return list.Map(terms, func(term v1.TopologySelectorTerm) string {
 		return words.And(list.Map(term.MatchLabelExpressions, func(r v1.TopologySelectorLabelRequirement) string {
 			return expressionText(&v1.NodeSelectorRequirement{Key: r.Key, Operator: v1.NodeSelectorOpIn, Values: r.Values})
 		}))
-	}))
+	})
 }
 
 // noProvisioner is the provisioner of storage classes whose volumes somebody creates by hand, such as local volumes.

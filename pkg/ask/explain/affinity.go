@@ -2,6 +2,7 @@ package explain
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -53,6 +54,41 @@ func (p *pendingPod) lookElsewhere() []attempt {
 			change: fmt.Sprintf("namespaces: [%s] in the required affinity over %s, which looks in namespace %s alone", strings.Join(namespaces, ", "), terms[i].TopologyKey, p.owner.Namespace),
 			edit: func(spec *v1.PodSpec) {
 				spec.Affinity.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution[i].Namespaces = namespaces
+			},
+		}))
+	}
+	return attempts
+}
+
+// selectOwnLabels lets each required affinity that finds no pod select the labels that the pod itself has, where it selects some of these and other values
+// of the rest: the first pod then needs no other.
+func (p *pendingPod) selectOwnLabels() []attempt {
+	if p.spec == nil || !p.refusedBy("InterPodAffinity") || p.spec.Affinity == nil || p.spec.Affinity.PodAffinity == nil {
+		return nil
+	}
+	var attempts []attempt
+	terms := p.spec.Affinity.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution
+	for i := range terms {
+		if terms[i].LabelSelector == nil || len(terms[i].LabelSelector.MatchExpressions) > 0 {
+			continue
+		}
+		wanted := terms[i].LabelSelector.MatchLabels
+		own := map[string]string{}
+		for key, value := range wanted {
+			if has := p.pod.Labels[key]; has != "" && has != value {
+				own[key] = has
+			}
+		}
+		found := slices.ContainsFunc(p.step.State.Pods, func(pod *v1.Pod) bool {
+			return pod.Spec.NodeName != "" && labels.SelectorFromSet(wanted).Matches(labels.Set(pod.Labels))
+		})
+		if found || len(own) == 0 || len(own) == len(wanted) {
+			continue
+		}
+		attempts = append(attempts, p.attemptOne(candidate{
+			change: fmt.Sprintf("select %s, as the pod itself has, in the required affinity over %s (now %s)", words.And(pairsOf(own)), terms[i].TopologyKey, labels.Set(wanted)),
+			edit: func(spec *v1.PodSpec) {
+				maps.Copy(spec.Affinity.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution[i].LabelSelector.MatchLabels, own)
 			},
 		}))
 	}

@@ -68,7 +68,7 @@ func (p *pendingPod) offerMore() []attempt {
 func (p *pendingPod) settableResources() []v1.ResourceName {
 	var all []v1.ResourceName
 	for _, name := range p.shortResources() {
-		none := !slices.ContainsFunc(p.nodes, func(node *v1.Node) bool { return offers(node, name) })
+		none := !slices.ContainsFunc(p.nodes, func(node *v1.Node) bool { return offers(node, name) }) && len(p.similarResources(name)) == 0
 		switch {
 		case v1helper.IsHugePageResourceName(name), none && (name == v1.ResourceEphemeralStorage || v1helper.IsExtendedResourceName(name)):
 			all = append(all, name)

@@ -92,6 +92,52 @@ func (d *deniedWorkload) keepBounds(denial *cause.Denial) []attempt {
 	}})}
 }
 
+// keepRatio returns the attempts that keep to the largest ratio of limit to request: more requested, or a lower limit.
+func (d *deniedWorkload) keepRatio(denial *cause.Denial) []attempt {
+	var all []attempt
+	for _, a := range denial.Amounts {
+		ratio, err := resource.ParseQuantity(a.Value)
+		if d.spec == nil || err != nil || a.Bound != "maxLimitRequestRatio" || a.Of != v1.LimitTypeContainer {
+			continue
+		}
+		all = append(all, d.changeRatios("request at least", a.Resource, ratio.MilliValue(), true), d.changeRatios("lower the limit to", a.Resource, ratio.MilliValue(), false))
+	}
+	return slices.DeleteFunc(all, func(a attempt) bool { return a.try == nil })
+}
+
+// changeRatios returns the attempt that raises the request, or lowers the limit, of each container whose limit is more than thousandths/1000 times its
+// request. It has no try if there is no such container.
+func (d *deniedWorkload) changeRatios(what string, name v1.ResourceName, thousandths int64, raises bool) attempt {
+	unit := unitOf(name)
+	bounded := func(of *v1.ResourceRequirements) (amounts v1.ResourceList, to resource.Quantity, breaks bool) {
+		request, limit := unit.amount(of.Requests[name]), unit.amount(of.Limits[name])
+		switch {
+		case request == 0 || limit*1000 <= request*thousandths:
+			return nil, to, false
+		case raises:
+			return of.Requests, unit.quantity((limit*1000 + thousandths - 1) / thousandths), true
+		}
+		return of.Limits, unit.quantity(request * thousandths / 1000), true
+	}
+	var says []string
+	for i := range d.spec.Containers {
+		if amounts, to, breaks := bounded(&d.spec.Containers[i].Resources); breaks {
+			now := amounts[name]
+			says = append(says, fmt.Sprintf("%s %s in container %s (now %s)", to.String(), name, d.spec.Containers[i].Name, now.String()))
+		}
+	}
+	if len(says) == 0 {
+		return attempt{}
+	}
+	return d.attemptOne(candidate{change: what + " " + words.And(says), edit: func(spec *v1.PodSpec) {
+		for i := range spec.Containers {
+			if amounts, to, breaks := bounded(&spec.Containers[i].Resources); breaks {
+				amounts[name] = to
+			}
+		}
+	}})
+}
+
 // atMostOf lowers a request and a limit that are larger, and sets a limit where there is none.
 func atMostOf(of *v1.ResourceRequirements, name v1.ResourceName, most resource.Quantity) {
 	if request, given := of.Requests[name]; given && request.Cmp(most) > 0 {

@@ -113,7 +113,7 @@ func (d *deniedWorkload) singles() []attempt {
 		case "ResourceQuota":
 			all = slices.Concat(all, d.raiseQuota(denial), d.askLess(denial), d.giveRequests(denial))
 		case "LimitRanger":
-			all = slices.Concat(all, d.keepBounds(denial), d.moveBounds(denial))
+			all = slices.Concat(all, d.keepBounds(denial), d.keepRatio(denial), d.moveBounds(denial))
 		case "PodSecurity":
 			all = append(all, d.restrict(), d.relabel())
 		case "Priority":

@@ -82,6 +82,16 @@ func TestFixRefused(t *testing.T) {
 			tried: []string{"fewer replicas"},
 		},
 		{
+			// 1000m / 100m = 10 times; at most 4 times is a request of 250m, or a limit of 400m.
+			name: "ratio", scenario: limits("maxLimitRequestRatio: {cpu: 4}") + web("requests: {cpu: 100m}, limits: {cpu: 1}", ""), step: "workloads",
+			fixes: []string{
+				"request at least 250m cpu in container c (now 100m): 0 (0)",
+				"lower the limit to 400m cpu in container c (now 1): 0 (0)",
+				"set in LimitRange team/l the maxLimitRequestRatio of cpu for a Container to 10 (now 4): 0 (0) holds for all new pods of the namespace",
+			},
+			tried: []string{"fewer replicas"},
+		},
+		{
 			name: "minimum", scenario: limits("min: {cpu: 200m}") + web("requests: {cpu: 100m}", ""), step: "workloads",
 			fixes: []string{
 				"give its containers a request of at least 200m cpu (now 100m): 0 (0)",

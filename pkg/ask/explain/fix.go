@@ -51,7 +51,8 @@ type Fix struct {
 //  1. Remove a scheduling gate; create a claim that the pod names; uncordon a node; end a state of a node that has a taint for it; delete a pod
 //     whose template has changed since.
 //  2. Refine a spread constraint: nodeTaintsPolicy, nodeAffinityPolicy, matchLabelKeys, minDomains, maxSkew.
-//  3. Ask for a similar key that nodes have. Add the label that nodes or the pod's volume lack, or ask for a value that nodes have. Give a claim without a volume one.
+//  3. Ask for a similar key or resource that nodes have, tolerate the value that a taint has, or select the labels that the pod itself has. Add the label
+//     that nodes or the pod's volume lack, or ask for a value that nodes have. Give a claim without a volume one.
 //  4. Let a rollout stop old pods before it starts new ones.
 //  5. Delete the pod with its claim, with a new volume where volumes are local.
 //  6. Take another port of the host, if pods of other workloads hold it. Give the pods a priority class that exists.
@@ -60,7 +61,7 @@ type Fix struct {
 //  8. Tolerate a taint that the workload seems to be meant to tolerate.
 //  9. Let an affinity look in the namespaces that have its pods. Soften a hard rule, of the pod or of pods that keep it away; remove it if it
 //     cannot be softened.
-//  10. Add a node.
+//  10. Raise a limit of the Cluster Autoscaler. Add a node.
 //  11. Run fewer replicas.
 //  12. If nothing else helps all pods of the workload, add several nodes of a kind: the fewest that leave as few of them Pending as very many do.
 //  13. If that does not help, pairs: a change of a rule with a new node, another strategy or a change of another rule.
@@ -154,8 +155,9 @@ func (p *pendingPod) singleAttempts() []attempt {
 	if created := p.createClaims(); created != nil {
 		return created
 	}
-	return slices.Concat(p.uncordonAttempts(), p.endNodeStates(), p.deleteOld(), p.refineSpreads(), p.selectSimilar(), p.labelNodes(), p.selectPresent(), p.labelVolumes(), p.provideVolumes(), p.stopOldPodsFirst(),
-		p.deleteClaim(), p.movePorts(), p.raisePriority(), p.requestLess(), p.offerMore(), p.attachMore(), p.claimAlone(), p.moveOthers(), p.tolerate(), p.lookElsewhere(), p.soften(), p.softenOthers(), p.addNodeAttempts(), p.fewerReplicas())
+	return slices.Concat(p.uncordonAttempts(), p.endNodeStates(), p.deleteOld(), p.refineSpreads(), p.selectSimilar(), p.askForSimilar(), p.correctTolerations(), p.selectOwnLabels(), p.labelNodes(), p.selectPresent(),
+		p.labelVolumes(), p.provideVolumes(), p.stopOldPodsFirst(), p.deleteClaim(), p.movePorts(), p.raisePriority(), p.requestLess(), p.offerMore(), p.attachMore(),
+		p.claimAlone(), p.moveOthers(), p.tolerate(), p.lookElsewhere(), p.soften(), p.softenOthers(), p.raiseMaxima(), p.addNodeAttempts(), p.fewerReplicas())
 }
 
 // attempt is one way to help the pod.

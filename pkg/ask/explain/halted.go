@@ -9,6 +9,7 @@ import (
 
 	"github.com/faultline/faultline/pkg/ask/action"
 	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
 	"github.com/faultline/faultline/pkg/words"
@@ -62,12 +63,18 @@ type haltedPod struct {
 	pod *v1.Pod
 }
 
-// attempts returns the ways to help: a rollout that stops old pods first, if the pod waits for a volume, and the taint of out-of-service on each node
-// that does not answer and has a Terminating pod of the workload.
+// attempts returns the ways to help: if the pod waits for a volume, a rollout that stops old pods first or fewer replicas, and the taint of
+// out-of-service on each node that does not answer and has a Terminating pod of the workload.
 func (h *haltedPod) attempts() []attempt {
 	var attempts []attempt
-	if strategies := h.strategyCandidates(); cluster.WaitsForVolume(h.pod) != "" && len(strategies) > 0 {
-		attempts = append(attempts, h.attemptFirst(strategies))
+	if cluster.WaitsForVolume(h.pod) != "" {
+		if strategies := h.strategyCandidates(); h.oldPodsRun(h.pod) && len(strategies) > 0 {
+			attempts = append(attempts, h.attemptFirst(strategies))
+		}
+		waiting := list.Count(h.step.State.Pods, func(pod *v1.Pod) bool { return h.ownerOf(pod) == h.owner && cluster.WaitsForVolume(pod) != "" })
+		if h.object != nil {
+			attempts = append(attempts, h.fewer(waiting)...)
+		}
 	}
 	off := v1.Taint{Key: v1.TaintNodeOutOfService, Value: "nodeshutdown", Effect: v1.TaintEffectNoExecute}
 	for _, node := range h.step.State.Nodes {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
@@ -362,6 +363,8 @@ func (p *pendingPod) missingLabels(node *v1.Node, fixed func(key string) bool) m
 				labels[r.Key] = r.Values[0]
 			case r.Operator == v1.NodeSelectorOpExists && node.Labels[r.Key] == "":
 				labels[r.Key] = "true"
+			case r.Operator == v1.NodeSelectorOpGt || r.Operator == v1.NodeSelectorOpLt:
+				labels[r.Key] = valueBeyond(r, node.Labels[r.Key])
 			}
 		}
 		maps.DeleteFunc(labels, func(key, value string) bool { return node.Labels[key] == value })
@@ -379,6 +382,19 @@ func (p *pendingPod) missingLabels(node *v1.Node, fixed func(key string) bool) m
 		}
 	}
 	return nil
+}
+
+// valueBeyond returns the value of a label that meets a requirement Gt or Lt: the present one if it does, or else the nearest that does.
+func valueBeyond(r v1.NodeSelectorRequirement, now string) string {
+	bound, err := strconv.ParseInt(r.Values[0], 10, 64)
+	has, none := strconv.ParseInt(now, 10, 64)
+	switch {
+	case err != nil, none == nil && (r.Operator == v1.NodeSelectorOpGt && has > bound || r.Operator == v1.NodeSelectorOpLt && has < bound):
+		return now
+	case r.Operator == v1.NodeSelectorOpGt:
+		return strconv.FormatInt(bound+1, 10)
+	}
+	return strconv.FormatInt(bound-1, 10)
 }
 
 // isDescriptiveLabel reports whether a label says where or what a node is, so that nobody can choose its value.

@@ -11,6 +11,7 @@ import (
 	"github.com/faultline/faultline/pkg/ask/action"
 	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/words"
 )
 
 // Changes of the state of a node that has a taint for it. A pod that tolerates such a taint runs on a node that is not well, or not ready yet: the
@@ -25,12 +26,14 @@ func stateOf(taint v1.Taint) string {
 		return "free memory on %s, so that its kubelet ends the memory pressure"
 	case v1.TaintNodePIDPressure:
 		return "end processes on %s, so that its kubelet ends the PID pressure"
+	case v1.TaintNodeNotReady:
+		return "let %s become ready, as its kubelet then says"
 	case v1.TaintNodeNetworkUnavailable:
 		return "let the network plugin configure %s, which removes the taint"
 	case cloudproviderapi.TaintExternalCloudProvider:
 		return "let the cloud controller manager initialise %s, which removes the taint"
 	}
-	if strings.HasSuffix(taint.Key, "not-ready") && taint.Key != v1.TaintNodeNotReady {
+	if strings.HasSuffix(taint.Key, "not-ready") {
 		return "let the agent start on %s that removes its taint " + taint.Key
 	}
 	return ""
@@ -48,11 +51,29 @@ func (p *pendingPod) endNodeStates() []attempt {
 			continue
 		}
 		ended := list.Where(node.Spec.Taints, func(taint v1.Taint) bool { return stateOf(taint) != "" })
-		all = append(all, candidate{change: fmt.Sprintf(stateOf(ended[0]), "node "+node.Name), byHand: true,
-			steps: []scenario.Step{action.Merge(scenario.Target{Target: "node/" + node.Name}, map[string]any{"spec": map[string]any{"taints": left}})}})
+		changes := list.Distinct(list.Map(ended, func(taint v1.Taint) string { return fmt.Sprintf(stateOf(taint), "node "+node.Name) }))
+		is := map[string]any{"spec": map[string]any{"taints": left}}
+		if len(node.Status.Conditions) > 0 {
+			is["status"] = wellStatus(node)
+		}
+		all = append(all, candidate{change: words.And(changes), byHand: true, steps: []scenario.Step{action.Merge(scenario.Target{Target: "node/" + node.Name}, is)}})
 	}
 	if len(all) == 0 {
 		return nil
 	}
 	return []attempt{p.attemptFirst(all)}
+}
+
+// wellStatus returns the part of a node's status that says that the node is ready, without pressure, and on the network.
+func wellStatus(node *v1.Node) map[string]any {
+	well := list.Map(node.Status.Conditions, func(condition v1.NodeCondition) v1.NodeCondition {
+		switch condition.Type {
+		case v1.NodeReady:
+			condition.Status = v1.ConditionTrue
+		case v1.NodeMemoryPressure, v1.NodeDiskPressure, v1.NodePIDPressure, v1.NodeNetworkUnavailable:
+			condition.Status = v1.ConditionFalse
+		}
+		return condition
+	})
+	return map[string]any{"conditions": well}
 }

@@ -26,7 +26,11 @@ func whyNoPods(ctx context.Context, result *simulation.Result, state *cluster.St
 	case *batchv1.CronJob:
 		return fmt.Sprintf("it has started no Job; simulate run --trigger cronjob/%s starts one", o.Name)
 	case *appsv1.DaemonSet:
-		return whyNoDaemonPods(ctx, result, state, o)
+		why, err := whyNoDaemonPods(ctx, result, state, o)
+		if err != nil {
+			return ""
+		}
+		return why
 	}
 	if replicas, scales := cluster.Replicas(object); scales && replicas == 0 {
 		return "it has 0 replicas"
@@ -55,15 +59,12 @@ func whyNoPodsOfJob(job *batchv1.Job) string {
 }
 
 // whyNoDaemonPods says why no node gets a pod of the DaemonSet.
-func whyNoDaemonPods(ctx context.Context, result *simulation.Result, state *cluster.State, ds *appsv1.DaemonSet) string {
+func whyNoDaemonPods(ctx context.Context, result *simulation.Result, state *cluster.State, ds *appsv1.DaemonSet) (string, error) {
 	f, err := cause.NewFinder(result.Scenario.Config)
 	if err != nil {
-		return ""
+		return "", err
 	}
 	defer f.Close()
 	causes, err := f.Causes(ctx, state, state.PodOf(ds))
-	if err != nil {
-		return ""
-	}
-	return cause.Brief(causes)
+	return cause.Brief(causes), err
 }

@@ -95,6 +95,69 @@ func TestFixesOfReports(t *testing.T) {
 			},
 		},
 		{
+			name: "a resource in the plural", cluster: sized("n1", "cpu: 4, memory: 8Gi, pods: 110, nvidia.com/gpu: 1"),
+			workload: "  - {apiVersion: v1, kind: Pod, metadata: {name: web, labels: {app: web}}, spec: {containers: [{name: c, image: c, resources: {limits: {nvidia.com/gpus: 1}}}]}}\n",
+			fixes:    []string{"delete pod/web and create it with: ask for nvidia.com/gpu in place of nvidia.com/gpus: 0 (0) n1"},
+		},
+		{
+			name: "a toleration of another value", cluster: node("n1", "a", "taints: [{key: dedicated, value: ml, effect: NoSchedule}]"),
+			workload: workload("Deployment", 1, "cpu: 1", ", tolerations: [{key: dedicated, operator: Equal, value: gpu, effect: NoSchedule}]"),
+			fixes:    []string{"tolerate dedicated=ml:NoSchedule (now dedicated=gpu:NoSchedule): 0 (0) n1"},
+		},
+		{
+			// The first pod of such a workload needs no other if its affinity selects the pod itself.
+			name: "an affinity to its own pods, of another tier", cluster: node("n1", "a", ""),
+			workload: strings.Replace(workload("Deployment", 2, "cpu: 1", ", affinity: {podAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: topology.kubernetes.io/zone, labelSelector: {matchLabels: {app: web, tier: backend}}}]}}"),
+				"labels: {app: web}", "labels: {app: web, tier: back}", 1),
+			fixes: []string{
+				"select tier=back, as the pod itself has, in the required affinity over topology.kubernetes.io/zone (now app=web,tier=backend): 0 (0) n1",
+				"make the required affinity over topology.kubernetes.io/zone preferred: 0 (0) n1",
+			},
+		},
+		{
+			name: "a node without a network", cluster: strings.Replace(node("n1", "a", "taints: [{key: node.kubernetes.io/not-ready, effect: NoSchedule}, {key: node.kubernetes.io/network-unavailable, effect: NoSchedule}]"),
+				"status: {", "status: {conditions: [{type: Ready, status: 'False', message: no network}], ", 1),
+			workload: workload("Deployment", 1, "cpu: 1", ""),
+			fixes:    []string{"let node n1 become ready, as its kubelet then says and let the network plugin configure node n1, which removes the taint: 0 (0) n1"},
+		},
+		{
+			name:     "a volume that is kept for a claim which is gone",
+			cluster:  node("n1", "a", "") + byOne + "  - {apiVersion: v1, kind: PersistentVolume, metadata: {name: pv}, spec: {capacity: {storage: 10Gi}, accessModes: [ReadWriteOnce], storageClassName: local, nfs: {server: s, path: /}, claimRef: {namespace: default, name: old, uid: u-1}}}\n",
+			workload: stateful("storageClassName: local, "),
+			fixes: []string{
+				"free volume pv, which is kept for claim old that is gone: remove its claimRef: 0 (0) n1",
+				"create a local volume on node n1: of 10Gi for claim data-web-0: 0 (0) n1",
+			},
+		},
+		{
+			name: "a volume without the class and one without the label of the claim",
+			cluster: node("n1", "a", "") + byOne + "  - {apiVersion: v1, kind: PersistentVolume, metadata: {name: unclassed, labels: {tier: silver}}, spec: {capacity: {storage: 1Gi}, accessModes: [ReadWriteOnce], nfs: {server: s, path: /}}}\n" +
+				"  - {apiVersion: v1, kind: PersistentVolume, metadata: {name: unlabelled}, spec: {capacity: {storage: 1Gi}, accessModes: [ReadWriteOnce], storageClassName: local, nfs: {server: s, path: /}}}\n" +
+				strings.Replace(strings.Replace(pvc("data"), "gp3", "local", 1), "resources:", "selector: {matchLabels: {tier: silver}}, resources:", 1),
+			workload: workload("Deployment", 1, "cpu: 1", ", volumes: [{name: d, persistentVolumeClaim: {claimName: data}}]"),
+			fixes: []string{
+				"label volume unlabelled with tier=silver, by which claim data selects: 0 (0) n1",
+				"give volume unclassed the storageClassName local of claim data (now none): 0 (0) n1",
+				"create a local volume on node n1: of 1Gi for claim data: 0 (0) n1",
+			},
+		},
+		{
+			name: "a node's storage that is too small",
+			cluster: node("n1", "a", "") + "  - {apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: lvm}, provisioner: topolvm.io, volumeBindingMode: WaitForFirstConsumer}\n" +
+				"  - {apiVersion: storage.k8s.io/v1, kind: CSIDriver, metadata: {name: topolvm.io}, spec: {storageCapacity: true}}\n" +
+				"  - {apiVersion: storage.k8s.io/v1, kind: CSIStorageCapacity, metadata: {name: n1, namespace: kube-system}, storageClassName: lvm, capacity: 5Gi, nodeTopology: {matchLabels: {kubernetes.io/hostname: n1}}}\n",
+			workload: stateful("storageClassName: lvm, "),
+			fixes:    []string{"give the storage of class lvm on node n1 room for 10Gi (now 5Gi), as its CSIStorageCapacity then says: 0 (0) n1"},
+		},
+		{
+			name: "a number that no node reaches", cluster: strings.Replace(node("n1", "a", ""), "labels: {", "labels: {gpu-memory: '16', ", 1),
+			workload: workload("Deployment", 1, "cpu: 1", ", affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressions: [{key: gpu-memory, operator: Gt, values: ['40']}]}]}}}"),
+			fixes: []string{
+				"make the required node affinity to gpu-memory>40 preferred: 0 (0) n1",
+				"one more node like n1 with gpu-memory=41 in topology.kubernetes.io/zone a: 0 (0) n1-new-1",
+			},
+		},
+		{
 			name: "another key of the label", cluster: strings.Replace(node("n1", "a", ""), "labels: {", "labels: {disktype: ssd, ", 1),
 			workload: workload("Deployment", 1, "cpu: 1", ", nodeSelector: {disk-type: ssd}"),
 			fixes: []string{
@@ -206,6 +269,17 @@ workloads:
 ` + workload("Deployment", 1, "cpu: 3", ", volumes: [{name: d, persistentVolumeClaim: {claimName: data}}]") + "steps:\n- {name: release, rollout: {target: deploy/web, restart: true}}\n",
 			halted: "it has not started, and waits for its volume, attached to n1",
 			fixes:  []string{"let the rollout stop old pods before it starts new ones: maxSurge 0 and maxUnavailable 1: 0 (0)"},
+		},
+		{
+			// Each node has room for one pod, and a volume of ReadWriteOnce is on one node.
+			name: "a volume of one node for two replicas", kind: "Deployment",
+			scenario: "cluster:\n- objects:\n" + node("n1", "a", "") + node("n2", "a", "") + `  - {apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: disk}, provisioner: disk.csi.azure.com, volumeBindingMode: WaitForFirstConsumer}
+  - {apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: data}, spec: {accessModes: [ReadWriteOnce], storageClassName: disk, resources: {requests: {storage: 1Gi}}}}
+workloads:
+- objects:
+` + workload("Deployment", 2, "cpu: 3", ", volumes: [{name: d, persistentVolumeClaim: {claimName: data}}]"),
+			halted: "it has not started, and waits for its volume, attached to n1",
+			fixes:  []string{"one replica fewer: 1: 0 (0)"},
 		},
 		{
 			name: "a node that does not answer", kind: "StatefulSet",

@@ -12,6 +12,7 @@ import (
 	v1helper "k8s.io/kubernetes/pkg/apis/core/v1/helper"
 
 	"github.com/faultline/faultline/pkg/ask/cause"
+	"github.com/faultline/faultline/pkg/list"
 )
 
 const mebi = 1 << 20
@@ -53,6 +54,46 @@ func (p *pendingPod) requestLess() []attempt {
 		}
 	}
 	return attempts
+}
+
+// askForSimilar returns the attempts that ask for an extended resource of a similar name that nodes have, in place of one that no node has: one of both
+// names is a mistake.
+func (p *pendingPod) askForSimilar() []attempt {
+	if p.spec == nil || p.fromCustomResource || p.refusalUnclear() || !p.refusedBy("NodeResourcesFit") {
+		return nil
+	}
+	var attempts []attempt
+	for _, name := range p.shortResources() {
+		all := list.Map(p.similarResources(name), func(other v1.ResourceName) candidate {
+			return candidate{change: fmt.Sprintf("ask for %s in place of %s", other, name), edit: func(spec *v1.PodSpec) { renameResource(spec, name, other) }}
+		})
+		if len(all) > 0 {
+			attempts = append(attempts, p.attemptFirst(all))
+		}
+	}
+	return attempts
+}
+
+// similarResources returns the resources that may be meant by an extended resource that no node has.
+func (p *pendingPod) similarResources(name v1.ResourceName) []v1.ResourceName {
+	if !v1helper.IsExtendedResourceName(name) || slices.ContainsFunc(p.nodes, func(node *v1.Node) bool { return offers(node, name) }) {
+		return nil
+	}
+	return cause.SimilarResources(name, p.nodes)
+}
+
+// renameResource lets the pod's containers ask for the other resource.
+func renameResource(spec *v1.PodSpec, name, other v1.ResourceName) {
+	for _, containers := range [][]v1.Container{spec.InitContainers, spec.Containers} {
+		for i := range containers {
+			for _, amounts := range []v1.ResourceList{containers[i].Resources.Requests, containers[i].Resources.Limits} {
+				if amount, given := amounts[name]; given {
+					delete(amounts, name)
+					amounts[other] = amount
+				}
+			}
+		}
+	}
 }
 
 // excess is by how much the pod requests more of the resource than any node that it wants has free.

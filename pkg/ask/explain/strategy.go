@@ -56,10 +56,7 @@ func (p *pendingPod) deleteOld() []attempt {
 func (p *pendingPod) stopOldPodsFirst() []attempt {
 	switch p.object.(type) {
 	case *appsv1.Deployment:
-		old := slices.ContainsFunc(podsOf(p.step.State)[p.owner], func(pod *v1.Pod) bool {
-			return pod.Spec.NodeName != "" && controllerOf(pod) != controllerOf(p.pod)
-		})
-		if !old {
+		if !p.oldPodsRun(p.pod) {
 			return nil
 		}
 	case *appsv1.DaemonSet:
@@ -70,6 +67,13 @@ func (p *pendingPod) stopOldPodsFirst() []attempt {
 		return []attempt{p.attemptFirst(strategies)}
 	}
 	return nil
+}
+
+// oldPodsRun reports whether pods of the workload have a node that are of another revision than the pod.
+func (w *stuckWorkload) oldPodsRun(pod *v1.Pod) bool {
+	return slices.ContainsFunc(podsOf(w.step.State)[w.owner], func(other *v1.Pod) bool {
+		return other.Spec.NodeName != "" && controllerOf(other) != controllerOf(pod)
+	})
 }
 
 // strategyCandidates returns the changes with which a rollout stops old pods first, the mildest first.

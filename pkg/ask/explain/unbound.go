@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,10 +10,12 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/component-helpers/storage/volume"
 	storageutil "k8s.io/kubernetes/pkg/apis/storage/util"
 
 	"github.com/faultline/faultline/pkg/ask/action"
+	"github.com/faultline/faultline/pkg/ask/cause"
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/scenario"
@@ -30,6 +33,7 @@ func (p *pendingPod) provideVolumes() []attempt {
 	var attempts []attempt
 	var byHand []*v1.PersistentVolumeClaim
 	for _, claim := range p.unboundClaims() {
+		attempts = slices.Concat(attempts, p.labelFree(claim), p.reclassify(claim), p.freeReleased(claim))
 		name := volume.GetPersistentVolumeClaimClass(claim)
 		class := p.storageClass(name)
 		switch {
@@ -39,6 +43,8 @@ func (p *pendingPod) provideVolumes() []attempt {
 			attempts = append(attempts, p.createClass(name)...)
 		case class != nil && len(class.AllowedTopologies) > 0:
 			attempts = append(attempts, p.addAllowedNodes(class)...)
+		case class != nil:
+			attempts = append(attempts, p.enlargeStorage(claim, class)...)
 		}
 		if class == nil || class.Provisioner == volume.NotSupportedProvisioner {
 			byHand = append(byHand, claim)
@@ -55,6 +61,54 @@ func (p *pendingPod) provideVolumes() []attempt {
 		attempts = append(attempts, p.attemptFirst(all))
 	}
 	return attempts
+}
+
+// labelFree returns the attempt that gives a free volume of the claim's class the labels by which the claim selects.
+func (p *pendingPod) labelFree(claim *v1.PersistentVolumeClaim) []attempt {
+	if claim.Spec.Selector == nil || len(claim.Spec.Selector.MatchLabels) == 0 {
+		return nil
+	}
+	wanted := claim.Spec.Selector.MatchLabels
+	var all []candidate
+	for _, pv := range p.step.State.PersistentVolumes {
+		same := volume.GetPersistentVolumeClass(pv) == volume.GetPersistentVolumeClaimClass(claim)
+		if same && pv.Spec.ClaimRef == nil && !labels.SelectorFromSet(wanted).Matches(labels.Set(pv.Labels)) && len(all) < maxPerDomain {
+			all = append(all, candidate{change: fmt.Sprintf("label volume %s with %s, by which claim %s selects", pv.Name, words.And(pairsOf(wanted)), claim.Name),
+				steps: []scenario.Step{labelStep("persistentvolume/"+pv.Name, wanted)}})
+		}
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	return []attempt{p.attemptFirst(all)}
+}
+
+// reclassify returns the attempt that gives a free volume of another class, or of none, the class of the claim.
+func (p *pendingPod) reclassify(claim *v1.PersistentVolumeClaim) []attempt {
+	class := volume.GetPersistentVolumeClaimClass(claim)
+	others := cause.VolumesOfOtherClasses(p.step.State, claim)
+	all := list.Map(others[:min(len(others), maxPerDomain)], func(pv *v1.PersistentVolume) candidate {
+		return candidate{change: fmt.Sprintf("give volume %s the storageClassName %s of claim %s (now %s)", pv.Name, class, claim.Name, cmp.Or(volume.GetPersistentVolumeClass(pv), "none")),
+			steps: []scenario.Step{action.Merge(scenario.Target{Target: "persistentvolume/" + pv.Name}, map[string]any{"spec": map[string]any{"storageClassName": class}})}}
+	})
+	if len(all) == 0 || class == "" {
+		return nil
+	}
+	return []attempt{p.attemptFirst(all)}
+}
+
+// freeReleased returns the attempt that lets the claim have a volume that is kept for a claim which is gone.
+func (p *pendingPod) freeReleased(claim *v1.PersistentVolumeClaim) []attempt {
+	kept := cause.ReleasedVolumes(p.step.State, claim)
+	all := list.Map(kept[:min(len(kept), maxPerDomain)], func(pv *v1.PersistentVolume) candidate {
+		return candidate{change: fmt.Sprintf("free volume %s, which is kept for claim %s that is gone: remove its claimRef", pv.Name, pv.Spec.ClaimRef.Name),
+			price: []string{"claim " + claim.Name + " gets what is on it"},
+			steps: []scenario.Step{action.Merge(scenario.Target{Target: "persistentvolume/" + pv.Name}, map[string]any{"spec": map[string]any{"claimRef": nil}})}}
+	})
+	if len(all) == 0 {
+		return nil
+	}
+	return []attempt{p.attemptFirst(all)}
 }
 
 // createClaims returns the attempt that creates the claims which the pod names and which are not there; nil if there are all. Nothing else helps then.
@@ -184,6 +238,32 @@ func (p *pendingPod) addAllowedNodes(class *storagev1.StorageClass) []attempt {
 				all = append(all, candidate{change: fmt.Sprintf("one more node like %s with %s, where class %s allows volumes", node.Name, words.And(pairsOf(labels)), class.Name),
 					steps: []scenario.Step{{AddNodes: &scenario.AddNodes{Count: 1, Like: node.Name, Labels: labels}}}})
 			}
+		}
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	return []attempt{p.attemptFirst(all)}
+}
+
+// enlargeStorage returns the attempt that gives the storage of a node as much room as the claim asks for, where the class has less on each node.
+func (p *pendingPod) enlargeStorage(claim *v1.PersistentVolumeClaim, class *storagev1.StorageClass) []attempt {
+	asked := claim.Spec.Resources.Requests.Storage()
+	var all []candidate
+	for _, capacity := range p.step.State.CSIStorageCapacities {
+		selector, err := metav1.LabelSelectorAsSelector(capacity.NodeTopology)
+		if err != nil || capacity.StorageClassName != class.Name || capacity.Capacity == nil || len(all) == maxPerDomain {
+			continue
+		}
+		at := slices.IndexFunc(p.matchingOpenNodes(), func(node *v1.Node) bool { return selector.Matches(labels.Set(node.Labels)) })
+		if at < 0 || capacity.Capacity.Cmp(*asked) >= 0 {
+			continue
+		}
+		larger := capacity.DeepCopy()
+		larger.Capacity, larger.MaximumVolumeSize = asked, nil
+		if patch, err := patchBetween(capacity, larger); err == nil && patch != nil {
+			all = append(all, candidate{change: fmt.Sprintf("give the storage of class %s on node %s room for %s (now %s), as its CSIStorageCapacity then says",
+				class.Name, p.matchingOpenNodes()[at].Name, asked, capacity.Capacity), byHand: true, steps: []scenario.Step{{Patch: patch}}})
 		}
 	}
 	if len(all) == 0 {

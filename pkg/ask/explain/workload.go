@@ -75,7 +75,8 @@ func (p *pendingPod) tolerate() []attempt {
 		for _, taint := range node.Spec.Taints {
 			known := slices.ContainsFunc(taints, func(other v1.Taint) bool { return taint.MatchTaint(&other) && taint.Value == other.Value })
 			alone := &v1.Node{Spec: v1.NodeSpec{Taints: []v1.Taint{taint}}}
-			if !known && stateOf(taint) == "" && !strings.HasPrefix(taint.Key, "node.kubernetes.io/") && cluster.Repels(alone, p.pod) && p.seemsMeantFor(taint) {
+			corrected := slices.ContainsFunc(p.spec.Tolerations, func(t v1.Toleration) bool { return t.Key == taint.Key })
+			if !known && !corrected && stateOf(taint) == "" && !strings.HasPrefix(taint.Key, "node.kubernetes.io/") && cluster.Repels(alone, p.pod) && p.seemsMeantFor(taint) {
 				taints = append(taints, taint)
 			}
 		}
@@ -86,6 +87,32 @@ func (p *pendingPod) tolerate() []attempt {
 		attempts = append(attempts, p.attemptOne(candidate{change: "tolerate " + taint.ToString(), edit: func(spec *v1.PodSpec) {
 			spec.Tolerations = append(spec.Tolerations, toleration)
 		}}))
+	}
+	return attempts
+}
+
+// correctTolerations returns the attempts that let a toleration of a taint's key have the value and the effect of the taint, which it misses.
+func (p *pendingPod) correctTolerations() []attempt {
+	if p.spec == nil || !p.refusedBy("TaintToleration") {
+		return nil
+	}
+	var attempts []attempt
+	known := map[string]bool{}
+	for _, node := range p.nodes {
+		taint := cluster.Untolerated(node, p.pod)
+		if taint == nil || known[taint.ToString()] || len(attempts) == maxPerKind {
+			continue
+		}
+		known[taint.ToString()] = true
+		for i, has := range p.spec.Tolerations {
+			if has.Key != taint.Key || strings.HasPrefix(has.Key, "node.kubernetes.io/") {
+				continue
+			}
+			now := v1.Taint{Key: has.Key, Value: has.Value, Effect: has.Effect}
+			attempts = append(attempts, p.attemptOne(candidate{change: fmt.Sprintf("tolerate %s (now %s)", taint.ToString(), now.ToString()), edit: func(spec *v1.PodSpec) {
+				spec.Tolerations[i].Operator, spec.Tolerations[i].Value, spec.Tolerations[i].Effect = v1.TolerationOpEqual, taint.Value, taint.Effect
+			}}))
+		}
 	}
 	return attempts
 }

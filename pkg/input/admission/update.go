@@ -63,7 +63,7 @@ func prepareForUpdate(obj, old cluster.Object) error {
 		}
 	case *v1.PersistentVolume:
 		was := old.(*v1.PersistentVolume)
-		if o.Spec.ClaimRef == nil {
+		if o.Spec.ClaimRef == nil && created.IsZero() { // a manifest leaves it out; a patch removes it
 			o.Spec.ClaimRef = was.Spec.ClaimRef
 		}
 		if o.Status.Phase == v1.VolumePending { // the default

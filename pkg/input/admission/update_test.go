@@ -183,3 +183,28 @@ func TestUncordonByUpdate(t *testing.T) {
 		t.Errorf("%v: the node has the taints %v", err, after.Nodes[0].Spec.Taints)
 	}
 }
+
+// A manifest of a volume leaves out the claim to which it is bound, and a patch that removes the claim frees the volume.
+func TestUpdateOfBoundVolume(t *testing.T) {
+	const volume = "apiVersion: v1\nkind: PersistentVolume\nmetadata: {name: pv}\nspec: {capacity: {storage: 1Gi}, accessModes: [ReadWriteOnce], nfs: {server: s, path: /}%s}\n"
+	bound := fmt.Sprintf(volume, ", claimRef: {namespace: default, name: data, uid: u}")
+	w := newWorld(t, 0)
+	w.admit(decode(t, bound)...)
+	patched := w.state.PersistentVolumes[0].DeepCopy()
+	patched.Spec.ClaimRef = nil
+	for name, test := range map[string]struct {
+		objects []cluster.Object
+		kept    bool
+	}{
+		"manifest": {decode(t, fmt.Sprintf(volume, "")), true},
+		"patch":    {[]cluster.Object{patched}, false},
+	} {
+		next, _, err := Admit(w.state, test.objects...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if kept := next.PersistentVolumes[0].Spec.ClaimRef != nil; kept != test.kept {
+			t.Errorf("%s: the claim is kept: %t, want %t", name, kept, test.kept)
+		}
+	}
+}

@@ -24,6 +24,11 @@ func patches(r *Report, _ report.Options) ([]byte, error) {
 			return nil, err
 		}
 	}
+	for i := range r.Gaps {
+		if err := writeFixes(&script, r.Gaps[i].Qualified(), r.Gaps[i].Step, r.Gaps[i].Fixes); err != nil {
+			return nil, err
+		}
+	}
 	for i := range r.Pods {
 		if err := writeFixes(&script, r.Pods[i].Namespace+"/"+r.Pods[i].Name, r.Pods[i].Step, r.Pods[i].Fixes); err != nil {
 			return nil, err

@@ -22,6 +22,8 @@ type Report struct {
 	Binding *Binding `json:"binding,omitempty"`
 	// NotMade is what the API server refused to create: pods of the workload, or the workload itself.
 	NotMade []explain.NotMade `json:"notMade,omitempty"`
+	// Gaps are what the workload lacks though none of its pods is Pending: a rollout that stands still, or nodes without a pod of a DaemonSet.
+	Gaps []explain.Gap `json:"gaps,omitempty"`
 	// Preempted are the preempted pods, if the question is about them or about the pods that got their room.
 	Preempted []Preempted `json:"preempted,omitempty"`
 	// Pods are the pods that were asked for: the Pending ones first, each kind in the order in which the scheduler looked at them.

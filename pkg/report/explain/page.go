@@ -40,6 +40,8 @@ func (r *Report) answer() string {
 		return r.Binding.Template + " has no pods: " + r.Binding.Message
 	case len(r.NotMade) > 0:
 		return "The API server refuses " + r.NotMade[0].Qualified() + ": " + r.NotMade[0].Message
+	case len(r.Gaps) > 0:
+		return r.Gaps[0].Qualified() + ": " + r.Gaps[0].Says
 	default:
 		return words.Count(len(r.Preempted), "pod") + " was preempted"
 	}

@@ -30,6 +30,7 @@ func document(r *Report, opts report.Options) *doc.Doc {
 		t.binding(r.Binding)
 	}
 	t.notMade(opts.Quiet)
+	t.gaps(opts.Quiet)
 	t.preempted(opts.Quiet)
 	folded := 0
 	for i := range r.Pods {
@@ -112,6 +113,20 @@ func (t *writer) notMade(quiet bool) {
 			t.Linef(doc.Plain, "  %s", line)
 		}
 		t.fixes("Changes with which the API server takes them", r.Fixes, r.Tried)
+	}
+}
+
+// gaps writes what the workload lacks though none of its pods is Pending.
+func (t *writer) gaps(quiet bool) {
+	for i := range t.report.Gaps {
+		g := &t.report.Gaps[i]
+		if i > 0 && !quiet {
+			t.Space()
+		}
+		t.Linef(doc.Bold, "%s, step %s: %s", g.Qualified(), g.Step, g.Says)
+		if !quiet {
+			t.fixes("Changes that help", g.Fixes, g.Tried)
+		}
 	}
 }
 

@@ -178,10 +178,14 @@ func (r *Report) lossVerdict() doc.Cell {
 		return doc.Yellow.Cellf("Not known yet: %s nobody, and the others were not tried.", words.Pick(r.Domains, "1 loss was tried and strands", fmt.Sprintf("%d losses were tried and strand", r.Domains)))
 	}
 	if len(r.Losses) == 0 {
-		if len(r.Autoscaled) > 0 {
-			return doc.Green.Cellf("Yes, with the autoscaler: the loss of %s strands nobody once it has added nodes; nothing else is to be added.", any)
+		gone := ""
+		if r.Unreplaced > 0 {
+			gone = fmt.Sprintf(", though nothing replaces %s of one loss", words.Count(r.Unreplaced, "pod"))
 		}
-		return doc.Green.Cellf("Yes: the loss of %s strands nobody; nothing is to be added.", any)
+		if len(r.Autoscaled) > 0 {
+			return doc.Green.Cellf("Yes, with the autoscaler: the loss of %s strands nobody once it has added nodes%s; nothing else is to be added.", any, gone)
+		}
+		return doc.Green.Cellf("Yes: the loss of %s strands nobody%s; nothing is to be added.", any, gone)
 	}
 	worst := r.Losses[0]
 	no := "No"

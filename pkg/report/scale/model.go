@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
+	"github.com/faultline/faultline/pkg/ask/explain"
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/doc"
@@ -40,6 +41,8 @@ type Report struct {
 	Slow []world.Slow `json:"slow,omitempty"`
 	// Waiting are the pods that stay Pending.
 	Waiting []Waiting `json:"waiting,omitempty"`
+	// Fixes are the larger limits of the autoscaler with which Pending pods get nodes, each tried in the cluster as it is after the last step.
+	Fixes []explain.Fix `json:"fixes,omitempty"`
 	// Moments are the states of the cluster whenever nothing moved.
 	Moments []world.Moment `json:"moments,omitempty"`
 

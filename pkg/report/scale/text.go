@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/faultline/faultline/pkg/ask/explain"
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/report"
@@ -37,6 +38,12 @@ func document(r *Report, opts report.Options) *doc.Doc {
 	if len(r.Waiting) > 0 {
 		d.Section("Pending")
 		d.UpTo(len(r.Waiting), "reason", "reasons", func(i int) { writeWaiting(&d, &r.Waiting[i]) })
+	}
+	if len(r.Fixes) > 0 {
+		d.Section("Changes that help, each tried in the cluster as it is then")
+		d.Table("  ", list.Map(r.Fixes, func(fix explain.Fix) []doc.Cell {
+			return doc.Plain.Row(fix.Change, words.Is(fix.Pending, "pod")+" Pending then")
+		})...)
 	}
 	d.Space()
 	d.Header()

@@ -106,8 +106,12 @@ explained. In a federation Karmada's decision comes first and, where it refuses 
 					about.Namespace = pods[0].Owner.Namespace
 				}
 				notMade, preempted := askexplain.FindNotMade(result, about), askexplain.Preemptions(result, about)
+				var gaps []askexplain.Gap
 				if stopped == nil {
 					if err := askexplain.FixRefused(c.Context(), result, notMade, askexplain.Options{}); err != nil {
+						return nil, err
+					}
+					if gaps, err = askexplain.FindGaps(c.Context(), result, about, askexplain.Options{}); err != nil {
 						return nil, err
 					}
 				}
@@ -122,6 +126,8 @@ explained. In a federation Karmada's decision comes first and, where it refuses 
 						in = notMade[0].Step
 					case len(preempted) > 0:
 						in = preempted[0].Step
+					case len(gaps) > 0:
+						in = gaps[0].Step
 					default:
 						return nil, c.Usage("%s", nothingToExplain(missing))
 					}
@@ -139,7 +145,7 @@ explained. In a federation Karmada's decision comes first and, where it refuses 
 					return nil, err
 				}
 				found := explain.New(result, pods, more, nodes, c.ToolVersion)
-				found.NotMade = notMade
+				found.NotMade, found.Gaps = notMade, gaps
 				found.AddPreempted(preempted)
 				if decided != nil {
 					takings, tried, err := askexplain.FindTakings(c.Context(), result, after, decided)

@@ -6,6 +6,7 @@ import (
 	"github.com/faultline/faultline/cmd/simulate/app/command"
 	"github.com/faultline/faultline/cmd/simulate/app/input"
 	"github.com/faultline/faultline/cmd/simulate/app/output"
+	"github.com/faultline/faultline/pkg/ask/explain"
 	"github.com/faultline/faultline/pkg/expect"
 	"github.com/faultline/faultline/pkg/report/run"
 	"github.com/faultline/faultline/pkg/report/scale"
@@ -39,6 +40,10 @@ simulate run --autoscale shows the same step by step, with each pod; docs/operat
 				ran := run.New(result, make([][]expect.Judged, len(result.Steps)), c.ToolVersion)
 				ran.Answer = run.Answer(result)
 				found := scale.New(result, ran, c.ToolVersion)
+				var err error
+				if found.Fixes, err = explain.FixMaxima(c.Context(), result, explain.Options{}); err != nil {
+					return nil, err
+				}
 				return found, proof.Prove(c, result.Scenario, c.Args, found.Claims(result), &found.Head)
 			}),
 		}.Run(s),

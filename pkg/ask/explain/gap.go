@@ -1,0 +1,211 @@
+package explain
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	v1 "k8s.io/api/core/v1"
+	daemonutil "k8s.io/kubernetes/pkg/controller/daemon/util"
+
+	"github.com/faultline/faultline/pkg/ask/action"
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/engine/controller"
+	"github.com/faultline/faultline/pkg/list"
+	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/simulation"
+	"github.com/faultline/faultline/pkg/words"
+)
+
+// A workload can lack pods of which none is Pending: its controller does not make them.
+
+// Gap is what a workload lacks after a step, though none of its pods is Pending: a rollout that stands still, or a DaemonSet that has no pod on nodes
+// whose taints it does not tolerate.
+type Gap struct {
+	// Step is the step after which the workload lacks this.
+	Step string `json:"step"`
+	cluster.Ref
+	// Says says what is missing, and why.
+	Says string `json:"says"`
+	// Nodes are the nodes without a pod of the DaemonSet.
+	Nodes []string `json:"nodes,omitempty"`
+	// Fixes are the changes with which it is there, and Tried those that do not help.
+	Fixes []Fix    `json:"fixes,omitempty"`
+	Tried []string `json:"tried,omitempty"`
+}
+
+// FindGaps returns what the workloads in question lack after the step of the question or the last step, and the changes with which it is there. A
+// workload with Pending pods, or refused ones, has no gap: these say more.
+func FindGaps(ctx context.Context, result *simulation.Result, of Question, opts Options) ([]Gap, error) {
+	step := of.step(result)
+	if step == nil || step.State.Federation != nil {
+		return nil, nil
+	}
+	owns, crews := of.ownerFilter(step.State), step.State.PodsByWorkload()
+	var gaps []Gap
+	for _, r := range controller.Rollouts(step.State) {
+		refused := slices.ContainsFunc(step.Refused, func(refused cluster.Refusal) bool { return refused.Ref == r.Ref })
+		if !owns(r.Ref) || refused || len(crews[r.Ref].Waiting) > 0 {
+			continue
+		}
+		gap := Gap{Step: step.Name, Ref: r.Ref}
+		changes, err := gap.find(ctx, result, step, &r)
+		if err != nil {
+			return nil, err
+		}
+		if len(changes) == 0 {
+			continue
+		}
+		if err := gap.fix(ctx, result.UpTo(step.Name), changes, opts); err != nil {
+			return nil, err
+		}
+		gaps = append(gaps, gap)
+	}
+	return gaps, nil
+}
+
+// find says what the workload lacks, and returns the changes to try; none if it lacks nothing, or nothing that a change of it helps.
+func (g *Gap) find(ctx context.Context, result *simulation.Result, step *simulation.Step, r *controller.Rollout) ([]candidate, error) {
+	object := step.State.Find(g.Ref)
+	if ds, is := object.(*appsv1.DaemonSet); is {
+		if changes := g.lackNodes(step.State, ds); changes != nil {
+			return changes, nil
+		}
+		if r.Updated+r.Old == 0 {
+			return g.selectNoNode(ctx, result, step, ds)
+		}
+	}
+	changes := startRollout(object)
+	if !r.Stuck() || changes == nil {
+		return nil, nil
+	}
+	g.Says = fmt.Sprintf("its rollout stands still, %d of %s updated: %s", r.Updated, words.Count(r.Desired, "pod"), r.Waiting)
+	return changes, nil
+}
+
+// lackNodes adds the nodes that match a DaemonSet and have taints that it does not tolerate, and returns the change that tolerates them; nil if there is
+// no such node.
+func (g *Gap) lackNodes(state *cluster.State, ds *appsv1.DaemonSet) []candidate {
+	pod := state.PodOf(ds)
+	daemonutil.AddOrUpdateDaemonPodTolerations(&pod.Spec)
+	var taints []v1.Taint
+	nodes := map[string][]string{} // by taint
+	for _, node := range state.Nodes {
+		taint := cluster.Untolerated(node, pod)
+		if taint == nil || !cluster.Attracts(node, pod) {
+			continue
+		}
+		for _, of := range node.Spec.Taints {
+			alone := &v1.Node{Spec: v1.NodeSpec{Taints: []v1.Taint{of}}}
+			if cluster.Repels(alone, pod) && !slices.ContainsFunc(taints, func(other v1.Taint) bool { return of.MatchTaint(&other) && of.Value == other.Value }) {
+				taints = append(taints, of)
+			}
+		}
+		nodes[taint.ToString()] = append(nodes[taint.ToString()], node.Name)
+		g.Nodes = append(g.Nodes, node.Name)
+	}
+	if len(taints) == 0 {
+		return nil
+	}
+	g.Says = "no pod on " + words.And(list.Map(slices.Sorted(maps.Keys(nodes)), func(taint string) string {
+		return fmt.Sprintf("%s, whose taint %s it does not tolerate", words.Few(nodes[taint]), taint)
+	}))
+	return []candidate{{change: "tolerate " + words.And(list.Map(taints, func(taint v1.Taint) string { return taint.ToString() })), edit: func(spec *v1.PodSpec) {
+		for _, taint := range taints {
+			spec.Tolerations = append(spec.Tolerations, v1.Toleration{Key: taint.Key, Operator: v1.TolerationOpEqual, Value: taint.Value, Effect: taint.Effect})
+		}
+	}}}
+}
+
+// selectNoNode says which label no node has that a DaemonSet without pods asks for, and returns the changes with which nodes have it; nil if the
+// DaemonSet selects nodes.
+func (g *Gap) selectNoNode(ctx context.Context, result *simulation.Result, step *simulation.Step, ds *appsv1.DaemonSet) ([]candidate, error) {
+	pod := step.State.PodOf(ds)
+	if len(step.State.Nodes) == 0 || slices.ContainsFunc(step.State.Nodes, func(node *v1.Node) bool { return cluster.Attracts(node, pod) }) {
+		return nil, nil
+	}
+	why, err := whyNoDaemonPods(ctx, result, step.State, ds)
+	if err != nil {
+		return nil, err
+	}
+	g.Says = "no pod on any node: " + why
+	p := &pendingPod{stuckWorkload: &stuckWorkload{step: step, owner: g.Ref, object: ds, spec: &pod.Spec}, pod: pod, nodes: step.State.Nodes}
+	var all []candidate
+	for _, want := range p.wantedLabels() {
+		all = append(all, p.askForKeys(want)...)
+		all = append(all, p.askForValues(want)...)
+	}
+	for _, node := range step.State.Nodes {
+		set := func(key string) bool { return node.Labels[key] != "" || isDescriptiveLabel(key) }
+		labels := p.missingLabels(node, set)
+		if labels != nil && !cluster.Repels(node, pod) && len(all) < maxPerKind {
+			all = append(all, candidate{change: fmt.Sprintf("label node %s with %s", node.Name, words.And(pairsOf(labels))), steps: []scenario.Step{labelStep("node/"+node.Name, labels)}})
+			break
+		}
+	}
+	return all, nil
+}
+
+// startRollout returns the change with which a rollout goes on that its user has stopped; nil if nobody has.
+func startRollout(object cluster.Object) []candidate {
+	rolls := func(change string, edit func(cluster.Object)) []candidate {
+		return []candidate{{change: change, strategy: edit}}
+	}
+	switch o := object.(type) {
+	case *appsv1.Deployment:
+		if o.Spec.Paused {
+			return rolls("resume the rollout: paused false", func(obj cluster.Object) { obj.(*appsv1.Deployment).Spec.Paused = false })
+		}
+	case *appsv1.StatefulSet:
+		if o.Spec.UpdateStrategy.Type == appsv1.OnDeleteStatefulSetStrategyType {
+			return rolls("replace old pods one after the other: updateStrategy RollingUpdate (now OnDelete)", func(obj cluster.Object) {
+				obj.(*appsv1.StatefulSet).Spec.UpdateStrategy = appsv1.StatefulSetUpdateStrategy{Type: appsv1.RollingUpdateStatefulSetStrategyType}
+			})
+		}
+	case *appsv1.DaemonSet:
+		if o.Spec.UpdateStrategy.Type == appsv1.OnDeleteDaemonSetStrategyType {
+			return rolls("replace old pods one after the other: updateStrategy RollingUpdate (now OnDelete)", func(obj cluster.Object) {
+				obj.(*appsv1.DaemonSet).Spec.UpdateStrategy = appsv1.DaemonSetUpdateStrategy{Type: appsv1.RollingUpdateDaemonSetStrategyType}
+			})
+		}
+	}
+	return nil
+}
+
+// fix tries the changes after the last step.
+func (g *Gap) fix(ctx context.Context, result *simulation.Result, changes []candidate, opts Options) error {
+	in, err := simulation.NewWorld(result.Scenario)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	course, err := simulation.Continue(in, result, simulation.Options{})
+	if err != nil {
+		return err
+	}
+	w := newStuckWorkload(course, result.Last(), g.Ref)
+	w.helps = func(_ context.Context, c *candidate, steps []scenario.LoadedStep) (*Fix, error) {
+		return w.closes(g, c, steps), nil
+	}
+	s := search{opts: opts}
+	err = s.try(ctx, list.Map(changes, w.attemptOne))
+	g.Fixes, g.Tried = s.sorted(), s.tried
+	return err
+}
+
+// closes returns the change as a fix if the workload then lacks nothing: each of the nodes has a pod, or the rollout has ended, and nobody loses a node.
+func (w *stuckWorkload) closes(g *Gap, c *candidate, steps []scenario.LoadedStep) *Fix {
+	state := w.course.State()
+	after := state.PodsByWorkload()
+	own, was := after[w.owner], w.crewsBefore[w.owner]
+	lacks := slices.ContainsFunc(g.Nodes, func(node string) bool { return own.Placed[node] == nil })
+	lacks = lacks || len(g.Nodes) == 0 && len(own.Placed) == 0
+	halts := slices.ContainsFunc(controller.Rollouts(state), func(r controller.Rollout) bool { return r.Ref == w.owner && !r.Complete })
+	if lacks || halts || was.CountLost(w.owner, own) > 0 || len(w.displaced(after)) > 0 {
+		return nil
+	}
+	return &Fix{Change: w.describeChange(c), Price: slices.Concat(c.price, w.operatorPrice(c), w.evictionPrice(nil), w.replacementPrice(c, own)),
+		Commands: action.Commands(stepsOf(steps)), Steps: encodeSteps(steps), Pending: len(w.course.Last().Pending), OfWorkload: len(own.Waiting)}
+}

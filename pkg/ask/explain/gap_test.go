@@ -1,0 +1,67 @@
+package explain
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/faultline/faultline/pkg/cluster"
+)
+
+// A workload lacks pods, and none is Pending.
+func TestFindGaps(t *testing.T) {
+	const daemons = `  - apiVersion: apps/v1
+    kind: DaemonSet
+    metadata: {name: web}
+    spec:
+      updateStrategy: {type: %s}
+      selector: {matchLabels: {app: web}}
+      template: {metadata: {labels: {app: web}}, spec: {containers: [{name: c, image: c}]%s}}
+`
+	nodes := "cluster:\n- objects:\n" + node("n1", "a", "") + node("n2", "a", "taints: [{key: role, value: master, effect: NoSchedule}]") + "workloads:\n- objects:\n"
+	const release = "steps:\n- {name: pause, patch: {target: deploy/web, patch: {spec: {paused: true}}}}\n- {name: release, rollout: {target: deploy/web, restart: true}}\n"
+	for _, c := range []struct {
+		name, kind, scenario string
+		want                 []string
+	}{
+		{
+			name: "a taint", kind: "DaemonSet", scenario: nodes + fmt.Sprintf(daemons, "RollingUpdate", ""),
+			want: []string{"no pod on n2, whose taint role=master:NoSchedule it does not tolerate", "tolerate role=master:NoSchedule: replaces 1 pod of daemonset/web that runs"},
+		},
+		{name: "a node that is not selected", kind: "DaemonSet", scenario: nodes + fmt.Sprintf(daemons, "RollingUpdate", ", nodeSelector: {kubernetes.io/hostname: n1}")},
+		{
+			name: "a label that no node has", kind: "DaemonSet", scenario: strings.Replace(nodes, "labels: {", "labels: {gpu-node: 'yes', ", 1) + fmt.Sprintf(daemons, "RollingUpdate", ", nodeSelector: {gpu_node: 'yes'}"),
+			want: []string{"no pod on any node: no node has gpu_node=yes", "ask for nodes with gpu-node=yes (now gpu_node=yes): ", "label node n1 with gpu_node=yes: "},
+		},
+		{
+			name: "OnDelete", kind: "DaemonSet",
+			scenario: nodes + fmt.Sprintf(daemons, "OnDelete", ", nodeSelector: {kubernetes.io/hostname: n1}") + "steps:\n- {name: release, rollout: {target: ds/web, restart: true}}\n",
+			want: []string{"its rollout stands still, 0 of 1 pod updated: the 1 old pod stays until somebody deletes them, because the update strategy is OnDelete",
+				"replace old pods one after the other: updateStrategy RollingUpdate (now OnDelete): replaces 1 pod of daemonset/web that runs"},
+		},
+		{
+			name: "a paused rollout", kind: "Deployment", scenario: nodes + workload("Deployment", 2, "cpu: 1", "") + release,
+			want: []string{"its rollout stands still, 0 of 2 pods updated: the Deployment is paused", "resume the rollout: paused false: replaces 2 pods of deployment/web that run"},
+		},
+		{name: "Pending pods say more", kind: "Deployment", scenario: nodes + workload("Deployment", 2, "cpu: 3", "") + release},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			gaps, err := FindGaps(t.Context(), simulated(t, c.scenario), Question{Ref: cluster.Ref{Kind: c.kind, Namespace: "default", Name: "web"}}, Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, gap := range gaps {
+				got = append(got, gap.Says)
+				for _, fix := range gap.Fixes {
+					got = append(got, fmt.Sprintf("%s: %s", fix.Change, strings.Join(fix.Price, "; ")))
+				}
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
