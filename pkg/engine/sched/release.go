@@ -65,7 +65,9 @@ func EarlierReleases() []string {
 }
 
 // Preview returns the minor release after the code's own. Only what later.go replaces is as in that release.
-func Preview() string { return codeVersion().AddMinor(1).String() }
+func Preview() string { return preview }
+
+var preview = codeVersion().AddMinor(1).String()
 
 // codeVersion returns the minor release of the code.
 func codeVersion() *version.Version { return version.MustParse(baseversion.DefaultKubeBinaryVersion) }

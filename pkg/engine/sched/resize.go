@@ -14,12 +14,18 @@ import (
 
 // waitsForResize reports whether the scheduler makes room for the resize of the pod.
 func waitsForResize(pod *v1.Pod) bool {
-	return pod.Spec.NodeName != "" && pod.DeletionTimestamp == nil && resourcehelper.IsPodResizeDeferred(pod) &&
-		utilfeature.DefaultFeatureGate.Enabled(features.InPlacePodVerticalScalingSchedulerPreemption)
+	return pod.Spec.NodeName != "" && pod.DeletionTimestamp == nil && resourcehelper.IsPodResizeDeferred(pod) && makesRoomForResize()
+}
+
+func makesRoomForResize() bool {
+	return utilfeature.DefaultFeatureGate.Enabled(features.InPlacePodVerticalScalingSchedulerPreemption)
 }
 
 // resizingPods returns the pods of the state whose resize waits for room, and for which a profile is responsible.
 func (e *Engine) resizingPods() (pods []*v1.Pod) {
+	if !makesRoomForResize() {
+		return nil
+	}
 	for _, pod := range e.state.Pods {
 		if waitsForResize(pod) && e.profiles[pod.Spec.SchedulerName] != nil {
 			pods = append(pods, pod)
