@@ -25,6 +25,23 @@ func Continue(w world.World, known *Result, opts Options) (*Course, error) {
 	return c, c.Rewind(0)
 }
 
+// NewCourse continues a run in a new world of its scenario, which Close ends.
+func NewCourse(known *Result) (*Course, error) {
+	w, err := NewWorld(known.Scenario)
+	if err != nil {
+		return nil, err
+	}
+	c, err := Continue(w, known, Options{})
+	if err != nil {
+		w.Close()
+		return nil, err
+	}
+	return c, nil
+}
+
+// Close ends the course's world.
+func (c *Course) Close() { c.run.World.Close() }
+
 // Do carries out a step. If the step fails, the course stays as it is.
 func (c *Course) Do(ctx context.Context, step scenario.Step) (*Step, error) {
 	return c.DoLoaded(ctx, scenario.LoadedStep{Step: step})

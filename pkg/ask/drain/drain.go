@@ -96,15 +96,11 @@ func Fixes(ctx context.Context, result *simulation.Result, nodes []string, optio
 	if result.Scenario.Federated() {
 		return nil, nil, nil
 	}
-	w, err := simulation.NewWorld(result.Scenario)
+	course, err := simulation.NewCourse(result)
 	if err != nil {
 		return nil, nil, err
 	}
-	defer w.Close()
-	course, err := simulation.Continue(w, result, simulation.Options{})
-	if err != nil {
-		return nil, nil, err
-	}
+	defer course.Close()
 	d := &stuckDrain{course: course, nodes: nodes, options: options, crews: course.State().PodsByWorkload()}
 	if err := d.drainAsAsked(ctx); err != nil || d.fine(d.drained) {
 		return nil, nil, err

@@ -44,15 +44,11 @@ func FixRefused(ctx context.Context, result *simulation.Result, refused []NotMad
 
 // fix adds the changes, after the last step.
 func (r *NotMade) fix(ctx context.Context, result *simulation.Result, opts Options) error {
-	w, err := simulation.NewWorld(result.Scenario)
+	course, err := simulation.NewCourse(result)
 	if err != nil {
 		return err
 	}
-	defer w.Close()
-	course, err := simulation.Continue(w, result, simulation.Options{})
-	if err != nil {
-		return err
-	}
+	defer course.Close()
 	d := &deniedWorkload{stuckWorkload: newStuckWorkload(course, result.Last(), r.Ref), refused: r}
 	d.helps = d.helpsWorkload
 	s := search{opts: opts}

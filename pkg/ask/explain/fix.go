@@ -71,15 +71,11 @@ func Fixes(ctx context.Context, result *simulation.Result, step string, pod *v1.
 		return nil, nil, err
 	}
 	upTo := result.UpTo(step)
-	w, err := simulation.NewWorld(upTo.Scenario)
+	course, err := simulation.NewCourse(upTo)
 	if err != nil {
 		return nil, nil, err
 	}
-	defer w.Close()
-	course, err := simulation.Continue(w, upTo, simulation.Options{})
-	if err != nil {
-		return nil, nil, err
-	}
+	defer course.Close()
 	p, err := newPendingPod(course, s, pod)
 	if err != nil {
 		return nil, nil, err

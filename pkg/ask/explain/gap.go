@@ -176,15 +176,11 @@ func startRollout(object cluster.Object) []candidate {
 
 // fix tries the changes after the last step.
 func (g *Gap) fix(ctx context.Context, result *simulation.Result, changes []candidate, opts Options) error {
-	in, err := simulation.NewWorld(result.Scenario)
+	course, err := simulation.NewCourse(result)
 	if err != nil {
 		return err
 	}
-	defer in.Close()
-	course, err := simulation.Continue(in, result, simulation.Options{})
-	if err != nil {
-		return err
-	}
+	defer course.Close()
 	w := newStuckWorkload(course, result.Last(), g.Ref)
 	w.helps = func(_ context.Context, c *candidate, steps []scenario.LoadedStep) (*Fix, error) {
 		return w.closes(g, c, steps), nil

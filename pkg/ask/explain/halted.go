@@ -41,15 +41,11 @@ func FixHalted(ctx context.Context, result *simulation.Result, pod *v1.Pod, opts
 	if last.State.Federation != nil {
 		return nil, nil, nil
 	}
-	w, err := simulation.NewWorld(result.Scenario)
+	course, err := simulation.NewCourse(result)
 	if err != nil {
 		return nil, nil, err
 	}
-	defer w.Close()
-	course, err := simulation.Continue(w, result, simulation.Options{})
-	if err != nil {
-		return nil, nil, err
-	}
+	defer course.Close()
 	h := &haltedPod{stuckWorkload: newStuckWorkload(course, last, last.State.Owners()(pod)), pod: pod}
 	h.helps = h.helpsPod
 	s := search{opts: opts}

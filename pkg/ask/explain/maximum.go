@@ -27,15 +27,11 @@ func FixMaxima(ctx context.Context, result *simulation.Result, opts Options) ([]
 	if result.Scenario.Autoscaler == nil || len(last.Pending) == 0 || last.State.Federation != nil {
 		return nil, nil
 	}
-	w, err := simulation.NewWorld(result.Scenario)
+	course, err := simulation.NewCourse(result)
 	if err != nil {
 		return nil, err
 	}
-	defer w.Close()
-	course, err := simulation.Continue(w, result, simulation.Options{})
-	if err != nil {
-		return nil, err
-	}
+	defer course.Close()
 	ownerOf := last.State.Owners()
 	var fixes []Fix
 	for _, of := range list.GroupBy(list.Map(last.Pending, func(pending placement.Pending) *v1.Pod { return pending.Pod }), ownerOf) {
@@ -110,14 +106,12 @@ func (w *stuckWorkload) tryAutoscaler(ctx context.Context, with *scenario.Autosc
 	defer func() { w.course = before }()
 	changed, known := *before.Scenario, before.Result
 	changed.Autoscaler, known.Scenario, known.Steps = with, &changed, before.Steps[:w.baseSteps]
-	in, err := simulation.NewWorld(&changed)
+	course, err := simulation.NewCourse(&known)
 	if err != nil {
 		return nil, err
 	}
-	defer in.Close()
-	if w.course, err = simulation.Continue(in, &known, simulation.Options{}); err != nil {
-		return nil, err
-	}
+	defer course.Close()
+	w.course = course
 	step := scenario.LoadedStep{}
 	step.Name = w.stepName(0)
 	if done, err := w.doStep(ctx, &step); !done {

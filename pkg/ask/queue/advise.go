@@ -44,17 +44,13 @@ type candidate struct {
 	anew bool
 }
 
-// Advise tries changes for a workload that waits at the end of the run of the scenario, each by itself.
-func Advise(ctx context.Context, s *scenario.Scenario, result *simulation.Result, waits *Workload) ([]Help, error) {
-	w, err := simulation.NewCluster(s)
+// Advise tries changes for a workload that waits at the end of the run, each by itself.
+func Advise(ctx context.Context, result *simulation.Result, waits *Workload) ([]Help, error) {
+	course, err := simulation.NewCourse(result)
 	if err != nil {
 		return nil, err
 	}
-	defer w.Close()
-	course, err := simulation.Continue(w, result, simulation.Options{})
-	if err != nil {
-		return nil, err
-	}
+	defer course.Close()
 	adviser := &adviser{course, waits}
 	all, err := adviser.moreQuota(ctx)
 	if err != nil {

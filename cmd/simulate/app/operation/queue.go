@@ -58,7 +58,7 @@ without it a --job-duration, and the queues move.`,
 				}
 				r := queue.New(result, answer, jobs, c.ToolVersion)
 				if about := answer.Find(jobs...); err == nil && len(jobs) > 0 && len(about) == 1 && about[0].State == "pending" {
-					r.Helps, err = askqueue.Advise(c.Context(), s, result, about[0])
+					r.Helps, err = askqueue.Advise(c.Context(), result, about[0])
 				}
 				return r, err
 			},
