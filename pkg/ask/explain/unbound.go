@@ -248,14 +248,14 @@ func (p *pendingPod) addAllowedNodes(class *storagev1.StorageClass) []attempt {
 
 // enlargeStorage returns the attempt that gives the storage of a node as much room as the claim asks for, where the class has less on each node.
 func (p *pendingPod) enlargeStorage(claim *v1.PersistentVolumeClaim, class *storagev1.StorageClass) []attempt {
-	asked := claim.Spec.Resources.Requests.Storage()
+	asked, nodes := claim.Spec.Resources.Requests.Storage(), p.matchingOpenNodes()
 	var all []candidate
 	for _, capacity := range p.step.State.CSIStorageCapacities {
 		selector, err := metav1.LabelSelectorAsSelector(capacity.NodeTopology)
 		if err != nil || capacity.StorageClassName != class.Name || capacity.Capacity == nil || len(all) == maxPerDomain {
 			continue
 		}
-		at := slices.IndexFunc(p.matchingOpenNodes(), func(node *v1.Node) bool { return selector.Matches(labels.Set(node.Labels)) })
+		at := slices.IndexFunc(nodes, func(node *v1.Node) bool { return selector.Matches(labels.Set(node.Labels)) })
 		if at < 0 || capacity.Capacity.Cmp(*asked) >= 0 {
 			continue
 		}
@@ -263,7 +263,7 @@ func (p *pendingPod) enlargeStorage(claim *v1.PersistentVolumeClaim, class *stor
 		larger.Capacity, larger.MaximumVolumeSize = asked, nil
 		if patch, err := patchBetween(capacity, larger); err == nil && patch != nil {
 			all = append(all, candidate{change: fmt.Sprintf("give the storage of class %s on node %s room for %s (now %s), as its CSIStorageCapacity then says",
-				class.Name, p.matchingOpenNodes()[at].Name, asked, capacity.Capacity), byHand: true, steps: []scenario.Step{{Patch: patch}}})
+				class.Name, nodes[at].Name, asked, capacity.Capacity), byHand: true, steps: []scenario.Step{{Patch: patch}}})
 		}
 	}
 	if len(all) == 0 {
