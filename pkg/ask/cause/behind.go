@@ -34,7 +34,7 @@ func (f *Finder) behindRoom(ctx context.Context, v *view, refusals []pluginRefus
 	if cycle == nil {
 		return nil, nil
 	}
-	roomy := newView(state, small, v.occupancy, cycle)
+	roomy := newView(state, small, v.Occupancy, cycle)
 	for node, verdict := range v.verdicts { // a node that would take the pod with room is full
 		if _, refused := roomy.verdicts[node]; !refused {
 			roomy.verdicts[node] = verdict

@@ -64,7 +64,7 @@ func (f *Finder) explainNoPreemption(ctx context.Context, v *view, given *v1.Pod
 			return nil, err
 		}
 		if len(result.Pending) > 0 && result.Pending[0].Cycle != nil {
-			emptied := newView(without, v.pod, newOccupancy(without.Pods), result.Pending[0].Cycle)
+			emptied := newView(without, v.pod, NewOccupancy(without.Pods), result.Pending[0].Cycle)
 			p.addStillRefused(emptied)
 		} else if !p.Never {
 			return nil, nil // with all of them gone there is room: the pods of one node are not enough, or they are about to go

@@ -212,47 +212,6 @@ func podRequests(pod *v1.Pod, runs bool) v1.ResourceList {
 	})
 }
 
-// HasRoomFor returns a function that reports whether a node has as much of every resource free as the pod asks for, besides what the other
-// pods request.
-func HasRoomFor(pod *v1.Pod, pods []*v1.Pod) func(*v1.Node) bool {
-	on, asks := newOccupancy(pods), podRequests(pod, false)
-	asks[v1.ResourcePods] = *resource.NewQuantity(1, resource.DecimalSI)
-	return func(node *v1.Node) bool {
-		used := on.requestedOn(node.Name)
-		for name, asked := range asks {
-			free := node.Status.Allocatable[name].DeepCopy()
-			if free.Sub(used[name]); !asked.IsZero() && free.Cmp(asked) < 0 {
-				return false
-			}
-		}
-		return true
-	}
-}
-
-// MostFree is the most that one of the nodes has free of a resource.
-func MostFree(name v1.ResourceName, nodes []*v1.Node, pods []*v1.Pod) resource.Quantity {
-	on, most := newOccupancy(pods), resource.Quantity{}
-	for _, node := range nodes {
-		free := node.Status.Allocatable[name].DeepCopy()
-		if free.Sub(on.requestedOn(node.Name)[name]); free.Cmp(most) > 0 {
-			most = free
-		}
-	}
-	return most
-}
-
-func sumRequests(pods []*v1.Pod) v1.ResourceList {
-	sum := v1.ResourceList{}
-	for _, pod := range pods {
-		for name, quantity := range podRequests(pod, true) {
-			total := sum[name]
-			total.Add(quantity)
-			sum[name] = total
-		}
-	}
-	return sum
-}
-
 func sortedNames(list v1.ResourceList) []v1.ResourceName {
 	var names []v1.ResourceName
 	for name, quantity := range list {

@@ -12,7 +12,6 @@ import (
 	v1helper "k8s.io/kubernetes/pkg/apis/core/v1/helper"
 
 	"github.com/faultline/faultline/pkg/ask/action"
-	"github.com/faultline/faultline/pkg/ask/cause"
 	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/scenario"
@@ -32,7 +31,7 @@ func (p *pendingPod) offerMore() []attempt {
 	asks[v1.ResourcePods] = *resource.NewQuantity(1, resource.DecimalSI)
 	var attempts []attempt
 	for _, name := range p.settableResources() {
-		asked, hasRoom := asks[name], cause.HasRoomFor(p.pod, p.step.State.Pods)
+		asked, hasRoom := asks[name], p.occupancy.HasRoomFor(p.pod)
 		nodes := list.Where(p.settableNodes(), func(node *v1.Node) bool {
 			more := node.DeepCopy()
 			if more.Status.Allocatable == nil {
@@ -46,7 +45,7 @@ func (p *pendingPod) offerMore() []attempt {
 			for _, pods := range slices.Compact([]int64{int64(len(p.crewsBefore[p.owner].Waiting)), 1}) {
 				now := node.Status.Allocatable[name]
 				wanted := now.DeepCopy()
-				wanted.Sub(cause.MostFree(name, []*v1.Node{node}, p.step.State.Pods))
+				wanted.Sub(p.occupancy.MostFree(name, []*v1.Node{node}))
 				more := asked.DeepCopy()
 				if !more.Mul(pods) {
 					continue

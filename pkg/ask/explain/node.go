@@ -13,7 +13,6 @@ import (
 	resourcehelper "k8s.io/component-helpers/resource"
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 
-	"github.com/faultline/faultline/pkg/ask/cause"
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/cluster/rule"
 	"github.com/faultline/faultline/pkg/list"
@@ -116,7 +115,7 @@ func (p *pendingPod) addNodeCandidates() []candidate {
 
 // roomiest returns up to maxPerDomain of the nodes: first the nodes that have room for the pod besides their present pods, each part in its order.
 func (p *pendingPod) roomiest(nodes []*v1.Node) []*v1.Node {
-	hasRoom := cause.HasRoomFor(p.pod, p.step.State.Pods)
+	hasRoom := p.occupancy.HasRoomFor(p.pod)
 	inOrder := slices.Concat(list.Where(nodes, hasRoom), list.Without(nodes, hasRoom))
 	return inOrder[:min(len(inOrder), maxPerDomain)]
 }

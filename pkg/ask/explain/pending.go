@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/faultline/faultline/pkg/ask/cause"
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/list"
@@ -70,8 +71,9 @@ type pendingPod struct {
 	pendingBefore map[types.UID]bool // the pods that were Pending after the step
 	deletionHelps bool               // deleting the pod alone helps
 
-	nodes  []*v1.Node      // the nodes that the pod is meant for, whether they take it or not
-	member *cluster.Member // the pod's cluster in a federation, nil elsewhere
+	nodes     []*v1.Node       // the nodes that the pod is meant for, whether they take it or not
+	occupancy *cause.Occupancy // what the pods of the step hold
+	member    *cluster.Member  // the pod's cluster in a federation, nil elsewhere
 }
 
 func newPendingPod(course *simulation.Course, s *simulation.Step, pod *v1.Pod) (*pendingPod, error) {
@@ -79,7 +81,8 @@ func newPendingPod(course *simulation.Course, s *simulation.Step, pod *v1.Pod) (
 	if at < 0 {
 		return nil, fmt.Errorf("pod %s/%s is not Pending after step %q; ask about one of the step's Pending pods", pod.Namespace, pod.Name, s.Name)
 	}
-	p := &pendingPod{pending: &s.Pending[at], pod: s.Pending[at].Pod, pendingBefore: map[types.UID]bool{}, nodes: s.State.Nodes}
+	p := &pendingPod{pending: &s.Pending[at], pod: s.Pending[at].Pod, pendingBefore: map[types.UID]bool{}, nodes: s.State.Nodes,
+		occupancy: cause.NewOccupancy(s.State.Pods)}
 	p.stuckWorkload = newStuckWorkload(course, s, s.State.Owners()(p.pod))
 	p.helps = p.helpsPod
 	for i := range s.Pending {

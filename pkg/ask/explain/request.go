@@ -99,7 +99,7 @@ func renameResource(spec *v1.PodSpec, name, other v1.ResourceName) {
 // excess is by how much the pod requests more of the resource than any node that it wants has free.
 func (p *pendingPod) excess(name v1.ResourceName, unit unit) int64 {
 	over := resourcehelper.PodRequests(p.pod, resourcehelper.PodResourcesOptions{})[name]
-	over.Sub(cause.MostFree(name, p.matchingOpenNodes(), p.step.State.Pods))
+	over.Sub(p.occupancy.MostFree(name, p.matchingOpenNodes()))
 	return unit.amount(over)
 }
 

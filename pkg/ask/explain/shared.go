@@ -9,7 +9,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/faultline/faultline/pkg/ask/action"
-	"github.com/faultline/faultline/pkg/ask/cause"
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/scenario"
@@ -52,7 +51,7 @@ func (p *pendingPod) claimAlone() []attempt {
 }
 
 // moveOthers returns the attempt that deletes a pod of another workload on a full node, so that its replacement finds another node and the pod gets
-// the room. It tries the smallest such pods first.
+// the room. It tries a few such pods.
 func (p *pendingPod) moveOthers() []attempt {
 	if p.member != nil || p.refusalUnclear() || !p.refusedBy("NodeResourcesFit") {
 		return nil
@@ -65,15 +64,17 @@ func (p *pendingPod) moveOthers() []attempt {
 	for _, other := range p.step.State.Pods {
 		owner := p.ownerOf(other)
 		node := hosts[other.Spec.NodeName]
-		if node == nil || owner == p.owner || !slices.Contains([]string{"Deployment", "ReplicaSet", "StatefulSet", "ReplicationController"}, owner.Kind) || len(all) == maxPerDomain {
+		if node == nil || owner == p.owner || !slices.Contains([]string{"Deployment", "ReplicaSet", "StatefulSet", "ReplicationController"}, owner.Kind) {
 			continue
 		}
-		rest := list.Without(p.step.State.Pods, func(pod *v1.Pod) bool { return pod.UID == other.UID || pod.Spec.NodeName != node.Name })
-		if other.DeletionTimestamp != nil || !cause.HasRoomFor(p.pod, rest)(node) || !p.fitsElsewhere(other) {
+		if other.DeletionTimestamp != nil || cluster.IsTerminal(other) || !p.occupancy.HasRoomFor(p.pod, other)(node) || !p.fitsElsewhere(other) {
 			continue
 		}
 		all = append(all, candidate{change: fmt.Sprintf("delete pod %s on %s, whose replacement finds another node", cluster.Qualify(other.Namespace, other.Name), node.Name),
 			price: []string{fmt.Sprintf("replaces 1 pod of %s that runs", owner.Qualified())}, steps: []scenario.Step{action.Delete(other.Namespace, "pod/"+other.Name)}})
+		if len(all) == maxPerDomain {
+			break
+		}
 	}
 	if len(all) == 0 {
 		return nil
@@ -83,8 +84,8 @@ func (p *pendingPod) moveOthers() []attempt {
 
 // fitsElsewhere reports whether another node has room for the pod.
 func (p *pendingPod) fitsElsewhere(pod *v1.Pod) bool {
-	hasRoom := cause.HasRoomFor(pod, p.step.State.Pods)
+	hasRoom := p.occupancy.HasRoomFor(pod)
 	return slices.ContainsFunc(p.step.State.Nodes, func(node *v1.Node) bool {
-		return node.Name != pod.Spec.NodeName && !node.Spec.Unschedulable && !cluster.Repels(node, pod) && cluster.Attracts(node, pod) && hasRoom(node)
+		return node.Name != pod.Spec.NodeName && !node.Spec.Unschedulable && hasRoom(node) && !cluster.Repels(node, pod) && cluster.Attracts(node, pod)
 	})
 }
