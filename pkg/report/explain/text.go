@@ -47,6 +47,9 @@ func document(r *Report, opts report.Options) *doc.Doc {
 		if e.Runs != "" {
 			outcome = "runs on " + e.Runs + "; placed again, " + outcome
 		}
+		if fold && e.Node == "" {
+			outcome = "no node takes it, for the same reasons"
+		}
 		t.Linef(doc.Bold, "%s, step %s: %s", heading, e.Step, outcome)
 		if opts.Quiet {
 			continue
@@ -64,7 +67,7 @@ func document(r *Report, opts report.Options) *doc.Doc {
 		}
 	}
 	if folded > 0 && !t.Page {
-		t.Linef(doc.Plain, "Use --all for the scores of %s, too.", words.Pick(folded, "this pod", "these pods"))
+		t.Linef(doc.Plain, "Use --all for the tables of %s, too.", words.Pick(folded, "this pod", "these pods"))
 	}
 	if r.More > 0 {
 		t.Space()
@@ -130,11 +133,25 @@ func (t *writer) gaps(quiet bool) {
 	}
 }
 
-// isFolded reports whether one line suffices for the pod: it runs already, and so does the pod before it.
+// isFolded reports whether one line suffices for the pod: it runs already, and so does the pod before it, or it is Pending for the reasons for
+// which the pod before it is.
 func (t *writer) isFolded(i int) bool {
-	e := &t.report.Pods[i]
+	if i == 0 || t.All {
+		return false
+	}
+	e, before := &t.report.Pods[i], &t.report.Pods[i-1]
 	asked := slices.ContainsFunc(e.Asked, func(a Asked) bool { return a.Node != e.Runs })
-	return i > 0 && !t.All && !asked && e.Halted == "" && e.Runs != "" && t.report.Pods[i-1].Runs != ""
+	if asked || e.Halted != "" {
+		return false
+	}
+	return e.Runs != "" && before.Runs != "" || e.Node == "" && len(e.Fixes)+len(e.Tried) == 0 && e.isPendingLike(before)
+}
+
+// isPendingLike reports whether the pod waits in the same step with the same message and for the same reasons as another.
+func (e *Explanation) isPendingLike(other *Explanation) bool {
+	same := func(a, b cause.Cause) bool { return a.Sentence == b.Sentence }
+	return other.Node == "" && e.Step == other.Step && e.Workload == other.Workload && e.Message != "" && e.Message == other.Message &&
+		slices.EqualFunc(e.Causes, other.Causes, same) && slices.Equal(e.Notes, other.Notes)
 }
 
 func (t *writer) explanation(e *Explanation) {
@@ -152,11 +169,14 @@ func (t *writer) explanation(e *Explanation) {
 	}
 	if e.Halted != "" {
 		t.Linef(doc.Yellow, "  But %s", e.Halted)
-		t.fixes("Changes that help", e.Fixes, e.Tried)
 	}
 	if e.Node != "" && e.Verdict != "" {
 		t.Linef(doc.Plain, "  %s", e.Verdict)
 	}
+	for _, asked := range e.Asked {
+		t.Line(doc.Bold.Cell("  Why not "+asked.Node+":"), doc.Plain.Cellf(" %s", asked.Why))
+	}
+	t.fixes("Changes that help", e.Fixes, e.Tried)
 	for _, claim := range e.Claims {
 		t.Linef(doc.Plain, "  Claim %s", claimText(&claim))
 	}
@@ -164,16 +184,10 @@ func (t *writer) explanation(e *Explanation) {
 	if e.Cycle != nil {
 		t.Cycle(e.Cycle)
 	}
-	for _, asked := range e.Asked {
-		t.Line(doc.Bold.Cell("  Why not "+asked.Node+":"), doc.Plain.Cellf(" %s", asked.Why))
-	}
 	t.flips(e.Flips)
 	if of := e.Step + " " + e.Namespace + " " + e.Workload; of != t.rulesShown || e.Workload == "" {
 		t.rulesShown = of // the pods of a workload have the same rules
 		t.effects(e.Effects)
-	}
-	if e.Halted == "" {
-		t.fixes("Changes that help", e.Fixes, e.Tried)
 	}
 	for _, note := range e.Notes {
 		t.Linef(doc.Plain, "  Note: %s", note)
