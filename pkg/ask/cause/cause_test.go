@@ -147,7 +147,7 @@ func TestCauses(t *testing.T) {
 			[]string{pod("a-1", "w-1", "4", ""), strings.Replace(high, "value:", "preemptionPolicy: Never, value:", 1), pod("new", "", "1", ", priorityClassName: high, nodeSelector: {kubernetes.io/hostname: w-1}")},
 			[]string{"NodeAffinity 1: wants kubernetes.io/hostname=w-1; w-2 comes nearest and lacks kubernetes.io/hostname=w-1 (it has kubernetes.io/hostname=w-2)",
 				"NodeResourcesFit 1: asks 1 cpu; the most that is free is 0 on w-1 (4 allocatable, 4 requested by 1 pod)", dedicated,
-				"DefaultPreemption 0: nobody makes room for its priority 100: its preemptionPolicy is Never; 2 of 3 refused nodes have no pod of a lower one"},
+				"DefaultPreemption 0: nobody makes room for its priority 100: its preemptionPolicy is Never, by PriorityClass high; 2 of 3 refused nodes have no pod of a lower one"},
 		},
 		"a resource in the plural, which no node has": {
 			[]string{"  - {apiVersion: v1, kind: Node, metadata: {name: gpu-1, labels: {disk: nvme}}, status: {allocatable: {cpu: 4, memory: 8Gi, pods: 110, nvidia.com/gpu: 2}}}\n",
@@ -173,6 +173,23 @@ func TestCauses(t *testing.T) {
 				pod("new", "", "1", ", volumes: [{name: v, persistentVolumeClaim: {claimName: data}}]")},
 			[]string{"VolumeBinding 2: claim data (2Gi, storage class local) is not bound, and the class has no provisioner; 0 volumes of the class are free; " +
 				"kept is kept for claim old, which is gone", dedicated},
+		},
+		"a volume for a claim of another namespace, and one of another access mode": {
+			[]string{"  - {apiVersion: v1, kind: PersistentVolume, metadata: {name: theirs}, spec: {capacity: {storage: 2Gi}, accessModes: [ReadWriteMany], claimRef: {namespace: prod, name: data}, nfs: {server: s, path: /}}}\n",
+				"  - {apiVersion: v1, kind: PersistentVolume, metadata: {name: single}, spec: {capacity: {storage: 2Gi}, accessModes: [ReadWriteOnce], nfs: {server: s, path: /}}}\n",
+				"  - {apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: data}, spec: {accessModes: [ReadWriteMany], storageClassName: '', resources: {requests: {storage: 2Gi}}}}\n",
+				pod("new", "", "1", ", volumes: [{name: v, persistentVolumeClaim: {claimName: data}}]")},
+			[]string{"VolumeBinding 0: claim data (2Gi, no storage class) is not bound; 1 volume of the class is free: single is ReadWriteOnce, and the claim asks for ReadWriteMany; " +
+				"theirs is kept for claim data of namespace prod, which does not exist"},
+		},
+		"two volumes of which no node reaches both": {
+			[]string{strings.Replace(localVolume("pv-1", "2Gi", "w-1"), "storageClassName", "claimRef: {namespace: default, name: data}, storageClassName", 1),
+				strings.Replace(localVolume("pv-2", "2Gi", "w-2"), "storageClassName", "claimRef: {namespace: default, name: logs}, storageClassName", 1),
+				"  - {apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: data}, spec: {accessModes: [ReadWriteOnce], storageClassName: local, volumeName: pv-1, resources: {requests: {storage: 2Gi}}}}\n",
+				"  - {apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: logs}, spec: {accessModes: [ReadWriteOnce], storageClassName: local, volumeName: pv-2, resources: {requests: {storage: 2Gi}}}}\n",
+				pod("new", "", "1", ", volumes: [{name: v, persistentVolumeClaim: {claimName: data}}, {name: l, persistentVolumeClaim: {claimName: logs}}]")},
+			[]string{"VolumeBinding 1: claim data is bound to volume pv-1, which only nodes with kubernetes.io/hostname=w-1 reach: w-1 (it does not reach the volume of claim logs)",
+				"VolumeBinding 1: claim logs is bound to volume pv-2, which only nodes with kubernetes.io/hostname=w-2 reach: w-2 (it does not reach the volume of claim data)", dedicated},
 		},
 		"free volumes of other labels and of another class": {
 			[]string{"  - {apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: local}, provisioner: kubernetes.io/no-provisioner, volumeBindingMode: WaitForFirstConsumer}\n",

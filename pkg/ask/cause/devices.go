@@ -233,26 +233,34 @@ func (v *view) nodesLacking(offers *devices.Offers, d *Devices, request *resourc
 }
 
 // selectedPattern matches an attribute or a capacity in a CEL expression: device.attributes["gpu.example.com"].model.
-var selectedPattern = regexp.MustCompile(`device\.(attributes|capacity)\["([^"]+)"\]\.(\w+)`)
+var selectedPattern = regexp.MustCompile(`device\.(attributes|capacity)\[["']([^"']+)["']\]\.(\w+)`)
 
 // selectedValues returns the attributes and capacities that the selectors name, as the devices of the node have them, such as model=t4, sorted.
 func (v *view) selectedValues(node *v1.Node, selectors []string) []string {
-	values := map[string]bool{}
+	own := list.Where(v.state.ResourceSlices, func(slice *resourcev1.ResourceSlice) bool { return ptr.Deref(slice.Spec.NodeName, "") == node.Name })
+	var values []string
 	for _, selected := range selectedPattern.FindAllStringSubmatch(strings.Join(selectors, " "), -1) {
-		domain, name := selected[2], selected[3]
-		for _, slice := range v.state.ResourceSlices {
-			if ptr.Deref(slice.Spec.NodeName, "") != node.Name {
-				continue
-			}
-			names := []resourcev1.QualifiedName{resourcev1.QualifiedName(domain + "/" + name)}
-			if slice.Spec.Driver == domain {
-				names = append(names, resourcev1.QualifiedName(name))
-			}
-			for i := range slice.Spec.Devices {
-				for _, qualified := range names {
-					if value := valueOf(&slice.Spec.Devices[i], selected[1], qualified); value != "" {
-						values[name+"="+value] = true
-					}
+		for _, value := range DeviceValues(own, selected[1], selected[2], selected[3]) {
+			values = append(values, selected[3]+"="+value)
+		}
+	}
+	slices.Sort(values)
+	return slices.Compact(values)
+}
+
+// DeviceValues returns the values that the devices of the slices have for an attribute or a capacity, sorted. The kind is "attributes" or "capacity", as
+// in device.attributes["gpu.example.com"].model, whose domain is gpu.example.com and whose name is model.
+func DeviceValues(of []*resourcev1.ResourceSlice, kind, domain, name string) []string {
+	values := map[string]bool{}
+	for _, slice := range of {
+		names := []resourcev1.QualifiedName{resourcev1.QualifiedName(domain + "/" + name)}
+		if slice.Spec.Driver == domain {
+			names = append(names, resourcev1.QualifiedName(name))
+		}
+		for i := range slice.Spec.Devices {
+			for _, qualified := range names {
+				if value := valueOf(&slice.Spec.Devices[i], kind, qualified); value != "" {
+					values[value] = true
 				}
 			}
 		}
@@ -362,6 +370,8 @@ func (d *Devices) brief(on string) string {
 		return fmt.Sprintf("DeviceClass %s does not exist", o.Class)
 	case o.Devices == 0:
 		return fmt.Sprintf("devices of %s asked and none on %s", o.Class, on)
+	case o.OfClass > 0 && o.Matching == 0 && len(o.Has) > 0:
+		return fmt.Sprintf("no device of %s matches the selector of its claim on %s (they have %s)", o.Class, on, words.Few(o.Has))
 	case o.Asked == 0:
 		return fmt.Sprintf("all devices of %s asked and %d of %d free on %s", o.Class, o.Free, o.Matching, d.Node)
 	}

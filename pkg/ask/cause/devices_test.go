@@ -45,6 +45,10 @@ func TestDeviceCauses(t *testing.T) {
 			[]string{gpus, claim("new", request("r", ", count: 2"+large), ""), claimingPod("new", "")},
 			[]string{"2: claim default/new, request r: asks 2 devices of DeviceClass gpu " + selector + "; w-1 comes nearest: of its 2 devices 2 are of the class, 1 matches and 1 is free"},
 		},
+		"an attribute in single quotes that no device has": {
+			[]string{gpus, claim("new", request("r", `, selectors: [{cel: {expression: "device.attributes['d.example.com'].numa == 7"}}]`), ""), claimingPod("new", "")},
+			[]string{"2: claim default/new, request r: asks 1 device of DeviceClass gpu with device.attributes['d.example.com'].numa == 7; w-1 comes nearest: of its 2 devices 2 are of the class, 0 match (they have numa=0 and numa=1) and 0 are free"},
+		},
 		"a taint": {
 			[]string{gpus, claim("new", request("r", ""), ""), claimingPod("new", ", nodeSelector: {disk: ssd}")},
 			[]string{"1: claim default/new, request r: asks 1 device of DeviceClass gpu; w-2 comes nearest: of its 1 device 1 is of the class, 1 has a taint that the request does not tolerate and 0 are free"},

@@ -70,7 +70,7 @@ func (f *Finder) explainNoPreemption(ctx context.Context, v *view, given *v1.Pod
 			return nil, nil // with all of them gone there is room: the pods of one node are not enough, or they are about to go
 		}
 	}
-	return []Cause{{Plugin: "DefaultPreemption", Sentence: p.sentence(len(v.verdicts)), Preemption: &p}}, nil
+	return []Cause{{Plugin: "DefaultPreemption", Sentence: p.sentence(len(v.verdicts), given.Spec.PriorityClassName), Preemption: &p}}, nil
 }
 
 // findLowest remembers the pod of the lowest priority.
@@ -116,9 +116,9 @@ func (v *view) freeText(nodes []string) string {
 	return text
 }
 
-// sentence returns, for example, "nobody makes room for its priority 100: 2 of 3 refused nodes have no pod of a lower one; w-1 would not
+// sentence returns, for a pod of a priority class, for example, "nobody makes room for its priority 100: 2 of 3 refused nodes have no pod of a lower one; w-1 would not
 // take it even without its pods of a lower one (full, Insufficient cpu; at most 1 of 1800m cpu would be free)".
-func (p *Preemption) sentence(refused int) string {
+func (p *Preemption) sentence(refused int, class string) string {
 	line := fmt.Sprintf("nobody makes room for its priority %d: ", p.Priority)
 	if p.Lower == 0 {
 		line += "no refused node has a pod of a lower one"
@@ -129,7 +129,11 @@ func (p *Preemption) sentence(refused int) string {
 	}
 	var parts []string
 	if p.Never {
-		parts = append(parts, "its preemptionPolicy is Never")
+		never := "its preemptionPolicy is Never"
+		if class != "" {
+			never += ", by PriorityClass " + class
+		}
+		parts = append(parts, never)
 	}
 	if none := refused - len(p.Nodes); none > 0 {
 		parts = append(parts, fmt.Sprintf("%d of %s %s no pod of a lower one", none, words.Count(refused, "refused node"), words.Pick(none, "has", "have")))

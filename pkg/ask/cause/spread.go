@@ -265,6 +265,10 @@ func (v *view) explainRefusal(node *v1.Node) string {
 		return "full, " + verdict.Status
 	case "NodeAffinity":
 		return "no match for the pod's node selector or affinity"
+	case "VolumeBinding":
+		if away := v.unreachedClaims(node); len(away) > 0 {
+			return "it does not reach the volume of claim " + words.And(away)
+		}
 	}
 	return verdict.Plugin + ", " + verdict.Status
 }

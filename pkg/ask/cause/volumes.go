@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -79,11 +80,16 @@ func misfit(pv *v1.PersistentVolume, claim *v1.PersistentVolumeClaim) string {
 	case storagehelpers.CheckVolumeModeMismatches(&claim.Spec, &pv.Spec):
 		return fmt.Sprintf("has volumeMode %s", ptr.Deref(pv.Spec.VolumeMode, v1.PersistentVolumeFilesystem))
 	case !storagehelpers.CheckAccessModes(claim, pv):
-		return "is " + words.And(list.Map(pv.Spec.AccessModes, func(m v1.PersistentVolumeAccessMode) string { return string(m) }))
+		return fmt.Sprintf("is %s, and the claim asks for %s", ModesText(pv.Spec.AccessModes), ModesText(claim.Spec.AccessModes))
 	case claim.Spec.Selector != nil && err == nil && !selector.Matches(labels.Set(pv.Labels)):
 		return fmt.Sprintf("has %s, and the claim selects %s", words.And(otherLabels(claim.Spec.Selector, pv.Labels)), selector)
 	}
 	return ""
+}
+
+// ModesText names the access modes, for example, "ReadWriteOnce and ReadOnlyMany".
+func ModesText(modes []v1.PersistentVolumeAccessMode) string {
+	return words.And(list.Map(modes, func(m v1.PersistentVolumeAccessMode) string { return string(m) }))
 }
 
 // otherLabels returns the labels that there are of the keys by which the selector chooses, where they have other values, such as tier=gold, or "no tier".
@@ -128,6 +134,18 @@ func (v *view) claimsOf(pod *v1.Pod) (names []string, claims []*v1.PersistentVol
 	return names, claims
 }
 
+// unreachedClaims returns the claims of the pod whose volumes the node does not reach.
+func (v *view) unreachedClaims(node *v1.Node) []string {
+	var away []string
+	names, claims := v.claimsOf(v.pod)
+	for i, claim := range claims {
+		if pv := v.volumeOf(claim); pv != nil && storagehelpers.CheckNodeAffinity(pv, node.Labels) != nil {
+			away = append(away, names[i])
+		}
+	}
+	return away
+}
+
 func (v *view) volumeOf(claim *v1.PersistentVolumeClaim) *v1.PersistentVolume {
 	if claim == nil || claim.Spec.VolumeName == "" {
 		return nil
@@ -150,6 +168,8 @@ func volumeBindings(v *view, r refused) []Cause {
 		switch {
 		case claim == nil:
 			causes = append(causes, v.missingClaim("VolumeBinding", names[i]))
+		case claim.DeletionTimestamp != nil && len(r.nodes) == 0:
+			causes = append(causes, Cause{Plugin: "VolumeBinding", Sentence: v.endingSentence(&fact, claim), Volume: &fact})
 		case pv != nil:
 			fact.Volume = pv.Name
 			away := list.Where(r.nodes, func(node *v1.Node) bool { return storagehelpers.CheckNodeAffinity(pv, node.Labels) != nil })
@@ -172,6 +192,32 @@ func volumeBindings(v *view, r refused) []Cause {
 		}
 	}
 	return causes
+}
+
+// endingSentence says that a claim is being deleted, and which pods keep it.
+func (v *view) endingSentence(f *Volume, claim *v1.PersistentVolumeClaim) string {
+	line := fmt.Sprintf("claim %s is being deleted, since %s, and no new pod gets it", f.Claim, claim.DeletionTimestamp.UTC().Format(time.RFC3339))
+	f.UsedBy = v.usersOf(claim)
+	switch users := list.Map(f.UsedBy, func(pod LocatedPod) string { return pod.Pod + " on " + pod.Node }); {
+	case len(users) > 0:
+		return line + fmt.Sprintf("; it stays as long as %s %s it", words.Few(users), words.Pick(len(users), "has", "have"))
+	case len(claim.Finalizers) > 0:
+		return line + fmt.Sprintf("; %s %s it", words.Pick(len(claim.Finalizers), "the finalizer", "the finalizers")+" "+words.And(claim.Finalizers), words.Pick(len(claim.Finalizers), "keeps", "keep"))
+	}
+	return line
+}
+
+// usersOf returns the pods with a node that have the claim.
+func (v *view) usersOf(claim *v1.PersistentVolumeClaim) []LocatedPod {
+	var users []LocatedPod
+	for _, node := range v.state.Nodes {
+		for _, other := range v.podsOn[node.Name] {
+			if names, _ := v.claimsOf(other); other.Namespace == claim.Namespace && slices.Contains(names, claim.Name) {
+				users = append(users, LocatedPod{Pod: other.Namespace + "/" + other.Name, Node: node.Name})
+			}
+		}
+	}
+	return users
 }
 
 // missingClaim returns the cause that the pod names a claim which does not exist.
@@ -223,7 +269,7 @@ func (v *view) unboundSentence(f *Volume, claim *v1.PersistentVolumeClaim) strin
 		volumes += ": " + words.Few(list.Map(f.Free, func(free FreeVolume) string { return free.Volume + " " + free.Why }))
 	}
 	for _, pv := range ReleasedVolumes(v.state, claim) {
-		f.Released = append(f.Released, FreeVolume{pv.Name, "is kept for claim " + pv.Spec.ClaimRef.Name + ", which is gone"})
+		f.Released = append(f.Released, FreeVolume{pv.Name, "is kept for claim " + KeptFor(v.state, pv, claim)})
 	}
 	if len(f.Released) > 0 {
 		volumes += "; " + words.Few(list.Map(f.Released, func(kept FreeVolume) string { return kept.Volume + " " + kept.Why }))
@@ -269,18 +315,36 @@ func (v *view) unboundSentence(f *Volume, claim *v1.PersistentVolumeClaim) strin
 	return asks + volumes
 }
 
-// ReleasedVolumes returns the volumes of the claim's class that suit the claim but name another claim, which is gone: a volume whose reclaim policy is
-// Retain keeps its claimRef, and no claim gets it, not even a new one of the same name.
+// ReleasedVolumes returns the volumes of the claim's class that suit the claim but name another claim, which does not have them: it is gone, since a
+// volume whose reclaim policy is Retain keeps its claimRef, and no claim gets it, not even a new one of the same name; or whoever made the volume
+// named a claim of another name or namespace.
 func ReleasedVolumes(state *cluster.State, claim *v1.PersistentVolumeClaim) []*v1.PersistentVolume {
 	return list.Where(state.PersistentVolumes, func(pv *v1.PersistentVolume) bool {
 		of := pv.Spec.ClaimRef
-		if of == nil || of.UID == "" || storagehelpers.GetPersistentVolumeClass(pv) != storagehelpers.GetPersistentVolumeClaimClass(claim) || misfit(pv, claim) != "" {
+		if of == nil || storagehelpers.IsVolumeBoundToClaim(pv, claim) || storagehelpers.GetPersistentVolumeClass(pv) != storagehelpers.GetPersistentVolumeClaimClass(claim) || misfit(pv, claim) != "" {
 			return false
 		}
 		return !slices.ContainsFunc(state.PersistentVolumeClaims, func(c *v1.PersistentVolumeClaim) bool {
-			return c.Namespace == of.Namespace && c.Name == of.Name && c.UID == of.UID
+			return c.Namespace == of.Namespace && c.Name == of.Name && (c.UID == of.UID && of.UID != "" || c.Spec.VolumeName == pv.Name)
 		})
 	})
+}
+
+// KeptFor says for which claim a volume is kept that is not for the given one: "old, which is gone", or "data of namespace prod, which does not exist".
+func KeptFor(state *cluster.State, pv *v1.PersistentVolume, claim *v1.PersistentVolumeClaim) string {
+	of := pv.Spec.ClaimRef
+	name := of.Name
+	if of.Namespace != claim.Namespace {
+		name += " of namespace " + of.Namespace
+	}
+	exists := slices.ContainsFunc(state.PersistentVolumeClaims, func(c *v1.PersistentVolumeClaim) bool { return c.Namespace == of.Namespace && c.Name == of.Name })
+	switch {
+	case of.UID != "":
+		return name + ", which is gone"
+	case exists:
+		return name + ", which does not have it yet"
+	}
+	return name + ", which does not exist"
 }
 
 // VolumesOfOtherClasses returns the free volumes that suit the claim but for their class, if no free volume of its class does.
@@ -446,14 +510,7 @@ func volumeRestrictions(v *view, r refused) []Cause {
 		if !slices.Contains(claim.Spec.AccessModes, v1.ReadWriteOncePod) {
 			continue
 		}
-		fact := Volume{Claim: names[i]}
-		for _, node := range v.state.Nodes {
-			for _, other := range v.podsOn[node.Name] {
-				if others, _ := v.claimsOf(other); other.Namespace == v.pod.Namespace && slices.Contains(others, names[i]) {
-					fact.UsedBy = append(fact.UsedBy, LocatedPod{Pod: other.Namespace + "/" + other.Name, Node: node.Name})
-				}
-			}
-		}
+		fact := Volume{Claim: names[i], UsedBy: v.usersOf(claim)}
 		if len(fact.UsedBy) > 0 {
 			causes = append(causes, Cause{Plugin: "VolumeRestrictions", Nodes: len(r.nodes), Volume: &fact, Sentence: fmt.Sprintf(
 				"claim %s is ReadWriteOncePod, and %s on %s has it", names[i], fact.UsedBy[0].Pod, fact.UsedBy[0].Node)})
