@@ -110,10 +110,7 @@ func (p *pendingPod) labelNamespaces(term *v1.PodAffinityTerm, selector labels.S
 				words.And(pairsOf(term.NamespaceSelector.MatchLabels)), term.TopologyKey), steps: []scenario.Step{labelStep("namespace/"+namespace.Name, term.NamespaceSelector.MatchLabels)}})
 		}
 	}
-	if len(all) == 0 {
-		return nil
-	}
-	return []attempt{p.attemptFirst(all)}
+	return p.attemptFirst(all)
 }
 
 // softenOthers makes each required anti-affinity soft that other workloads have, where such a rule keeps the pod away.
@@ -143,10 +140,10 @@ func (p *pendingPod) softenOthers() []attempt {
 			if r.Kind != rule.AntiAffinity || !r.Hard || err != nil || !selector.Matches(labels.Set(p.pod.Labels)) {
 				continue
 			}
-			attempts = append(attempts, p.attemptFirst(softenedOf(object, r)))
+			attempts = append(attempts, p.attemptFirst(softenedOf(object, r))...)
 		}
 	}
-	return slices.DeleteFunc(attempts, func(a attempt) bool { return len(a.changes) == 0 })
+	return attempts
 }
 
 // softenedOf are the changes of another workload that make a rule of it soft: by itself, or with a rollout that stops old pods first, whose own rule

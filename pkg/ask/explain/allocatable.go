@@ -55,9 +55,7 @@ func (p *pendingPod) offerMore() []attempt {
 				}
 			}
 		}
-		if len(all) > 0 {
-			attempts = append(attempts, p.attemptFirst(all))
-		}
+		attempts = append(attempts, p.attemptFirst(all)...)
 	}
 	return attempts
 }

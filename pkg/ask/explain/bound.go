@@ -215,7 +215,7 @@ func (d *deniedWorkload) restrict() attempt {
 }
 
 // relabel lets the namespace admit less careful pods: the strictest profile that helps.
-func (d *deniedWorkload) relabel() attempt {
+func (d *deniedWorkload) relabel() []attempt {
 	var all []candidate
 	for _, level := range []api.Level{api.LevelBaseline, api.LevelPrivileged} {
 		labels := map[string]string{api.EnforceLevelLabel: string(level)}

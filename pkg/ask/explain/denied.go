@@ -97,9 +97,7 @@ func (d *deniedWorkload) refusedIn(refused []cluster.Refusal) (mine, others int)
 // refuses, of what the pods ask for, and fewer replicas.
 func (d *deniedWorkload) singles() []attempt {
 	var all []attempt
-	if rollout := d.rollout(); len(rollout) > 0 {
-		all = append(all, d.attemptFirst(rollout))
-	}
+	all = append(all, d.attemptFirst(d.rollout())...)
 	for i := range d.refused.Causes {
 		denial := d.refused.Causes[i].Denial
 		if denial == nil {
@@ -111,7 +109,7 @@ func (d *deniedWorkload) singles() []attempt {
 		case "LimitRanger":
 			all = slices.Concat(all, d.keepBounds(denial), d.keepRatio(denial), d.moveBounds(denial))
 		case "PodSecurity":
-			all = append(all, d.restrict(), d.relabel())
+			all = append(append(all, d.restrict()), d.relabel()...)
 		case "Priority":
 			all = slices.Concat(all, d.nameClass())
 		case "ServiceAccount":
@@ -163,10 +161,7 @@ func (d *deniedWorkload) raiseQuota(denial *cause.Denial) []attempt {
 				steps: []scenario.Step{merged(denial.Object, map[string]any{"spec": map[string]any{"hard": hard}})}})
 		}
 	}
-	if len(all) == 0 {
-		return nil
-	}
-	return []attempt{d.attemptFirst(all)}
+	return d.attemptFirst(all)
 }
 
 // merged is the step that patches the object of a denial, such as "ResourceQuota team/compute".

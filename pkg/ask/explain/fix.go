@@ -167,22 +167,34 @@ type attempt struct {
 }
 
 // attemptOne returns the attempt that tries one candidate.
-func (w *stuckWorkload) attemptOne(c candidate) attempt { return w.attemptFirst([]candidate{c}) }
+func (w *stuckWorkload) attemptOne(c candidate) attempt { return w.attemptFirst([]candidate{c})[0] }
 
-// attemptFirst returns the attempt that takes the first of several candidates that helps.
-func (w *stuckWorkload) attemptFirst(candidates []candidate) attempt {
+// attemptFirst returns the attempt that takes the first of several candidates that helps; none if there is no candidate.
+func (w *stuckWorkload) attemptFirst(candidates []candidate) []attempt {
+	if len(candidates) == 0 {
+		return nil
+	}
 	var changes []string
 	for i := range candidates {
 		changes = append(changes, candidates[i].change)
 	}
-	return attempt{changes: changes, try: func(ctx context.Context) (*Fix, error) {
+	return []attempt{{changes: changes, try: func(ctx context.Context) (*Fix, error) {
 		for i := range candidates {
 			if fix, err := w.tryCandidate(ctx, &candidates[i]); fix != nil || err != nil {
 				return fix, err
 			}
 		}
 		return nil, nil
-	}}
+	}}}
+}
+
+// attemptAs is attemptFirst for candidates that stand under one name in the list of what was tried.
+func (w *stuckWorkload) attemptAs(change string, candidates []candidate) []attempt {
+	attempts := w.attemptFirst(candidates)
+	for i := range attempts {
+		attempts[i].changes = []string{change}
+	}
+	return attempts
 }
 
 // attemptMost returns the attempt that finds an amount by bisection: helps should help the most, and fails helps nothing. The fix has the amount

@@ -64,8 +64,8 @@ type haltedPod struct {
 func (h *haltedPod) attempts() []attempt {
 	var attempts []attempt
 	if cluster.WaitsForVolume(h.pod) != "" {
-		if strategies := h.strategyCandidates(); h.oldPodsRun(h.pod) && len(strategies) > 0 {
-			attempts = append(attempts, h.attemptFirst(strategies))
+		if h.oldPodsRun(h.pod) {
+			attempts = append(attempts, h.attemptFirst(h.strategyCandidates())...)
 		}
 		waiting := list.Count(h.step.State.Pods, func(pod *v1.Pod) bool { return h.ownerOf(pod) == h.owner && cluster.WaitsForVolume(pod) != "" })
 		if h.object != nil {

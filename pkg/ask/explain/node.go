@@ -37,7 +37,7 @@ func (p *pendingPod) uncordonAttempts() []attempt {
 	cordoned := list.Where(p.nodes, func(node *v1.Node) bool { return node.Spec.Unschedulable })
 	var attempts []attempt
 	for _, d := range p.groupByDomain(cordoned) {
-		attempts = append(attempts, p.attemptFirst(list.Map(p.roomiest(d.nodes), p.uncordonNode)))
+		attempts = append(attempts, p.attemptFirst(list.Map(p.roomiest(d.nodes), p.uncordonNode))...)
 	}
 	return attempts
 }
@@ -62,19 +62,15 @@ func (p *pendingPod) addNodeAttempts() []attempt {
 	}
 	var attempts []attempt
 	for _, d := range p.groupByDomain(open) {
-		attempts = append(attempts, p.attemptFirst(list.Map(p.different(d.nodes), func(node *v1.Node) candidate { return p.addNodeLike(node, d.words()) })))
+		attempts = append(attempts, p.attemptFirst(list.Map(p.different(d.nodes), func(node *v1.Node) candidate { return p.addNodeLike(node, d.words()) }))...)
 	}
 	for _, c := range p.addNodesInClosedDomains(open) {
 		attempts = append(attempts, p.attemptOne(c))
 	}
 	for _, key := range p.hardKeys() {
-		if own := p.addNodesInNewDomain(open, key); len(own) > 0 {
-			attempts = append(attempts, p.attemptFirst(own))
-		}
+		attempts = append(attempts, p.attemptFirst(p.addNodesInNewDomain(open, key))...)
 	}
-	if larger := p.addLargerNodes(open); len(larger) > 0 {
-		attempts = append(attempts, p.attemptFirst(larger))
-	}
+	attempts = append(attempts, p.attemptFirst(p.addLargerNodes(open))...)
 	return append(attempts, p.addReachingNodes(open)...)
 }
 
@@ -306,9 +302,7 @@ func (p *pendingPod) labelNodes() []attempt {
 			return candidate{change: fmt.Sprintf("label node %s with %s", node.Name, words.And(pairsOf(labels))),
 				steps: []scenario.Step{labelStep("node/"+node.Name, labels)}}
 		})
-		if len(nearest) > 0 {
-			attempts = append(attempts, p.attemptFirst(nearest))
-		}
+		attempts = append(attempts, p.attemptFirst(nearest)...)
 	}
 	if !p.refusedBy("PodTopologySpread", "InterPodAffinity") {
 		return attempts

@@ -58,10 +58,7 @@ func (p *pendingPod) endNodeStates() []attempt {
 		}
 		all = append(all, candidate{change: words.And(changes), byHand: true, steps: []scenario.Step{action.Merge(scenario.Target{Target: "node/" + node.Name}, is)}})
 	}
-	if len(all) == 0 {
-		return nil
-	}
-	return []attempt{p.attemptFirst(all)}
+	return p.attemptFirst(all)
 }
 
 // wellStatus returns the part of a node's status that says that the node is ready, without pressure, and on the network.

@@ -34,10 +34,7 @@ func (p *pendingPod) raisePriority() []attempt {
 			},
 		})
 	}
-	if len(all) == 0 {
-		return nil
-	}
-	return []attempt{p.attemptFirst(all[:min(len(all), maxPerKind)])}
+	return p.attemptFirst(all[:min(len(all), maxPerKind)])
 }
 
 // higherClasses returns the classes whose pods preempt pods that this pod does not, the lowest priority first.

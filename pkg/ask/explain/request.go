@@ -67,9 +67,7 @@ func (p *pendingPod) askForSimilar() []attempt {
 		all := list.Map(p.similarResources(name), func(other v1.ResourceName) candidate {
 			return candidate{change: fmt.Sprintf("ask for %s in place of %s", other, name), edit: func(spec *v1.PodSpec) { renameResource(spec, name, other) }}
 		})
-		if len(all) > 0 {
-			attempts = append(attempts, p.attemptFirst(all))
-		}
+		attempts = append(attempts, p.attemptFirst(all)...)
 	}
 	return attempts
 }

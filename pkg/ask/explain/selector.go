@@ -26,9 +26,7 @@ func (p *pendingPod) selectPresent() []attempt {
 	}
 	var attempts []attempt
 	for _, want := range p.wantedLabels() {
-		if all := p.askForValues(want); len(all) > 0 {
-			attempts = append(attempts, p.attemptFirst(all))
-		}
+		attempts = append(attempts, p.attemptFirst(p.askForValues(want))...)
 	}
 	return attempts
 }
@@ -41,9 +39,7 @@ func (p *pendingPod) selectSimilar() []attempt {
 	}
 	var attempts []attempt
 	for _, want := range p.wantedLabels() {
-		if all := p.askForKeys(want); len(all) > 0 {
-			attempts = append(attempts, p.attemptFirst(all))
-		}
+		attempts = append(attempts, p.attemptFirst(p.askForKeys(want))...)
 	}
 	return attempts
 }

@@ -76,10 +76,7 @@ func (p *pendingPod) moveOthers() []attempt {
 			break
 		}
 	}
-	if len(all) == 0 {
-		return nil
-	}
-	return []attempt{p.attemptFirst(all)}
+	return p.attemptFirst(all)
 }
 
 // fitsElsewhere reports whether another node has room for the pod.

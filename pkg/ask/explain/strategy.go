@@ -63,10 +63,7 @@ func (p *pendingPod) stopOldPodsFirst() []attempt {
 	default:
 		return nil
 	}
-	if strategies := p.strategyCandidates(); len(strategies) > 0 {
-		return []attempt{p.attemptFirst(strategies)}
-	}
-	return nil
+	return p.attemptFirst(p.strategyCandidates())
 }
 
 // oldPodsRun reports whether pods of the workload have a node that are of another revision than the pod.

@@ -57,9 +57,7 @@ func (p *pendingPod) provideVolumes() []attempt {
 	for _, node := range p.roomiest(p.matchingOpenNodes()) {
 		all = append(all, p.createVolumes(byHand, node))
 	}
-	if len(all) > 0 {
-		attempts = append(attempts, p.attemptFirst(all))
-	}
+	attempts = append(attempts, p.attemptFirst(all)...)
 	return attempts
 }
 
@@ -77,24 +75,21 @@ func (p *pendingPod) labelFree(claim *v1.PersistentVolumeClaim) []attempt {
 				steps: []scenario.Step{labelStep("persistentvolume/"+pv.Name, wanted)}})
 		}
 	}
-	if len(all) == 0 {
-		return nil
-	}
-	return []attempt{p.attemptFirst(all)}
+	return p.attemptFirst(all)
 }
 
 // reclassify returns the attempt that gives a free volume of another class, or of none, the class of the claim.
 func (p *pendingPod) reclassify(claim *v1.PersistentVolumeClaim) []attempt {
 	class := volume.GetPersistentVolumeClaimClass(claim)
+	if class == "" {
+		return nil
+	}
 	others := cause.VolumesOfOtherClasses(p.step.State, claim)
 	all := list.Map(others[:min(len(others), maxPerDomain)], func(pv *v1.PersistentVolume) candidate {
 		return candidate{change: fmt.Sprintf("give volume %s the storageClassName %s of claim %s (now %s)", pv.Name, class, claim.Name, cmp.Or(volume.GetPersistentVolumeClass(pv), "none")),
 			steps: []scenario.Step{action.Merge(scenario.Target{Target: "persistentvolume/" + pv.Name}, map[string]any{"spec": map[string]any{"storageClassName": class}})}}
 	})
-	if len(all) == 0 || class == "" {
-		return nil
-	}
-	return []attempt{p.attemptFirst(all)}
+	return p.attemptFirst(all)
 }
 
 // freeReleased returns the attempt that lets the claim have a volume that is kept for a claim which is gone.
@@ -105,10 +100,7 @@ func (p *pendingPod) freeReleased(claim *v1.PersistentVolumeClaim) []attempt {
 			price: []string{"claim " + claim.Name + " gets what is on it"},
 			steps: []scenario.Step{action.Merge(scenario.Target{Target: "persistentvolume/" + pv.Name}, map[string]any{"spec": map[string]any{"claimRef": nil}})}}
 	})
-	if len(all) == 0 {
-		return nil
-	}
-	return []attempt{p.attemptFirst(all)}
+	return p.attemptFirst(all)
 }
 
 // createClaims returns the attempt that creates the claims which the pod names and which are not there; nil if there are all. Nothing else helps then.
@@ -140,12 +132,7 @@ func (p *pendingPod) createClaims() []attempt {
 		}
 		all = append(all, c)
 	}
-	if len(all) == 0 {
-		return nil
-	}
-	created := p.attemptFirst(all)
-	created.changes = []string{create}
-	return []attempt{created}
+	return p.attemptAs(create, all)
 }
 
 // smallClaim returns a claim of 1Gi, of the class or, for "", of none.
@@ -202,10 +189,7 @@ func (p *pendingPod) makeDefault() []attempt {
 			price: []string{"every claim without a class gets it"},
 			steps: []scenario.Step{action.Merge(scenario.Target{Target: "storageclass/" + class.Name}, map[string]any{"metadata": map[string]any{"annotations": annotations}})}})
 	}
-	if len(all) == 0 {
-		return nil
-	}
-	return []attempt{p.attemptFirst(all)}
+	return p.attemptFirst(all)
 }
 
 // createClass returns the attempt that creates the class that the claim names, like one that is there.
@@ -217,10 +201,7 @@ func (p *pendingPod) createClass(name string) []attempt {
 		made.ObjectMeta = metav1.ObjectMeta{Name: name, Annotations: like.Annotations}
 		all = append(all, candidate{change: fmt.Sprintf("create StorageClass %s, like %s (provisioner %s)", name, like.Name, like.Provisioner), objects: []cluster.Object{made}})
 	}
-	if len(all) == 0 {
-		return nil
-	}
-	return []attempt{p.attemptFirst(all)}
+	return p.attemptFirst(all)
 }
 
 // addAllowedNodes returns the attempts that add a node where the class allows volumes, like each distinct node.
@@ -240,10 +221,7 @@ func (p *pendingPod) addAllowedNodes(class *storagev1.StorageClass) []attempt {
 			}
 		}
 	}
-	if len(all) == 0 {
-		return nil
-	}
-	return []attempt{p.attemptFirst(all)}
+	return p.attemptFirst(all)
 }
 
 // enlargeStorage returns the attempt that gives the storage of a node as much room as the claim asks for, where the class has less on each node.
@@ -266,10 +244,7 @@ func (p *pendingPod) enlargeStorage(claim *v1.PersistentVolumeClaim, class *stor
 				class.Name, nodes[at].Name, asked, capacity.Capacity), byHand: true, steps: []scenario.Step{{Patch: patch}}})
 		}
 	}
-	if len(all) == 0 {
-		return nil
-	}
-	return []attempt{p.attemptFirst(all)}
+	return p.attemptFirst(all)
 }
 
 // createVolumes returns the change that creates a volume on the node for each of the claims.

@@ -74,9 +74,7 @@ func (p *pendingPod) labelVolumes() []attempt {
 				all = append(all, candidate{change: change, steps: []scenario.Step{labelStep("persistentvolume/"+v.volume.Name, labels)}})
 			}
 		}
-		if len(all) > 0 {
-			attempts = append(attempts, p.attemptFirst(all))
-		}
+		attempts = append(attempts, p.attemptFirst(all)...)
 	}
 	return attempts
 }
@@ -120,9 +118,7 @@ func (p *pendingPod) deleteClaim() []attempt {
 				all = append(all, with)
 			}
 		}
-		one := p.attemptFirst(all)
-		one.changes = []string{anew.change}
-		attempts = append(attempts, one)
+		attempts = append(attempts, p.attemptAs(anew.change, all)...)
 	}
 	return attempts
 }
@@ -182,9 +178,7 @@ func (p *pendingPod) attachMore() []attempt {
 					byHand: true, steps: []scenario.Step{{Patch: patch}}})
 			}
 		}
-		if len(all) > 0 {
-			attempts = append(attempts, p.attemptFirst(all))
-		}
+		attempts = append(attempts, p.attemptFirst(all)...)
 	}
 	return attempts
 }

@@ -32,9 +32,7 @@ func (p *pendingPod) soften() []attempt {
 		for _, strategy := range strategies {
 			all = append(all, c.combine(strategy))
 		}
-		one := p.attemptFirst(all)
-		one.changes = []string{c.change}
-		attempts = append(attempts, one)
+		attempts = append(attempts, p.attemptAs(c.change, all)...)
 	}
 	return attempts
 }
