@@ -32,8 +32,8 @@ type candidate struct {
 	edit     func(*v1.PodSpec)
 	strategy func(cluster.Object)
 	steps    []scenario.Step
-	// objects are created before the steps.
-	objects []cluster.Object
+	// objects are created before the steps, and renewed are objects that are deleted after the steps, and created again as they are here.
+	objects, renewed []cluster.Object
 	// byHand means that kubectl cannot make the change, as nobody but the kubelet ends the pressure of a node.
 	byHand bool
 	// evicts means that other workloads may lose their nodes for the change, and gone that the pod itself may disappear.
@@ -43,7 +43,7 @@ type candidate struct {
 // combine returns the candidate that makes both changes.
 func (c candidate) combine(other candidate) candidate {
 	both := candidate{change: c.change + ", and " + other.change, price: slices.Concat(c.price, other.price),
-		steps: slices.Concat(c.steps, other.steps), objects: slices.Concat(c.objects, other.objects), evicts: c.evicts || other.evicts}
+		steps: slices.Concat(c.steps, other.steps), objects: slices.Concat(c.objects, other.objects), renewed: slices.Concat(c.renewed, other.renewed), evicts: c.evicts || other.evicts}
 	both.edit = c.edit
 	if other.edit != nil {
 		both.edit = other.edit
@@ -67,6 +67,14 @@ func (w *stuckWorkload) stepsOf(c *candidate) ([]scenario.LoadedStep, error) {
 	steps = append(steps, before...)
 	for _, step := range c.steps {
 		steps = append(steps, scenario.LoadedStep{Step: step})
+	}
+	for _, obj := range c.renewed {
+		of := action.Target(cluster.RefTo(obj))
+		anew, err := createSteps([]cluster.Object{obj})
+		if err != nil {
+			return nil, err
+		}
+		steps = append(append(steps, scenario.LoadedStep{Step: action.Delete(of.Namespace, of.Target)}), anew...)
 	}
 	if c.edit != nil || c.strategy != nil {
 		edits, err := w.editSteps(c)

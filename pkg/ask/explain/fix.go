@@ -52,9 +52,10 @@ type Fix struct {
 //     whose template has changed since.
 //  2. Refine a spread constraint: nodeTaintsPolicy, nodeAffinityPolicy, matchLabelKeys, minDomains, maxSkew.
 //  3. Ask for a similar key or resource that nodes have, tolerate the value that a taint has, or select the labels that the pod itself has. Add the label
-//     that nodes or the pod's volume lack, or ask for a value that nodes have. Give a claim without a volume one.
+//     that nodes or the pod's volume lack, or ask for a value that nodes have, of labels or of devices. Give a claim without a volume one: let a free volume
+//     or the claim be as the other is.
 //  4. Let a rollout stop old pods before it starts new ones.
-//  5. Delete the pod with its claim, with a new volume where volumes are local.
+//  5. Delete a claim that cannot get the pod where it can run, and create it again. Delete the pod with its claim, with a new volume where volumes are local.
 //  6. Take another port of the host, if pods of other workloads hold it. Give the pods a priority class that exists.
 //  7. Request less: the most that helps. Let a node offer more pods, huge pages, devices or volumes. Give the pod a claim on devices of its own.
 //     Delete a pod that finds another node and makes room.
@@ -151,8 +152,8 @@ func (p *pendingPod) singleAttempts() []attempt {
 	if created := p.createClaims(); created != nil {
 		return created
 	}
-	return slices.Concat(p.uncordonAttempts(), p.endNodeStates(), p.deleteOld(), p.refineSpreads(), p.selectSimilar(), p.askForSimilar(), p.correctTolerations(), p.selectOwnLabels(), p.labelNodes(), p.selectPresent(),
-		p.labelVolumes(), p.provideVolumes(), p.stopOldPodsFirst(), p.deleteClaim(), p.movePorts(), p.raisePriority(), p.requestLess(), p.offerMore(), p.attachMore(),
+	return slices.Concat(p.uncordonAttempts(), p.endNodeStates(), p.deleteOld(), p.refineSpreads(), p.selectSimilar(), p.askForSimilar(), p.correctTolerations(), p.selectOwnLabels(), p.labelNodes(), p.selectPresent(), p.loosenSelectors(),
+		p.labelVolumes(), p.provideVolumes(), p.stopOldPodsFirst(), p.renewClaims(), p.deleteClaim(), p.movePorts(), p.raisePriority(), p.requestLess(), p.offerMore(), p.attachMore(),
 		p.claimAlone(), p.moveOthers(), p.tolerate(), p.lookElsewhere(), p.soften(), p.softenOthers(), p.raiseMaxima(), p.addNodeAttempts(), p.fewerReplicas())
 }
 

@@ -7,10 +7,13 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/component-helpers/scheduling/corev1"
 	"k8s.io/kubernetes/pkg/apis/scheduling"
 	schedulingapi "k8s.io/kubernetes/pkg/apis/scheduling/v1"
 	"k8s.io/utils/ptr"
+
+	"github.com/faultline/faultline/pkg/cluster"
 )
 
 // raisePriority returns the attempt that gives the workload's pods the lowest priority class that helps: one of the cluster or, for a
@@ -34,7 +37,26 @@ func (p *pendingPod) raisePriority() []attempt {
 			},
 		})
 	}
+	if never && len(all) == 0 {
+		return p.dropNever()
+	}
 	return p.attemptFirst(all[:min(len(all), maxPerKind)])
+}
+
+// dropNever returns the attempt that gives the pods a class like their own whose pods preempt: the preemptionPolicy of a class cannot change.
+func (p *pendingPod) dropNever() []attempt {
+	at := slices.IndexFunc(p.step.State.PriorityClasses, func(class *schedulingv1.PriorityClass) bool { return class.Name == p.pod.Spec.PriorityClassName })
+	if at < 0 {
+		return nil
+	}
+	like := p.step.State.PriorityClasses[at]
+	made := &schedulingv1.PriorityClass{TypeMeta: metav1.TypeMeta{APIVersion: "scheduling.k8s.io/v1", Kind: "PriorityClass"},
+		ObjectMeta: metav1.ObjectMeta{Name: like.Name + "-preempting"}, Value: like.Value, PreemptionPolicy: ptr.To(v1.PreemptLowerPriority)}
+	return []attempt{p.attemptOne(candidate{
+		change: fmt.Sprintf("create PriorityClass %s like %s (%d) with preemptionPolicy PreemptLowerPriority (now Never), and give it to the pods", made.Name, like.Name, like.Value),
+		evicts: true, objects: []cluster.Object{made}, edit: func(spec *v1.PodSpec) {
+			spec.PriorityClassName, spec.Priority, spec.PreemptionPolicy = made.Name, nil, nil
+		}})}
 }
 
 // higherClasses returns the classes whose pods preempt pods that this pod does not, the lowest priority first.

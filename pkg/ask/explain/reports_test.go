@@ -130,6 +130,68 @@ func TestFixesOfReports(t *testing.T) {
 			},
 		},
 		{
+			name: "a volume of less room, of another access mode and of a class, and a claim of none",
+			cluster: node("n1", "a", "") + "  - {apiVersion: v1, kind: PersistentVolume, metadata: {name: pv}, spec: {capacity: {storage: 5Gi}, accessModes: [ReadWriteOnce], storageClassName: manual, nfs: {server: s, path: /}}}\n" +
+				"  - {apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: data}, spec: {accessModes: [ReadWriteMany], storageClassName: '', resources: {requests: {storage: 10Gi}}}}\n",
+			workload: workload("Deployment", 1, "cpu: 1", ", volumes: [{name: d, persistentVolumeClaim: {claimName: data}}]"),
+			fixes: []string{
+				"delete claim data and create it again with a size of 5Gi (now 10Gi), the access modes ReadWriteOnce (now ReadWriteMany) and storageClassName manual (now none), as volume pv has: 0 (0) n1",
+				"create a local volume on node n1: of 10Gi for claim data: 0 (0) n1",
+			},
+		},
+		{
+			name: "a volume for a claim of another namespace, and one that lacks an access mode",
+			cluster: node("n1", "a", "") + "  - {apiVersion: v1, kind: PersistentVolume, metadata: {name: theirs}, spec: {capacity: {storage: 10Gi}, accessModes: [ReadWriteMany], nfs: {server: s, path: /}, claimRef: {namespace: prod, name: data}}}\n" +
+				"  - {apiVersion: v1, kind: PersistentVolume, metadata: {name: single}, spec: {capacity: {storage: 10Gi}, accessModes: [ReadWriteOnce], nfs: {server: s, path: /}}}\n" +
+				"  - {apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: data}, spec: {accessModes: [ReadWriteMany], storageClassName: '', resources: {requests: {storage: 10Gi}}}}\n",
+			workload: workload("Deployment", 1, "cpu: 1", ", volumes: [{name: d, persistentVolumeClaim: {claimName: data}}]"),
+			fixes: []string{
+				"let the claimRef of volume theirs name claim data (now data of namespace prod, which does not exist): 0 (0) n1",
+				"give volume single the access modes ReadWriteOnce and ReadWriteMany (now ReadWriteOnce), as claim data asks: 0 (0) n1",
+				"delete claim data and create it again with the access modes ReadWriteOnce (now ReadWriteMany), as volume single has: 0 (0) n1",
+				"create a local volume on node n1: of 10Gi for claim data: 0 (0) n1",
+			},
+		},
+		{
+			name: "two volumes in two zones", cluster: node("n1", "a", "") + node("n2", "b", "") + gp3 + zonal("pv-1", "a", "data") + zonal("pv-2", "b", "logs"),
+			workload: workload("Deployment", 1, "cpu: 1", ", volumes: [{name: d, persistentVolumeClaim: {claimName: data}}, {name: l, persistentVolumeClaim: {claimName: logs}}]"),
+			fixes: []string{
+				"delete claim data and create it again: the new one gets a volume where the pod's other volumes are: 0 (0) n2",
+				"delete claim logs and create it again: the new one gets a volume where the pod's other volumes are: 0 (0) n1",
+			},
+		},
+		{
+			name: "a claim whose volume is gone", cluster: node("n1", "a", "") + gp3 + strings.Replace(pvc("data"), "storageClassName", "volumeName: pv, storageClassName", 1),
+			workload: workload("Deployment", 1, "cpu: 1", ", volumes: [{name: d, persistentVolumeClaim: {claimName: data}}]"),
+			fixes:    []string{"delete claim data and create it again: its volume pv does not exist: 0 (0) n1"},
+		},
+		{
+			name:     "a claim that is being deleted",
+			cluster:  node("n1", "a", "") + gp3 + strings.Replace(pvc("data"), "name: data", "name: data, deletionTimestamp: '2026-01-01T00:00:00Z', finalizers: [example.com/backup]", 1),
+			workload: workload("Deployment", 1, "cpu: 1", ", volumes: [{name: d, persistentVolumeClaim: {claimName: data}}]"),
+			fixes:    []string{"remove the finalizer example.com/backup of claim data, which then is gone, and create it again: 0 (0) n1"},
+		},
+		{
+			name: "devices of another model", cluster: node("n1", "a", "") + "  - {apiVersion: resource.k8s.io/v1, kind: DeviceClass, metadata: {name: gpu}, spec: {selectors: [{cel: {expression: 'device.driver == \"d.example.com\"'}}]}}\n" +
+				"  - {apiVersion: resource.k8s.io/v1, kind: ResourceSlice, metadata: {name: n1}, spec: {driver: d.example.com, nodeName: n1, pool: {name: n1, generation: 1, resourceSliceCount: 1}, devices: [{name: gpu-0, attributes: {model: {string: a100}}}]}}\n" +
+				"  - {apiVersion: resource.k8s.io/v1, kind: ResourceClaimTemplate, metadata: {name: big}, spec: {spec: {devices: {requests: [{name: r, exactly: {deviceClassName: gpu, selectors: [{cel: {expression: \"device.attributes['d.example.com'].model == 'h100'\"}}]}}]}}}}\n",
+			workload: workload("Deployment", 1, "cpu: 1", ", resourceClaims: [{name: g, resourceClaimTemplateName: big}]"),
+			fixes: []string{
+				"select devices by model a100 (now h100): name a new ResourceClaimTemplate big-2, like big but for this: 0 (0) n1",
+				"select any device of class gpu, without the selectors: name a new ResourceClaimTemplate big-2, like big but for this: 0 (0) n1",
+			},
+		},
+		{
+			name: "the only class never preempts",
+			cluster: node("n1", "a", "") + "  - {apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: polite}, value: 1000, preemptionPolicy: Never}\n" +
+				"  - {apiVersion: v1, kind: Pod, metadata: {name: other, namespace: default}, spec: {nodeName: n1, containers: [{name: c, image: c, resources: {requests: {cpu: 4}}}]}}\n",
+			workload: "  - {apiVersion: v1, kind: Pod, metadata: {name: web, labels: {app: web}}, spec: {priorityClassName: polite, containers: [{name: c, image: c, resources: {requests: {cpu: 4}}}]}}\n",
+			fixes: []string{
+				"one more node like n1 in topology.kubernetes.io/zone a: 0 (0) n1-new-1",
+				"delete pod/web and create it with: create PriorityClass polite-preempting like polite (1000) with preemptionPolicy PreemptLowerPriority (now Never), and give it to the pods: 0 (0) n1",
+			},
+		},
+		{
 			name: "a volume without the class and one without the label of the claim",
 			cluster: node("n1", "a", "") + byOne + "  - {apiVersion: v1, kind: PersistentVolume, metadata: {name: unclassed, labels: {tier: silver}}, spec: {capacity: {storage: 1Gi}, accessModes: [ReadWriteOnce], nfs: {server: s, path: /}}}\n" +
 				"  - {apiVersion: v1, kind: PersistentVolume, metadata: {name: unlabelled}, spec: {capacity: {storage: 1Gi}, accessModes: [ReadWriteOnce], storageClassName: local, nfs: {server: s, path: /}}}\n" +
@@ -230,6 +292,12 @@ workloads:
 	if len(moves) != 1 {
 		t.Errorf("got %q; want one of them to delete the pod of other on n1", fixes)
 	}
+}
+
+// zonal returns a volume of class gp3 in a zone, bound to a claim, and that claim.
+func zonal(name, zone, claim string) string {
+	return fmt.Sprintf("  - {apiVersion: v1, kind: PersistentVolume, metadata: {name: %s}, spec: {capacity: {storage: 1Gi}, accessModes: [ReadWriteOnce], storageClassName: gp3, csi: {driver: ebs.csi.aws.com, volumeHandle: %s}, claimRef: {namespace: default, name: %s}, nodeAffinity: {required: {nodeSelectorTerms: [{matchExpressions: [{key: topology.kubernetes.io/zone, operator: In, values: [%s]}]}]}}}}\n", name, name, claim, zone) +
+		strings.Replace(pvc(claim), "storageClassName", "volumeName: "+name+", storageClassName", 1)
 }
 
 // pvc returns a claim of class gp3.

@@ -33,7 +33,7 @@ func (p *pendingPod) provideVolumes() []attempt {
 	var attempts []attempt
 	var byHand []*v1.PersistentVolumeClaim
 	for _, claim := range p.unboundClaims() {
-		attempts = slices.Concat(attempts, p.labelFree(claim), p.reclassify(claim), p.freeReleased(claim))
+		attempts = slices.Concat(attempts, p.labelFree(claim), p.reclassify(claim), p.freeReleased(claim), p.widenVolume(claim), p.adaptClaim(claim))
 		name := volume.GetPersistentVolumeClaimClass(claim)
 		class := p.storageClass(name)
 		switch {
@@ -87,20 +87,27 @@ func (p *pendingPod) reclassify(claim *v1.PersistentVolumeClaim) []attempt {
 	others := cause.VolumesOfOtherClasses(p.step.State, claim)
 	all := list.Map(others[:min(len(others), maxPerDomain)], func(pv *v1.PersistentVolume) candidate {
 		return candidate{change: fmt.Sprintf("give volume %s the storageClassName %s of claim %s (now %s)", pv.Name, class, claim.Name, cmp.Or(volume.GetPersistentVolumeClass(pv), "none")),
-			steps: []scenario.Step{action.Merge(scenario.Target{Target: "persistentvolume/" + pv.Name}, map[string]any{"spec": map[string]any{"storageClassName": class}})}}
+			steps: []scenario.Step{patchVolume(pv, map[string]any{"storageClassName": class})}}
 	})
 	return p.attemptFirst(all)
 }
 
-// freeReleased returns the attempt that lets the claim have a volume that is kept for a claim which is gone.
+// patchVolume returns the step that changes the spec of a volume.
+func patchVolume(pv *v1.PersistentVolume, spec map[string]any) scenario.Step {
+	return action.Merge(scenario.Target{Target: "persistentvolume/" + pv.Name}, map[string]any{"spec": spec})
+}
+
+// freeReleased returns the attempt that lets the claim have a volume that is kept for another claim, which does not have it.
 func (p *pendingPod) freeReleased(claim *v1.PersistentVolumeClaim) []attempt {
-	kept := cause.ReleasedVolumes(p.step.State, claim)
-	all := list.Map(kept[:min(len(kept), maxPerDomain)], func(pv *v1.PersistentVolume) candidate {
-		return candidate{change: fmt.Sprintf("free volume %s, which is kept for claim %s that is gone: remove its claimRef", pv.Name, pv.Spec.ClaimRef.Name),
-			price: []string{"claim " + claim.Name + " gets what is on it"},
-			steps: []scenario.Step{action.Merge(scenario.Target{Target: "persistentvolume/" + pv.Name}, map[string]any{"spec": map[string]any{"claimRef": nil}})}}
-	})
-	return p.attemptFirst(all)
+	kept, price := cause.ReleasedVolumes(p.step.State, claim), []string{"claim " + claim.Name + " gets what is on it"}
+	return p.attemptFirst(list.Map(kept[:min(len(kept), maxPerDomain)], func(pv *v1.PersistentVolume) candidate {
+		if pv.Spec.ClaimRef.UID != "" {
+			return candidate{change: fmt.Sprintf("free volume %s, which is kept for claim %s that is gone: remove its claimRef", pv.Name, pv.Spec.ClaimRef.Name), price: price,
+				steps: []scenario.Step{patchVolume(pv, map[string]any{"claimRef": nil})}}
+		}
+		return candidate{change: fmt.Sprintf("let the claimRef of volume %s name claim %s (now %s)", pv.Name, claim.Name, cause.KeptFor(p.step.State, pv, claim)), price: price,
+			steps: []scenario.Step{patchVolume(pv, map[string]any{"claimRef": map[string]any{"namespace": claim.Namespace, "name": claim.Name}})}}
+	}))
 }
 
 // createClaims returns the attempt that creates the claims which the pod names and which are not there; nil if there are all. Nothing else helps then.

@@ -1,0 +1,171 @@
+package explain
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/component-helpers/storage/volume"
+
+	"github.com/faultline/faultline/pkg/ask/action"
+	"github.com/faultline/faultline/pkg/ask/cause"
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/list"
+	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/words"
+)
+
+// Changes that bring a claim and a volume together of which one is not as the other asks. What a claim asks for cannot change, so that the claim is
+// deleted and created again.
+
+// renewedClaim returns the claim as its user would write it again, without a volume.
+func renewedClaim(claim *v1.PersistentVolumeClaim) *v1.PersistentVolumeClaim {
+	made := &v1.PersistentVolumeClaim{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PersistentVolumeClaim"},
+		ObjectMeta: metav1.ObjectMeta{Name: claim.Name, Namespace: claim.Namespace, Labels: claim.Labels}}
+	claim.Spec.DeepCopyInto(&made.Spec)
+	made.Spec.VolumeName = ""
+	return made
+}
+
+// freeVolumes returns the volumes that name no claim.
+func (p *pendingPod) freeVolumes() []*v1.PersistentVolume {
+	return list.Where(p.step.State.PersistentVolumes, func(pv *v1.PersistentVolume) bool { return pv.Spec.ClaimRef == nil })
+}
+
+// widenVolume returns the attempt that lets a free volume of the claim's class have the access modes that the claim asks for.
+func (p *pendingPod) widenVolume(claim *v1.PersistentVolumeClaim) []attempt {
+	var all []candidate
+	for _, pv := range p.freeVolumes() {
+		if volume.CheckAccessModes(claim, pv) || volume.GetPersistentVolumeClass(pv) != volume.GetPersistentVolumeClaimClass(claim) || len(all) == maxPerDomain {
+			continue
+		}
+		modes := slices.Clone(pv.Spec.AccessModes)
+		for _, mode := range claim.Spec.AccessModes {
+			if !slices.Contains(modes, mode) {
+				modes = append(modes, mode)
+			}
+		}
+		all = append(all, candidate{change: fmt.Sprintf("give volume %s the access modes %s (now %s), as claim %s asks", pv.Name, cause.ModesText(modes), cause.ModesText(pv.Spec.AccessModes), claim.Name),
+			price: []string{"its storage has to support that"}, steps: []scenario.Step{patchVolume(pv, map[string]any{"accessModes": modes})}})
+	}
+	return p.attemptFirst(all)
+}
+
+// adaptClaim returns the attempt that lets the claim ask for what a free volume has: less room, other access modes or, if the claim has no class, the class
+// of the volume. The volume from which the claim differs least comes first.
+func (p *pendingPod) adaptClaim(claim *v1.PersistentVolumeClaim) []attempt {
+	type adapted struct {
+		candidate
+		differs int
+	}
+	var all []adapted
+	for _, pv := range p.freeVolumes() {
+		made, says := adaptedClaim(claim, pv)
+		if len(says) == 0 || volume.GetPersistentVolumeClass(pv) != volume.GetPersistentVolumeClaimClass(made) {
+			continue
+		}
+		all = append(all, adapted{candidate{change: fmt.Sprintf("delete claim %s and create it again with %s, as volume %s has", claim.Name, words.And(says), pv.Name), renewed: []cluster.Object{made}}, len(says)})
+	}
+	slices.SortStableFunc(all, func(a, b adapted) int { return cmp.Compare(a.differs, b.differs) })
+	return p.attemptFirst(list.Map(all[:min(len(all), maxPerDomain)], func(a adapted) candidate { return a.candidate }))
+}
+
+// adaptedClaim returns the claim as the volume suits it, and what changes, with what it asks for now.
+func adaptedClaim(claim *v1.PersistentVolumeClaim, pv *v1.PersistentVolume) (made *v1.PersistentVolumeClaim, says []string) {
+	made = renewedClaim(claim)
+	if asked, size := claim.Spec.Resources.Requests.Storage(), pv.Spec.Capacity.Storage(); size.Cmp(*asked) < 0 {
+		made.Spec.Resources.Requests = v1.ResourceList{v1.ResourceStorage: *size}
+		says = append(says, fmt.Sprintf("a size of %s (now %s)", size, asked))
+	}
+	if !volume.CheckAccessModes(claim, pv) {
+		made.Spec.AccessModes = pv.Spec.AccessModes
+		says = append(says, fmt.Sprintf("the access modes %s (now %s)", cause.ModesText(pv.Spec.AccessModes), cause.ModesText(claim.Spec.AccessModes)))
+	}
+	if class := volume.GetPersistentVolumeClass(pv); class != "" && volume.GetPersistentVolumeClaimClass(claim) == "" {
+		made.Spec.StorageClassName = &class
+		says = append(says, fmt.Sprintf("storageClassName %s (now none)", class))
+	}
+	return made, says
+}
+
+// renewClaims returns the attempts that delete a claim and create it again: one that is being deleted, whose volume does not exist, or whose volume is where
+// the volumes of the pod's other claims are not. A claim that another pod has on a node stays.
+func (p *pendingPod) renewClaims() []attempt {
+	if p.member != nil || !p.refusedBy("VolumeBinding", "VolumeZone") {
+		return nil
+	}
+	bound := p.boundVolumes()
+	var attempts []attempt
+	for _, claim := range p.claims() {
+		if p.hasUser(claim) {
+			continue
+		}
+		c := candidate{change: fmt.Sprintf("delete claim %s and create it again", claim.Name), renewed: []cluster.Object{renewedClaim(claim)}}
+		at := slices.IndexFunc(bound, func(b boundVolume) bool { return b.claim == claim })
+		switch {
+		case claim.DeletionTimestamp != nil:
+			c.change = fmt.Sprintf("create claim %s again, once the present one is gone", claim.Name)
+			if kept := foreignFinalizers(claim); len(kept) > 0 {
+				c.change = fmt.Sprintf("remove the %s %s of claim %s, which then is gone, and create it again", words.Pick(len(kept), "finalizer", "finalizers"), words.And(kept), claim.Name)
+				c.price = []string{"whoever set it has not done its work"}
+				c.steps = []scenario.Step{action.Merge(action.Target(cluster.RefTo(claim)), map[string]any{"metadata": map[string]any{"finalizers": nil}})}
+			}
+		case claim.Spec.VolumeName == "":
+			continue
+		case at < 0:
+			c.change += fmt.Sprintf(": its volume %s does not exist", claim.Spec.VolumeName)
+			c.price = []string{"what was on the volume is lost"}
+		case p.owner.Kind != "StatefulSet" && p.apart(bound, at):
+			c.change += ": the new one gets a volume where the pod's other volumes are"
+			c.price = []string{"what is on volume " + bound[at].volume.Name + " is lost"}
+		default:
+			continue
+		}
+		attempts = append(attempts, p.attemptOne(c))
+	}
+	return attempts
+}
+
+// protection is the finalizer with which Kubernetes keeps a claim that pods have; see
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/volume/util/finalizer.go.
+const protection = "kubernetes.io/pvc-protection"
+
+// foreignFinalizers returns the finalizers of a claim besides Kubernetes' own, which goes when no pod has the claim.
+func foreignFinalizers(claim *v1.PersistentVolumeClaim) []string {
+	return list.Without(claim.Finalizers, func(name string) bool { return name == protection })
+}
+
+// apart reports whether nodes reach all of the volumes but the one, and no node reaches all.
+func (p *pendingPod) apart(bound []boundVolume, one int) bool {
+	others := slices.Delete(slices.Clone(bound), one, one+1)
+	reached := func(all []boundVolume) bool {
+		return slices.ContainsFunc(p.nodes, func(node *v1.Node) bool {
+			return !slices.ContainsFunc(all, func(b boundVolume) bool { return volume.CheckNodeAffinity(b.volume, node.Labels) != nil })
+		})
+	}
+	return len(others) > 0 && reached(others) && !reached(bound)
+}
+
+// claims returns the claims of the pod's volumes that exist.
+func (p *pendingPod) claims() []*v1.PersistentVolumeClaim {
+	var all []*v1.PersistentVolumeClaim
+	for _, v := range p.pod.Spec.Volumes {
+		for _, claim := range p.step.State.PersistentVolumeClaims {
+			if v.PersistentVolumeClaim != nil && claim.Namespace == p.pod.Namespace && claim.Name == v.PersistentVolumeClaim.ClaimName {
+				all = append(all, claim)
+			}
+		}
+	}
+	return all
+}
+
+// hasUser reports whether a pod with a node has the claim.
+func (p *pendingPod) hasUser(claim *v1.PersistentVolumeClaim) bool {
+	return slices.ContainsFunc(p.step.State.Pods, func(pod *v1.Pod) bool {
+		return pod.Spec.NodeName != "" && !cluster.IsTerminal(pod) && pod.Namespace == claim.Namespace && slices.ContainsFunc(pod.Spec.Volumes, func(v v1.Volume) bool {
+			return v.PersistentVolumeClaim != nil && v.PersistentVolumeClaim.ClaimName == claim.Name
+		})
+	})
+}
