@@ -7,10 +7,12 @@ import (
 	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
 	daemonutil "k8s.io/kubernetes/pkg/controller/daemon/util"
 
 	"github.com/faultline/faultline/pkg/ask/action"
+	"github.com/faultline/faultline/pkg/ask/cause"
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/controller"
 	"github.com/faultline/faultline/pkg/list"
@@ -21,8 +23,8 @@ import (
 
 // A workload can lack pods of which none is Pending: its controller does not make them.
 
-// Gap is what a workload lacks after a step, though none of its pods is Pending: a rollout that stands still, or a DaemonSet that has no pod on nodes
-// whose taints it does not tolerate.
+// Gap is what a workload lacks after a step, though none of its pods is Pending: a rollout that stands still, a DaemonSet that has no pod on nodes
+// whose taints it does not tolerate, or a suspended Job.
 type Gap struct {
 	// Step is the step after which the workload lacks this.
 	Step string `json:"step"`
@@ -55,15 +57,37 @@ func FindGaps(ctx context.Context, result *simulation.Result, of Question, opts 
 		if err != nil {
 			return nil, err
 		}
-		if len(changes) == 0 {
-			continue
-		}
-		if err := gap.fix(ctx, result.UpTo(step.Name), changes, opts); err != nil {
+		if gaps, err = gap.appendFixed(ctx, gaps, result, changes, opts); err != nil {
 			return nil, err
 		}
-		gaps = append(gaps, gap)
+	}
+	for _, job := range step.State.Jobs {
+		gap := Gap{Step: step.Name, Ref: cluster.RefTo(job)}
+		if !owns(gap.Ref) || !cause.AwaitsResume(job) {
+			continue
+		}
+		gap.Says = "no pod: it is suspended (spec.suspend is true)"
+		var err error
+		if gaps, err = gap.appendFixed(ctx, gaps, result, []candidate{resumeJob(job)}, opts); err != nil {
+			return nil, err
+		}
 	}
 	return gaps, nil
+}
+
+// appendFixed appends the gap with its fixes, if there are changes to try.
+func (g *Gap) appendFixed(ctx context.Context, gaps []Gap, result *simulation.Result, changes []candidate, opts Options) ([]Gap, error) {
+	if len(changes) == 0 {
+		return gaps, nil
+	}
+	err := g.fix(ctx, result.UpTo(g.Step), changes, opts)
+	return append(gaps, *g), err
+}
+
+// resumeJob returns the change with which a suspended Job starts its pods.
+func resumeJob(job *batchv1.Job) candidate {
+	return candidate{change: "resume the Job: suspend false", steps: []scenario.Step{
+		action.Merge(action.Target(cluster.RefTo(job)), map[string]any{"spec": map[string]any{"suspend": false}})}}
 }
 
 // find says what the workload lacks, and returns the changes to try; none if it lacks nothing, or nothing that a change of it helps.

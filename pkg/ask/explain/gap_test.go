@@ -45,6 +45,11 @@ func TestFindGaps(t *testing.T) {
 			name: "a paused rollout", kind: "Deployment", scenario: nodes + workload("Deployment", 2, "cpu: 1", "") + release,
 			want: []string{"its rollout stands still, 0 of 2 pods updated: the Deployment is paused", "resume the rollout: paused false: replaces 2 pods of deployment/web that run"},
 		},
+		{
+			name: "a suspended Job", kind: "Job",
+			scenario: nodes + "  - {apiVersion: batch/v1, kind: Job, metadata: {name: web}, spec: {suspend: true, template: {spec: {restartPolicy: Never, containers: [{name: c, image: c}]}}}}\n",
+			want:     []string{"no pod: it is suspended (spec.suspend is true)", "resume the Job: suspend false: "},
+		},
 		{name: "Pending pods say more", kind: "Deployment", scenario: nodes + workload("Deployment", 2, "cpu: 3", "") + release},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -38,13 +38,10 @@ func whyNoPods(ctx context.Context, result *simulation.Result, state *cluster.St
 	return ""
 }
 
-// queueLabel names the LocalQueue of Kueue that a Job waits in.
-const queueLabel = "kueue.x-k8s.io/queue-name"
-
 // whyNoPodsOfJob says why a Job has no pods; "" if nothing says so.
 func whyNoPodsOfJob(job *batchv1.Job) string {
 	finished, how := jobutil.FinishedCondition(job)
-	queue := job.Labels[queueLabel]
+	queue := job.Labels[cause.QueueLabel]
 	switch {
 	case finished && how == batchv1.JobComplete:
 		return "it is complete"

@@ -6,6 +6,8 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/faultline/faultline/pkg/ask/cause"
 )
 
 func TestWhyNoPodsOfJob(t *testing.T) {
@@ -22,7 +24,7 @@ func TestWhyNoPodsOfJob(t *testing.T) {
 		`it is suspended; simulate run --patch job/train='{"spec":{"suspend":false}}' resumes it`: suspend,
 		"it is suspended and waits for quota in Kueue's queue team; simulate queue --workload train says why": func(job *batchv1.Job) {
 			suspend(job)
-			job.Labels = map[string]string{queueLabel: "team"}
+			job.Labels = map[string]string{cause.QueueLabel: "team"}
 		},
 	} {
 		job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "train"}}

@@ -59,6 +59,7 @@ func New(result *simulation.Result, judged [][]expect.Judged, version string) *R
 			}
 			step.Change = newChange(newClusterBefore(before, there), result.Steps[i:i+1], asked)
 		}
+		step.Notes = append(step.Notes[:len(step.Notes):len(step.Notes)], cause.SuspendedJobs(before, result.Steps[i].State)...)
 		step.addScaleIns(cause.ExplainScaleIns(before, result.Steps[i].State))
 		there = podsByUID(result.Steps[i].State)
 		if after := result.Steps[i].State; !slices.Equal(before.Nodes, after.Nodes) {
