@@ -6,8 +6,8 @@
 //	result of a run ─ step, workload or pod ─▶ what can be changed
 //	for each rule:
 //	  variant.Edit, simulation.Run ──────────▶ the step as it would be ─ compare ─▶ Effect
-//	for each change that concerns what refuses the pod (strategy.go, spread.go, node.go, selector.go, volume.go, unbound.go, renew.go, device.go, request.go,
-//	allocatable.go, workload.go), or why a pod with a node does not run (halted.go):
+//	for each change that concerns what refuses the pod (strategy.go, spread.go, node.go, selector.go, volume.go, unbound.go, renew.go,
+//	device.go, request.go, allocatable.go, workload.go), or why a pod with a node does not run (halted.go):
 //	  stepsOf ───────────────────────────────▶ further steps, as a user would do them (candidate.go)
 //	  simulation.Course ─────────────────────▶ the cluster after them ─ judge ─▶ Fix · tried in vain (judge.go)
 //
