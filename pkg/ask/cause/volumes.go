@@ -330,6 +330,12 @@ func ReleasedVolumes(state *cluster.State, claim *v1.PersistentVolumeClaim) []*v
 	})
 }
 
+// IsAwaited reports whether a volume that no claim has yet is meant for a claim that exists.
+func IsAwaited(state *cluster.State, pv *v1.PersistentVolume) bool {
+	of := pv.Spec.ClaimRef
+	return of.UID == "" && slices.ContainsFunc(state.PersistentVolumeClaims, func(c *v1.PersistentVolumeClaim) bool { return c.Namespace == of.Namespace && c.Name == of.Name })
+}
+
 // KeptFor says for which claim a volume is kept that is not for the given one: "old, which is gone", or "data of namespace prod, which does not exist".
 func KeptFor(state *cluster.State, pv *v1.PersistentVolume, claim *v1.PersistentVolumeClaim) string {
 	of := pv.Spec.ClaimRef
@@ -337,11 +343,10 @@ func KeptFor(state *cluster.State, pv *v1.PersistentVolume, claim *v1.Persistent
 	if of.Namespace != claim.Namespace {
 		name += " of namespace " + of.Namespace
 	}
-	exists := slices.ContainsFunc(state.PersistentVolumeClaims, func(c *v1.PersistentVolumeClaim) bool { return c.Namespace == of.Namespace && c.Name == of.Name })
 	switch {
 	case of.UID != "":
 		return name + ", which is gone"
-	case exists:
+	case IsAwaited(state, pv):
 		return name + ", which does not have it yet"
 	}
 	return name + ", which does not exist"

@@ -97,9 +97,10 @@ func patchVolume(pv *v1.PersistentVolume, spec map[string]any) scenario.Step {
 	return action.Merge(scenario.Target{Target: "persistentvolume/" + pv.Name}, map[string]any{"spec": spec})
 }
 
-// freeReleased returns the attempt that lets the claim have a volume that is kept for another claim, which does not have it.
+// freeReleased returns the attempt that lets the claim have a volume that is kept for another claim, which does not exist.
 func (p *pendingPod) freeReleased(claim *v1.PersistentVolumeClaim) []attempt {
-	kept, price := cause.ReleasedVolumes(p.step.State, claim), []string{"claim " + claim.Name + " gets what is on it"}
+	kept := list.Without(cause.ReleasedVolumes(p.step.State, claim), func(pv *v1.PersistentVolume) bool { return cause.IsAwaited(p.step.State, pv) })
+	price := []string{"claim " + claim.Name + " gets what is on it"}
 	return p.attemptFirst(list.Map(kept[:min(len(kept), maxPerDomain)], func(pv *v1.PersistentVolume) candidate {
 		if pv.Spec.ClaimRef.UID != "" {
 			return candidate{change: fmt.Sprintf("free volume %s, which is kept for claim %s that is gone: remove its claimRef", pv.Name, pv.Spec.ClaimRef.Name), price: price,
