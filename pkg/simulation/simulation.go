@@ -336,7 +336,9 @@ func refusedClaimNotes(refused []cluster.Refusal) []string {
 func deferredResizeNotes(before, after *cluster.State) []string {
 	waited := map[types.UID]bool{}
 	for _, pod := range before.Pods {
-		waited[pod.UID] = resourcehelper.IsPodResizeDeferred(pod)
+		if resourcehelper.IsPodResizeDeferred(pod) {
+			waited[pod.UID] = true
+		}
 	}
 	var notes []string
 	for _, pod := range after.Pods {

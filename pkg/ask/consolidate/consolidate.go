@@ -237,12 +237,16 @@ func (c *consolidation) takeRetries() (nodes []string) {
 
 // tryEach tries the nodes; total is the number of all tries so far, including these.
 func (c *consolidation) tryEach(ctx context.Context, rest []string, total int) error {
+	var sorted *cluster.State // the state by which the rest is sorted: a node that stays leaves it as it was
 	for len(rest) > 0 && len(c.course.State().Nodes) > 1 {
-		there := c.course.State().NodesByName()
+		state := c.course.State()
+		there := state.NodesByName()
 		if rest = slices.DeleteFunc(rest, func(name string) bool { return there[name] == nil }); len(rest) == 0 {
 			break // the autoscaler has removed the remaining ones
 		}
-		rest = world.SortEmptiestFirst(c.course.State(), rest)
+		if state != sorted {
+			rest, sorted = world.SortEmptiestFirst(state, rest), state
+		}
 		if err := c.tryNode(ctx, there[rest[0]]); err != nil {
 			c.countUntried(rest)
 			return err
