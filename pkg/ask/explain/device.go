@@ -31,11 +31,11 @@ func (p *pendingPod) loosenSelectors() []attempt {
 		}
 		for j := range of.spec.Devices.Requests {
 			request := of.spec.Devices.Requests[j].Exactly
-			if request == nil || len(request.Selectors) == 0 || !p.offered(request, nil) || p.offered(request, request.Selectors) {
+			if request == nil || len(request.Selectors) == 0 || !p.isOffered(request, nil) || p.isOffered(request, request.Selectors) {
 				continue
 			}
 			attempts = append(attempts, p.attemptFirst(p.selectPresentDevices(of, i, j))...)
-			attempts = append(attempts, p.attemptOne(of.renamed(fmt.Sprintf("select any device of class %s, without the selectors", request.DeviceClassName), i, j, nil)))
+			attempts = append(attempts, p.attemptOne(of.withSelectors(fmt.Sprintf("select any device of class %s, without the selectors", request.DeviceClassName), i, j, nil)))
 		}
 	}
 	return attempts
@@ -63,26 +63,26 @@ func (p *pendingPod) claimSource(i int) *claimSource {
 	return nil
 }
 
-// renamed returns the change that creates a claim or a template like the source whose j-th request has the selectors, and lets the i-th claim of the pods be
+// withSelectors returns the change that creates a claim or a template like the source whose j-th request has the selectors, and lets the i-th claim of the pods be
 // the new one.
-func (s *claimSource) renamed(change string, i, j int, selectors []resourcev1.DeviceSelector) candidate {
+func (s *claimSource) withSelectors(change string, i, j int, selectors []resourcev1.DeviceSelector) candidate {
 	meta := metav1.ObjectMeta{Namespace: s.namespace, Name: s.name + "-2"}
-	of := metav1.TypeMeta{APIVersion: resourcev1.SchemeGroupVersion.String(), Kind: s.kind}
+	kind := metav1.TypeMeta{APIVersion: resourcev1.SchemeGroupVersion.String(), Kind: s.kind}
 	spec := s.spec.DeepCopy()
 	spec.Devices.Requests[j].Exactly.Selectors = selectors
 	c := candidate{change: fmt.Sprintf("%s: name a new %s %s, like %s but for this", change, s.kind, meta.Name, s.name)}
 	if s.kind == "ResourceClaim" {
-		c.objects = []cluster.Object{&resourcev1.ResourceClaim{TypeMeta: of, ObjectMeta: meta, Spec: *spec}}
+		c.objects = []cluster.Object{&resourcev1.ResourceClaim{TypeMeta: kind, ObjectMeta: meta, Spec: *spec}}
 		c.edit = func(spec *v1.PodSpec) { spec.ResourceClaims[i].ResourceClaimName = &meta.Name }
 		return c
 	}
-	c.objects = []cluster.Object{&resourcev1.ResourceClaimTemplate{TypeMeta: of, ObjectMeta: meta, Spec: resourcev1.ResourceClaimTemplateSpec{Spec: *spec}}}
+	c.objects = []cluster.Object{&resourcev1.ResourceClaimTemplate{TypeMeta: kind, ObjectMeta: meta, Spec: resourcev1.ResourceClaimTemplateSpec{Spec: *spec}}}
 	c.edit = func(spec *v1.PodSpec) { spec.ResourceClaims[i].ResourceClaimTemplateName = &meta.Name }
 	return c
 }
 
-// offered reports whether a node has a device of the request's class that the selectors match.
-func (p *pendingPod) offered(request *resourcev1.ExactDeviceRequest, selectors []resourcev1.DeviceSelector) bool {
+// isOffered reports whether a node has a device of the request's class that the selectors match.
+func (p *pendingPod) isOffered(request *resourcev1.ExactDeviceRequest, selectors []resourcev1.DeviceSelector) bool {
 	want := devices.Want{Selectors: selectors, Tolerations: request.Tolerations, Capacity: request.Capacity}
 	for _, class := range p.step.State.DeviceClasses {
 		if class.Name == request.DeviceClassName {
@@ -111,8 +111,8 @@ func (p *pendingPod) selectPresentDevices(of *claimSource, i, j int) []candidate
 			for _, value := range cause.DeviceValues(p.step.State.ResourceSlices, part(1), part(2), part(3)) {
 				selectors := slices.Clone(request.Selectors)
 				selectors[k] = resourcev1.DeviceSelector{CEL: &resourcev1.CELDeviceSelector{Expression: text[:at[8]] + value + text[at[9]:]}}
-				if len(all) < maxPerDomain && p.offered(request, selectors) {
-					all = append(all, of.renamed(fmt.Sprintf("select devices by %s %s (now %s)", part(3), value, part(4)), i, j, selectors))
+				if len(all) < maxPerDomain && p.isOffered(request, selectors) {
+					all = append(all, of.withSelectors(fmt.Sprintf("select devices by %s %s (now %s)", part(3), value, part(4)), i, j, selectors))
 				}
 			}
 		}

@@ -20,8 +20,8 @@ import (
 // Changes that bring a claim and a volume together of which one is not as the other asks. What a claim asks for cannot change, so that the claim is
 // deleted and created again.
 
-// renewedClaim returns the claim as its user would write it again, without a volume.
-func renewedClaim(claim *v1.PersistentVolumeClaim) *v1.PersistentVolumeClaim {
+// copyClaim returns the claim as its user would write it again, without a volume.
+func copyClaim(claim *v1.PersistentVolumeClaim) *v1.PersistentVolumeClaim {
 	made := &v1.PersistentVolumeClaim{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PersistentVolumeClaim"},
 		ObjectMeta: metav1.ObjectMeta{Name: claim.Name, Namespace: claim.Namespace, Labels: claim.Labels}}
 	claim.Spec.DeepCopyInto(&made.Spec)
@@ -62,7 +62,7 @@ func (p *pendingPod) adaptClaim(claim *v1.PersistentVolumeClaim) []attempt {
 	}
 	var all []adapted
 	for _, pv := range p.freeVolumes() {
-		made, says := adaptedClaim(claim, pv)
+		made, says := adaptClaimTo(claim, pv)
 		if len(says) == 0 || volume.GetPersistentVolumeClass(pv) != volume.GetPersistentVolumeClaimClass(made) {
 			continue
 		}
@@ -72,9 +72,9 @@ func (p *pendingPod) adaptClaim(claim *v1.PersistentVolumeClaim) []attempt {
 	return p.attemptFirst(list.Map(all[:min(len(all), maxPerDomain)], func(a adapted) candidate { return a.candidate }))
 }
 
-// adaptedClaim returns the claim as the volume suits it, and what changes, with what it asks for now.
-func adaptedClaim(claim *v1.PersistentVolumeClaim, pv *v1.PersistentVolume) (made *v1.PersistentVolumeClaim, says []string) {
-	made = renewedClaim(claim)
+// adaptClaimTo returns the claim as the volume suits it, and what changes, with what it asks for now.
+func adaptClaimTo(claim *v1.PersistentVolumeClaim, pv *v1.PersistentVolume) (made *v1.PersistentVolumeClaim, says []string) {
+	made = copyClaim(claim)
 	if asked, size := claim.Spec.Resources.Requests.Storage(), pv.Spec.Capacity.Storage(); size.Cmp(*asked) < 0 {
 		made.Spec.Resources.Requests = v1.ResourceList{v1.ResourceStorage: *size}
 		says = append(says, fmt.Sprintf("a size of %s (now %s)", size, asked))
@@ -102,7 +102,7 @@ func (p *pendingPod) renewClaims() []attempt {
 		if p.hasUser(claim) {
 			continue
 		}
-		c := candidate{change: fmt.Sprintf("delete claim %s and create it again", claim.Name), renewed: []cluster.Object{renewedClaim(claim)}}
+		c := candidate{change: fmt.Sprintf("delete claim %s and create it again", claim.Name), renewed: []cluster.Object{copyClaim(claim)}}
 		at := slices.IndexFunc(bound, func(b boundVolume) bool { return b.claim == claim })
 		switch {
 		case claim.DeletionTimestamp != nil:
@@ -117,7 +117,7 @@ func (p *pendingPod) renewClaims() []attempt {
 		case at < 0:
 			c.change += fmt.Sprintf(": its volume %s does not exist", claim.Spec.VolumeName)
 			c.price = []string{"what was on the volume is lost"}
-		case p.owner.Kind != "StatefulSet" && p.apart(bound, at):
+		case p.owner.Kind != "StatefulSet" && p.isApart(bound, at):
 			c.change += ": the new one gets a volume where the pod's other volumes are"
 			c.price = []string{"what is on volume " + bound[at].volume.Name + " is lost"}
 		default:
@@ -137,8 +137,8 @@ func foreignFinalizers(claim *v1.PersistentVolumeClaim) []string {
 	return list.Without(claim.Finalizers, func(name string) bool { return name == protection })
 }
 
-// apart reports whether nodes reach all of the volumes but the one, and no node reaches all.
-func (p *pendingPod) apart(bound []boundVolume, one int) bool {
+// isApart reports whether nodes reach all of the volumes but the one, and no node reaches all.
+func (p *pendingPod) isApart(bound []boundVolume, one int) bool {
 	others := slices.Delete(slices.Clone(bound), one, one+1)
 	reached := func(all []boundVolume) bool {
 		return slices.ContainsFunc(p.nodes, func(node *v1.Node) bool {
