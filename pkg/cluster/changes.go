@@ -14,7 +14,7 @@ func SameSlice[T any](a, b []T) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }
 
-// lookahead is how many objects VisitChanges looks ahead before it looks up names.
+// lookahead is how many objects Changes looks ahead before it looks up names.
 const lookahead = 64
 
 // VisitChanges calls f for each object that is in only one of the two lists. It passes both objects if one replaces the other, and otherwise nil
@@ -30,6 +30,7 @@ func VisitChanges[T interface {
 	}
 	var none T
 	next := 0
+	var names *positions[T]
 	for i, was := range before {
 		switch {
 		case next < len(after) && after[next] == was:
@@ -40,8 +41,21 @@ func VisitChanges[T interface {
 		case next == len(after) || slices.Contains(before[i+1:min(i+1+lookahead, len(before))], after[next]):
 			f(was, none, -1)
 		default:
-			visitMoved(before[i:], after, next, f)
-			return
+			if names == nil {
+				names = newPositions(before, after, i, next)
+			}
+			at, found := names.findAfterNew(was, i, next)
+			if !found {
+				f(was, none, -1)
+				continue
+			}
+			for ; next < at; next++ {
+				f(none, after[next], next)
+			}
+			if after[at] != was {
+				f(was, after[at], at)
+			}
+			next++
 		}
 	}
 	for ; next < len(after); next++ {
@@ -54,67 +68,40 @@ func sameName(a, b Object) bool {
 	return a.GetName() == b.GetName() && a.GetNamespace() == b.GetNamespace() && KindOf(a) == KindOf(b)
 }
 
-// visitMoved does the work of VisitChanges for lists between whose objects others are new, as when the second list is that of an earlier
-// state. It compares with the second list from index next. As few objects as possible are gone and later new. For example, StatefulSet db has
-// created db-0 again, so that db-0 is the last pod now: back from (a, b, db-0) to (db-0, a, b), only db-0 is gone and new, not a and b.
-func visitMoved[T interface {
-	Object
-	comparable
-}](before, after []T, next int, f func(was, is T, position int)) {
-	places := make(map[types.NamespacedName]int, len(after)-next)
-	for at := next; at < len(after); at++ {
-		places[NameOf(after[at])] = at
-	}
-	var none T
-	stay := make([]int, 0, len(before)) // positions in the first list
-	at := make([]int, len(before))
-	for i, was := range before {
-		place, found := places[NameOf(was)]
-		if at[i] = place; found {
-			stay = append(stay, i)
-		}
-	}
-	stay = longestRise(stay, at)
-	kept := stay
-	for i, was := range before {
-		if len(kept) > 0 && kept[0] == i {
-			kept = kept[1:]
-		} else {
-			f(was, none, -1)
-		}
-	}
-	for _, i := range stay {
-		for ; next < at[i]; next++ {
-			f(none, after[next], next)
-		}
-		if after[next] != before[i] {
-			f(before[i], after[next], next)
-		}
-		next++
-	}
-	for ; next < len(after); next++ {
-		f(none, after[next], next)
-	}
+// positions has the indexes of the objects of two lists, by name. Changes needs them if many objects between two others are new, as when
+// the second list is that of an earlier state.
+type positions[T Object] struct {
+	list          []T // after
+	before, after map[types.NamespacedName]int
+	checkedUpTo   int // all objects of the second list before this index are known to be absent from the rest of the first
 }
 
-// longestRise returns the longest part of the items whose values rise: (0, 2, 3) of the items (0, 1, 2, 3) with the values (2, 9, 5, 7).
-func longestRise(items, values []int) []int {
-	var ends []int                     // ends[n] is the item with the lowest value that ends a rise of n+1 items
-	before := make([]int, len(values)) // the item before each in its rise
-	for _, item := range items {
-		n, _ := slices.BinarySearchFunc(ends, values[item], func(end, value int) int { return values[end] - value })
-		if n > 0 {
-			before[item] = ends[n-1]
-		}
-		if n == len(ends) {
-			ends = append(ends, item)
-		}
-		ends[n] = item
+// newPositions returns the positions of the objects from index i of the first list and from index next of the second.
+func newPositions[T Object](before, after []T, i, next int) *positions[T] {
+	p := &positions[T]{after, make(map[types.NamespacedName]int, len(before)-i), make(map[types.NamespacedName]int, len(after)-next), next}
+	for ; i < len(before); i++ {
+		p.before[NameOf(before[i])] = i
 	}
-	for n := len(ends) - 2; n >= 0; n-- {
-		ends[n] = before[ends[n+1]]
+	for ; next < len(after); next++ {
+		p.after[NameOf(after[next])] = next
 	}
-	return ends
+	return p
+}
+
+// findAfterNew returns the index in the second list of the i-th object of the first. It reports false if the second list lacks the object, or
+// has an object between next and that index that comes later in the first list. For example, the lists are (a, b) and (x, y, a, b), i and
+// next are 0, and a is at 2: x and y are new, so inserted returns 2. With the second list (b, a), it returns false, since b is not new.
+func (p *positions[T]) findAfterNew(obj T, i, next int) (at int, found bool) {
+	at, found = p.after[NameOf(obj)]
+	if !found || at < next {
+		return 0, false
+	}
+	for p.checkedUpTo = max(p.checkedUpTo, next); p.checkedUpTo < at; p.checkedUpTo++ {
+		if known, found := p.before[NameOf(p.list[p.checkedUpTo])]; found && known > i {
+			return 0, false
+		}
+	}
+	return at, true
 }
 
 // Groups sorts the pods of successive states into groups. For each state it looks only at the pods that changed.

@@ -21,16 +21,15 @@ func TestChanges(t *testing.T) {
 		before, after []*v1.Pod
 		want          []string
 	}{
-		"nothing":                            {[]*v1.Pod{a, b}, []*v1.Pod{a, b}, nil},
-		"one replaced":                       {[]*v1.Pod{a, b, c}, []*v1.Pod{a, other, c}, []string{"b is another at 1"}},
-		"one gone":                           {[]*v1.Pod{a, b, c}, []*v1.Pod{a, c}, []string{"b is gone"}},
-		"the last gone":                      {[]*v1.Pod{a, b}, []*v1.Pod{a}, []string{"b is gone"}},
-		"one new":                            {[]*v1.Pod{a}, []*v1.Pod{a, b}, []string{"b is new at 1"}},
-		"one gone, and another of it":        {[]*v1.Pod{a, b, c}, []*v1.Pod{a, c, other}, []string{"b is gone", "b is new at 2"}},
-		"back to a state before":             {[]*v1.Pod{a, c}, []*v1.Pod{a, b, c}, []string{"b is new at 1"}},
-		"back, and another of it":            {[]*v1.Pod{a, b, d}, []*v1.Pod{a, c, other, d}, []string{"c is new at 1", "b is another at 2"}},
-		"another order":                      {[]*v1.Pod{a, b, c}, []*v1.Pod{d, c, a, b}, []string{"c is gone", "d is new at 0", "c is new at 1"}},
-		"back, and another of it at the end": {[]*v1.Pod{a, c, d, other}, []*v1.Pod{a, b, c, d}, []string{"b is gone", "b is new at 1"}},
+		"nothing":                     {[]*v1.Pod{a, b}, []*v1.Pod{a, b}, nil},
+		"one replaced":                {[]*v1.Pod{a, b, c}, []*v1.Pod{a, other, c}, []string{"b is another at 1"}},
+		"one gone":                    {[]*v1.Pod{a, b, c}, []*v1.Pod{a, c}, []string{"b is gone"}},
+		"the last gone":               {[]*v1.Pod{a, b}, []*v1.Pod{a}, []string{"b is gone"}},
+		"one new":                     {[]*v1.Pod{a}, []*v1.Pod{a, b}, []string{"b is new at 1"}},
+		"one gone, and another of it": {[]*v1.Pod{a, b, c}, []*v1.Pod{a, c, other}, []string{"b is gone", "b is new at 2"}},
+		"back to a state before":      {[]*v1.Pod{a, c}, []*v1.Pod{a, b, c}, []string{"b is new at 1"}},
+		"back, and another of it":     {[]*v1.Pod{a, b, d}, []*v1.Pod{a, c, other, d}, []string{"c is new at 1", "b is another at 2"}},
+		"another order":               {[]*v1.Pod{a, b, c}, []*v1.Pod{d, c, a, b}, []string{"a is gone", "b is gone", "d is new at 0", "a is new at 2", "b is new at 3"}},
 	} {
 		var got []string
 		VisitChanges(test.before, test.after, func(was, is *v1.Pod, position int) {
