@@ -58,7 +58,7 @@ func TestAnswersThatCannotBe(t *testing.T) {
 		"a page":                         {filter, `<html>`, `its answer is not JSON: invalid character '<' looking for beginning of value`},
 		"a list":                         {filter, `[]`, `its answer does not fit: a list where an object is wanted`},
 		"a number for a name":            {cached, `{"nodenames":[3]}`, `its answer does not fit: NodeNames: a number where a string is wanted`},
-		"too much":                       {filter, `{"error":"` + strings.Repeat("x", maxAnswerBytes+100_000) + `"}`, `its answer has more than `},
+		"too much":                       {filter + ", httpTimeout: 10m", `{"error":"` + strings.Repeat("x", maxAnswerBytes+100_000) + `"}`, `its answer has more than `},
 		"more than ten points":           {prioritize, points(`{"host":"w1","score":11}`), `its answer gives node "w1" 11 points; an extender gives 0 to 10`},
 		"fewer than no points":           {prioritize, points(`{"host":"w1","score":10}`, `{"host":"w2","score":-1}`), `its answer gives node "w2" -1 points; an extender gives 0 to 10`},
 		"points beyond all numbers":      {prioritize, points(`{"host":"w1","score":9223372036854775807}`), `its answer gives node "w1" 9223372036854775807 points; an extender gives 0 to 10`},
