@@ -1,0 +1,60 @@
+package cause
+
+import (
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	storagehelpers "k8s.io/component-helpers/storage/volume"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/list"
+)
+
+// ReleasedVolumes returns the volumes of the claim's class that suit the claim but name another claim, which does not have them: it is gone, since a
+// volume whose reclaim policy is Retain keeps its claimRef, and no claim gets it, not even a new one of the same name; or whoever made the volume
+// named a claim of another name or namespace.
+func ReleasedVolumes(state *cluster.State, claim *v1.PersistentVolumeClaim) []*v1.PersistentVolume {
+	return list.Where(state.PersistentVolumes, func(pv *v1.PersistentVolume) bool {
+		of := pv.Spec.ClaimRef
+		if of == nil || storagehelpers.IsVolumeBoundToClaim(pv, claim) || storagehelpers.GetPersistentVolumeClass(pv) != storagehelpers.GetPersistentVolumeClaimClass(claim) || misfit(pv, claim) != "" {
+			return false
+		}
+		return !slices.ContainsFunc(state.PersistentVolumeClaims, func(c *v1.PersistentVolumeClaim) bool {
+			return c.Namespace == of.Namespace && c.Name == of.Name && (c.UID == of.UID && of.UID != "" || c.Spec.VolumeName == pv.Name)
+		})
+	})
+}
+
+// IsAwaited reports whether a volume that no claim has yet is meant for a claim that exists.
+func IsAwaited(state *cluster.State, pv *v1.PersistentVolume) bool {
+	of := pv.Spec.ClaimRef
+	return of.UID == "" && slices.ContainsFunc(state.PersistentVolumeClaims, func(c *v1.PersistentVolumeClaim) bool { return c.Namespace == of.Namespace && c.Name == of.Name })
+}
+
+// KeptFor says for which claim a volume is kept that is not for the given one: "old, which is gone", or "data of namespace prod, which does not exist".
+func KeptFor(state *cluster.State, pv *v1.PersistentVolume, claim *v1.PersistentVolumeClaim) string {
+	of := pv.Spec.ClaimRef
+	name := of.Name
+	if of.Namespace != claim.Namespace {
+		name += " of namespace " + of.Namespace
+	}
+	switch {
+	case of.UID != "":
+		return name + ", which is gone"
+	case IsAwaited(state, pv):
+		return name + ", which does not have it yet"
+	}
+	return name + ", which does not exist"
+}
+
+// VolumesOfOtherClasses returns the free volumes that suit the claim but for their class, if no free volume of its class does.
+func VolumesOfOtherClasses(state *cluster.State, claim *v1.PersistentVolumeClaim) []*v1.PersistentVolume {
+	suits := list.Where(state.PersistentVolumes, func(pv *v1.PersistentVolume) bool { return pv.Spec.ClaimRef == nil && misfit(pv, claim) == "" })
+	others := list.Where(suits, func(pv *v1.PersistentVolume) bool {
+		return storagehelpers.GetPersistentVolumeClass(pv) != storagehelpers.GetPersistentVolumeClaimClass(claim)
+	})
+	if len(others) < len(suits) {
+		return nil
+	}
+	return others
+}
