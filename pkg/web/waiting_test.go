@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/faultline/faultline/pkg/internal/browsertest"
 )
@@ -50,4 +51,32 @@ func TestPageWaits(t *testing.T) {
 	close(release)
 	r.WaitForText("#verdict", "All 3 pods run.")
 	r.WaitUntil(`document.getElementById("notice").hidden`)
+}
+
+// The answer to an edit before a step was added is shown at the step in view, and that to the edit that added a step at the new one.
+func TestAddedStepIsShownAfterAnOlderAnswer(t *testing.T) {
+	asked, release := make(chan struct{}), make(chan struct{})
+	var runs atomic.Int32
+	address := startServer(t, func(h http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/api/run" {
+				switch runs.Add(1) {
+				case 1:
+					time.Sleep(time.Second) // the page then waits half a second after an edit before it asks
+				case 2:
+					close(asked)
+					<-release
+				}
+			}
+			h.ServeHTTP(w, r)
+		})
+	})
+	r := openPage(t, browsertest.Start(t), address, "/#example=own-lesson")
+	r.WaitForText("#builder", "Step 1 of 1", "The run answers: zone-1 1, zone-2 1, zone-3 1.")
+	r.choose(`#builder [data-focus="built steps.0.apply.objects.0.metadata.name"]`, "shop")
+	<-asked
+	r.Click(`#builder [data-focus="add step"]`)
+	close(release)
+	r.WaitForText("#map", "deployment/shop")
+	r.WaitForText("#builder", "Step 2 of 2")
 }

@@ -44,6 +44,7 @@ export function askSoon() {
 export async function askNow() {
   stopAsking();
   const mine = (running = new AbortController()),
+    aim = wanted,
     began = performance.now();
   document.body.classList.add("waiting");
   try {
@@ -53,7 +54,7 @@ export async function askNow() {
     const {report, problems} = await call("run", {input: state.input}, mine.signal);
     if (running !== mine) return;
     if (challenge) state.start ??= report;
-    take(report, problems ?? []);
+    take(report, problems ?? [], aim);
     took = performance.now() - began;
     if (troubled) troubled = (notice(""), false);
     document.body.classList.remove("waiting");
@@ -80,7 +81,7 @@ export function stopAsking() {
   running?.abort();
 }
 
-function take(report, problems) {
+function take(report, problems, aim) {
   state.problems = problems;
   document.body.classList.toggle("stale", !report);
   document.body.classList.toggle("starting", !report && !state.report);
@@ -92,7 +93,7 @@ function take(report, problems) {
       openClaims(report, state.first, state.input, challenge ? TODO : CHANGED);
     state.quiz = null;
     forgetFailures();
-    present();
+    present(aim);
   }
   drawn();
 }
@@ -104,17 +105,18 @@ export function forget() {
   view.open.clear();
 }
 
-// wanted is the step and the failure that the next answer is to be shown with: those of a link.
+// wanted is the step and the failure that the next question's answer is to be shown with: those of a link, or a new step.
 let wanted;
 export const want = (of) => {
   wanted = of;
 };
 
-// present shows the answer, at the step that was in view and with what failed there.
-export function present() {
-  const name = wanted?.step ?? steps[view.step]?.name,
-    failed = wanted ? (wanted.failed ?? null) : view.failed;
-  wanted = undefined;
+// present shows the answer at the step and with the failure that its question aimed at, or else with those in view. A step
+// that is wanted since that question waits for the next answer, which has it.
+function present(aim) {
+  const name = aim?.step ?? steps[view.step]?.name,
+    failed = aim ? (aim.failed ?? null) : view.failed;
+  if (wanted === aim) wanted = undefined;
   load({report: state.report, blast: blastOf(), live: true});
   const bar = at("stepbar");
   bar.replaceChildren();

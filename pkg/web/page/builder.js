@@ -213,14 +213,19 @@ function stepPart(form) {
     [...new Set(nodes.map((node) => domainOf(node, key)).filter(Boolean))].map((domain) => `${key}=${domain}`);
   const places = [...placesOf(ZONE), ...placesOf(HOSTNAME)];
   const action = step && Object.keys(actions).find((one) => step[one]);
+  // The text can have changed since the form was drawn.
   const add = () => {
-    const fresh = unused("step", names);
+    const steps = listOf(scenarioOf(state.input).scenario.steps);
+    const fresh = unused(
+      "step",
+      steps.map((one) => one?.name),
+    );
     edit(
       (text) =>
         insert(text, 0, ["steps", at + 1], {
           name: fresh,
           description: "What happens in this step.\n",
-          scale: {target: workload ?? "deployment/web", replicas: 4},
+          scale: {target: deploymentsAt(name)[0] ?? "deployment/web", replicas: 4},
         }),
       fresh,
     );
