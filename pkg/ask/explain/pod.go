@@ -154,7 +154,8 @@ func (e *NotFoundError) Error() string {
 // Most. In a federation, [FindDecision] says why the pods are in their cluster. If the context ends while changes are tried, Pods returns its error
 // and the pods as far as they are explained; the result's Partial then says so.
 func Pods(ctx context.Context, s *scenario.Scenario, of Question, opts Options) (result *simulation.Result, pods []Pod, more int, err error) {
-	if result, err = simulation.Run(ctx, s, simulation.Options{}); err != nil {
+	kept := keptCycles{}
+	if result, err = simulation.Run(ctx, s, simulation.Options{Record: kept.recordNamed(of)}); err != nil {
 		return nil, nil, 0, err
 	}
 	if of.Namespace == "" {
@@ -186,19 +187,22 @@ func Pods(ctx context.Context, s *scenario.Scenario, of Question, opts Options) 
 	for _, name := range names {
 		wanted[name] = true
 	}
-	// Run the scenario again, since the pods and the step are known only now: keeping all cycles would take too much memory.
-	again, err := simulation.Run(ctx, s.CutAfter(step.Name), simulation.Options{
-		Record: func(in string, _ cluster.Ref, pod *v1.Pod) *placement.Depth {
-			if in != step.Name || !wanted[cluster.NameOf(pod)] {
-				return nil
-			}
-			return &placement.Depth{Before: true}
-		},
-	})
-	if err != nil {
-		return nil, nil, 0, err
+	if !kept.hasAll(step.Name, names) {
+		// Run the scenario again, since the pods and the step are known only now: keeping all cycles would take too much memory.
+		again, err := simulation.Run(ctx, s.CutAfter(step.Name), simulation.Options{
+			Record: func(in string, _ cluster.Ref, pod *v1.Pod) *placement.Depth {
+				if in != step.Name || !wanted[cluster.NameOf(pod)] {
+					return nil
+				}
+				return &placement.Depth{Before: true}
+			},
+		})
+		if err != nil {
+			return nil, nil, 0, err
+		}
+		step = again.Last()
 	}
-	pods = collectPods(again.Last(), wanted)
+	pods = collectPods(step, wanted)
 	slices.SortStableFunc(pods, func(a, b Pod) int {
 		return slices.Index(names, cluster.NameOf(a.pod())) - slices.Index(names, cluster.NameOf(b.pod()))
 	})
@@ -212,6 +216,38 @@ func Pods(ctx context.Context, s *scenario.Scenario, of Question, opts Options) 
 		result.Partial = "interrupted before every change was tried: what every plugin said is whole, and what would send a pod elsewhere is not"
 	}
 	return result, pods, more, err
+}
+
+// maxKept is the largest number of cycles that the first run keeps. With 1,000 nodes, each takes about a megabyte.
+const maxKept = 20
+
+// keptCycles are the pods whose cycles the first run keeps, by step.
+type keptCycles map[string]map[types.NamespacedName]bool
+
+// recordNamed keeps the cycles of pods that the question names, themselves or by their outermost owner, so that most questions need one run.
+func (kept keptCycles) recordNamed(of Question) func(string, cluster.Ref, *v1.Pod) *placement.Depth {
+	total := 0
+	return func(step string, owner cluster.Ref, pod *v1.Pod) *placement.Depth {
+		if of.Step != "" && step != of.Step || !of.names(cluster.RefTo(pod)) && !of.names(owner) {
+			return nil
+		}
+		name := cluster.NameOf(pod)
+		if !kept[step][name] {
+			if total == maxKept {
+				return nil
+			}
+			if kept[step] == nil {
+				kept[step] = map[types.NamespacedName]bool{}
+			}
+			kept[step][name] = true
+			total++
+		}
+		return &placement.Depth{Before: true}
+	}
+}
+
+func (kept keptCycles) hasAll(step string, names []types.NamespacedName) bool {
+	return !slices.ContainsFunc(names, func(name types.NamespacedName) bool { return !kept[step][name] })
 }
 
 // findConsidered returns the last step in which the scheduler considered pods in question, and the names of the pods that it placed and of the pods

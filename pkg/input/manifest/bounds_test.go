@@ -102,6 +102,7 @@ func TestAstronomicAtEveryPlace(t *testing.T) {
 		for text, want := range map[string]bool{
 			`{"a":` + pad + `"1e999"}`: true, `{"a":` + pad + `1E-100,"b":12}`: true, `{"a":1234,` + pad + `"b":"12345e+1234"}`: true,
 			`{"a":` + pad + `"` + strings.Repeat("9", maxQuantity/2) + `"}`: true, `{"a":` + pad + `"\u0065"}`: true,
+			`{"a":` + pad + `"-.5e999"}`: true, `{"uid":` + pad + `"0b1c-4e21-9f12e999"}`: false, `{"image":` + pad + `"shop@sha256:1e999"}`: true,
 			`{"a":` + pad + `"1e99"}`: false, `{"a":` + pad + `"e999a"}`: false, `{"a":` + pad + `12345}`: false,
 			`{"a":` + pad + `"` + strings.Repeat("9", maxQuantity/2-1) + `"}`: false,
 		} {

@@ -69,7 +69,7 @@ func mayHaveHugeQuantity(object []byte) bool {
 			break
 		}
 		digits := i - begin
-		if digits >= 3 && bytes.IndexByte([]byte("\",}] \t\r\n"), object[i]) >= 0 && hugeExponent.Match(object[max(0, begin-2):i]) {
+		if digits >= 3 && bytes.IndexByte([]byte("\",}] \t\r\n"), object[i]) >= 0 && isExponentOfNumber(object[:i], begin) {
 			return true
 		}
 		if digits >= maxQuantity/2 {
@@ -77,6 +77,19 @@ func mayHaveHugeQuantity(object []byte) bool {
 		}
 	}
 	return bytes.Contains(object, []byte(`\u00`))
+}
+
+// isExponentOfNumber reports whether the digits from begin to the end of the JSON are the exponent of a number, as in "1e999". In the uid
+// "6f6a…-b4c2e999" they are not: letters and dashes stand before them, and the parser gives up there.
+func isExponentOfNumber(object []byte, begin int) bool {
+	if !hugeExponent.Match(object[max(0, begin-2):]) {
+		return false
+	}
+	number := bytes.TrimRight(object[:begin], "+-")
+	number = number[:len(number)-1] // the e
+	number = bytes.TrimRight(number, "0123456789.")
+	number = bytes.TrimRight(number, "+-")
+	return len(number) == 0 || bytes.IndexByte([]byte("\":,[ \t\r\n"), number[len(number)-1]) >= 0
 }
 
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }
