@@ -168,8 +168,8 @@ func (g *Groups[K]) Update(pods []*v1.Pod) (others []K) {
 	}
 	g.pods = pods
 	for key, pods := range came {
-		others = append(others, key)
-		kept := list.Without(g.groups[key].Pods(), func(pod *v1.Pod) bool { return gone[pod] })
+		before := g.groups[key].Pods()
+		kept := list.Without(before, func(pod *v1.Pod) bool { return gone[pod] })
 		merged := make([]*v1.Pod, 0, len(kept)+len(pods))
 		for _, pod := range pods {
 			i, _ := slices.BinarySearchFunc(kept, pod, g.Compare)
@@ -177,6 +177,11 @@ func (g *Groups[K]) Update(pods []*v1.Pod) (others []K) {
 			kept = kept[i:]
 		}
 		merged = append(merged, kept...)
+		// VisitChanges reports pods that stay as gone and later as new if the lists have other pods in another order.
+		if slices.Equal(merged, before) {
+			continue
+		}
+		others = append(others, key)
 		if g.groups[key] = (&Group{merged}); len(merged) == 0 {
 			delete(g.groups, key)
 		}

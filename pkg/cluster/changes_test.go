@@ -131,7 +131,11 @@ func TestGroupsFollowTheState(t *testing.T) {
 				}
 			}
 			states = append(states, state)
-			groups.Update(state.Pods)
+			before := map[string][]*v1.Pod{}
+			for _, key := range []string{"x", "y", "z", "all"} {
+				before[key] = groups.Lookup(key).Pods()
+			}
+			changed := groups.Update(state.Pods)
 			for _, key := range []string{"x", "y", "z", "all"} {
 				var want []*v1.Pod
 				for _, pod := range state.Pods {
@@ -141,6 +145,9 @@ func TestGroupsFollowTheState(t *testing.T) {
 				}
 				if got := groups.Lookup(key); !slices.Equal(got.Pods(), want) {
 					t.Fatalf("seed %d, step %d: group %s has %d pods, want %d, in order", seed, step, key, len(got.Pods()), len(want))
+				}
+				if got, want := slices.Contains(changed, key), !slices.Equal(want, before[key]); got != want {
+					t.Fatalf("seed %d, step %d: group %s is reported as changed: %t, want %t", seed, step, key, got, want)
 				}
 			}
 		}
