@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"reflect"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -53,6 +54,25 @@ func PodGroupOf(obj Object) string {
 		return ""
 	}
 	return ptr.Deref(spec.SchedulingGroup.PodGroupName, "")
+}
+
+// AskedPodGroup returns the name of the pod group that the pod, or the pods that the object creates, ask another scheduler for: by the labels of
+// Coscheduling of scheduler-plugins, or by the annotations of Volcano, which kube-scheduler ignores. "" if they ask for none.
+func AskedPodGroup(obj Object) string {
+	spec, _ := PodSpec(obj)
+	if spec == nil {
+		return ""
+	}
+	annotations := obj.GetAnnotations()
+	if template, _ := Template(obj); template != nil {
+		annotations = template.Annotations
+	}
+	labels := PodLabels(obj)
+	name := cmp.Or(labels["scheduling.x-k8s.io/pod-group"], labels["pod-group.scheduling.sigs.k8s.io"])
+	if spec.SchedulerName != v1.DefaultSchedulerName {
+		name = cmp.Or(name, annotations["scheduling.k8s.io/group-name"], annotations["scheduling.volcano.sh/group-name"])
+	}
+	return name
 }
 
 // PodLabels returns the labels of the pod, or of the pods that the object creates.

@@ -245,16 +245,15 @@ func noteForeignSchedulers(s *scenario.Scenario) (notes []string) {
 			placed = append(placed, pod)
 		}
 	}
-	for _, pods := range list.GroupBy(foreign, schedulerNameOf) {
-		notes = append(notes, fmt.Sprintf("left to the scheduler %q, which is not simulated: Pod (%s).", schedulerNameOf(pods[0]), abbreviatePodNames(pods)))
+	for _, pods := range list.GroupBy(foreign, schedulerNameOf[*v1.Pod]) {
+		notes = append(notes, fmt.Sprintf("left to the scheduler %q, which is not simulated: Pod (%s)%s.", schedulerNameOf(pods[0]), abbreviatePodNames(pods), phraseAskedGroups(pods)))
 	}
-	templateScheduler := func(obj cluster.Object) string { spec, _ := cluster.PodSpec(obj); return spec.SchedulerName }
-	for _, objs := range list.GroupBy(templates, templateScheduler) {
+	for _, objs := range list.GroupBy(templates, schedulerNameOf[cluster.Object]) {
 		names := list.Map(objs, func(obj cluster.Object) string { return cluster.RefTo(obj).Describe() })
-		notes = append(notes, fmt.Sprintf("left to the scheduler %q, which is not simulated: pods of %s.", templateScheduler(objs[0]), abbreviateNames(names, maxNamed)))
+		notes = append(notes, fmt.Sprintf("left to the scheduler %q, which is not simulated: pods of %s%s.", schedulerNameOf(objs[0]), abbreviateNames(names, maxNamed), phraseAskedGroups(objs)))
 	}
 	if len(placed) > 0 {
-		groups := list.GroupBy(placed, schedulerNameOf)
+		groups := list.GroupBy(placed, schedulerNameOf[*v1.Pod])
 		names := []string{strconv.Quote(schedulerNameOf(placed[0]))}
 		if len(groups) > 1 {
 			names = list.Map(groups, func(pods []*v1.Pod) string { return fmt.Sprintf("%d of %q", len(pods), schedulerNameOf(pods[0])) })
@@ -271,7 +270,27 @@ func isMirrorPod(pod *v1.Pod) bool {
 	return owner != nil && owner.Kind == "Node"
 }
 
-func schedulerNameOf(pod *v1.Pod) string { return pod.Spec.SchedulerName }
+// schedulerNameOf returns the scheduler of the pod, or of the pods that the object creates; "" if it creates none.
+func schedulerNameOf[O cluster.Object](obj O) string {
+	if spec, _ := cluster.PodSpec(obj); spec != nil {
+		return spec.SchedulerName
+	}
+	return ""
+}
+
+// phraseAskedGroups names the pod groups that the pods, or the pods of the objects, ask another scheduler for; "" if they ask for none.
+func phraseAskedGroups[O cluster.Object](objects []O) string {
+	var groups []string
+	for _, obj := range objects {
+		if name := cluster.AskedPodGroup(obj); name != "" {
+			groups = append(groups, namespacedName(obj.GetNamespace(), name))
+		}
+	}
+	if len(groups) == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", all or none of PodGroup (%s)", abbreviateNames(list.Distinct(groups), maxNamed))
+}
 
 // abbreviatePodNames names the first pods, and counts the others.
 func abbreviatePodNames(pods []*v1.Pod) string {

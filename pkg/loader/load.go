@@ -346,8 +346,9 @@ func (l *loader) buildScenario(file *scenario.File) (*scenario.Scenario, error) 
 // finishScenario completes the scenario with notes, prices, assumed claims and owners, and checks it.
 func (l *loader) finishScenario(s *scenario.Scenario) {
 	l.assumeObjects(s)
+	l.notes = append(l.notes, l.joinAskedPodGroups(s)...)
 	s.File, s.Named, s.Dump, s.Strict, s.Empty = l.problems.File, slices.Sorted(maps.Keys(l.namedFiles)), l.opts.Dump, l.opts.Strict, l.opts.Empty
-	s.Ignored, s.Notes, s.LevelKeys, s.Sources = l.ignored, slices.Concat(list.Distinct(l.notes), noteHooks(l.hooks), noteIgnoredPodGroups(list.Distinct(l.ignoredPodGroups)), noteDumpPodGroups(s, l.opts.dumpPodGroups)), l.levelKeys, l.sources
+	s.Ignored, s.Notes, s.LevelKeys, s.Sources = l.ignored, slices.Concat(list.Distinct(l.notes), noteHooks(l.hooks), noteIgnoredPodGroups(list.Distinct(l.ignoredPodGroups)), noteDumpPodGroups(s, l.opts.dumpPodGroups, l.askedPodGroups)), l.levelKeys, l.sources
 	s.Notes = append(s.Notes, noteUnevaluated(s)...)
 	s.Notes = append(s.Notes, l.noteRelease()...)
 	s.Notes = append(s.Notes, noteOlderKeys(s.Nodes())...)

@@ -62,6 +62,7 @@ type collected struct {
 	resourcesInDump  map[types.UID][]cluster.Object // what operators make of the resources that control pods of a dump
 	ignoredPodGroups []string                       // pod groups whose pods are placed one by one
 	dumpPodGroups    []string                       // of these, the groups that objects of a dump name
+	askedPodGroups   []string                       // the groups of another scheduler whose pods are placed all or none
 	nodesRead        []*v1.Node                     // the nodes that were read
 	releaseToReread  string                         // the cluster's release, if the input has to be read again as that release
 	notes            []string                       // for the report

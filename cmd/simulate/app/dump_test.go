@@ -97,8 +97,11 @@ func moreKinds(t *testing.T) string {
 		}
 		return string(out)
 	}
-	if got := more("pods", "deployments.apps", "podgroups.scheduling.volcano.sh", "priorityclasses.scheduling.k8s.io"); got != "" {
+	if got := more("pods", "deployments.apps", "queues.scheduling.volcano.sh", "priorityclasses.scheduling.k8s.io"); got != "" {
 		t.Errorf("an older API server adds %q", got)
+	}
+	if got, want := more("podgroups.scheduling.x-k8s.io", "podgroups.scheduling.volcano.sh"), ",podgroups.scheduling.x-k8s.io,podgroups.scheduling.volcano.sh"; got != want {
+		t.Errorf("an API server with the groups of other schedulers adds %q, want %q", got, want)
 	}
 	all := more("pods", "podgroups.scheduling.k8s.io", "compositepodgroups.scheduling.k8s.io", "workloads.scheduling.k8s.io", "deviceclasses.resource.k8s.io", "resourceslices.resource.k8s.io",
 		"resourceclaims.resource.k8s.io", "resourceclaimtemplates.resource.k8s.io", "devicetaintrules.resource.k8s.io",

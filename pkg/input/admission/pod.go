@@ -102,6 +102,7 @@ func endingNamespace(name string) string {
 func (p *Pods) admit(pod *v1.Pod, seen func(plugin string, internal runtime.Object) error) (said []string, err error) {
 	legacyscheme.Scheme.Default(pod)
 	p.applyMutations(pod)
+	p.joinAskedGroup(pod)
 	if seen != nil {
 		if err := seen("MutatingAdmissionWebhook", pod); err != nil {
 			return nil, err
@@ -192,6 +193,19 @@ func (p *Pods) applyMutations(pod *v1.Pod) {
 		p.owner = p.state.Owners()
 	}
 	p.state.Mutations.Lookup(p.owner(pod)).Apply(pod)
+}
+
+// joinAskedGroup puts the pod into the pod group that it asks another scheduler for, if the state has a group of that name. The scheduler here
+// knows no other groups.
+func (p *Pods) joinAskedGroup(pod *v1.Pod) {
+	if len(p.state.PodGroups) == 0 || pod.Spec.SchedulingGroup != nil || !utilfeature.DefaultFeatureGate.Enabled(features.GenericWorkload) {
+		return
+	}
+	name := cluster.AskedPodGroup(pod)
+	asked := func(group *schedulingv1beta1.PodGroup) bool { return group.Namespace == pod.Namespace && group.Name == name }
+	if slices.ContainsFunc(p.state.PodGroups, asked) {
+		pod.Spec.SchedulingGroup = &v1.PodSchedulingGroup{PodGroupName: &name}
+	}
 }
 
 // defaultPodLevelResources sets the pod-level resource requests, as PrepareForCreate does in
