@@ -26,6 +26,9 @@ var nodeLocal = sets.New(
 	names.ImageLocality,                   // the images on the node, on how many nodes each image is, the number of nodes (see [Memo.numberNodes] and [Memo.NodeUpdated]); images
 )
 
+// ReadsOneNode reports whether the plugin's Filter and Score read nothing but the pod's template and the node that is asked about.
+func ReadsOneNode(plugin string) bool { return nodeLocal.Has(plugin) }
+
 // Framework is a scheduler profile that asks plugins only what they have not answered before.
 type Framework struct {
 	framework.Framework

@@ -8,12 +8,14 @@ import (
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/podtopologyspread"
 
 	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/engine/memo"
 )
 
 // Snapshot is a cluster in which a caller can try where pods fit. It runs the real PreFilter and Filter plugins; it scores and binds
@@ -31,6 +33,8 @@ type Snapshot struct {
 	forks            []fork
 	filled           map[string]filledNode // by node: its content at the last Fill
 	infos            map[*v1.Pod]*framework.PodInfo
+	asked            map[*v1.Pod]fwk.CycleState // the state of the last PreFilter of each pod that was checked since the last Fill
+	early            sets.Set[string]           // the filters before the first one that reads more than the pod and the node
 
 	affinity *affinityNodes // nil: not up to date
 }
@@ -65,7 +69,13 @@ func NewSnapshot(config *Config) (*Snapshot, error) {
 		return nil, err
 	}
 	s.engine = engine
-	s.plugins = engine.profiles[config.api.Profiles[0].SchedulerName].Framework
+	s.plugins, s.early = engine.profiles[config.api.Profiles[0].SchedulerName].Framework, sets.New[string]()
+	for _, filter := range s.plugins.ListPlugins().Filter.Enabled {
+		if !memo.ReadsOneNode(filter.Name) {
+			break
+		}
+		s.early.Insert(filter.Name)
+	}
 	return s, nil
 }
 
@@ -110,7 +120,7 @@ func (s *Snapshot) Fill(ctx context.Context, state *cluster.State, nodes []*v1.N
 		s.index[node.Name] = len(s.nodes)
 		s.nodes, s.filled[node.Name] = append(s.nodes, is.info), is
 	}
-	s.infos, s.forks = infos, nil
+	s.infos, s.forks, s.asked = infos, nil, map[*v1.Pod]fwk.CycleState{}
 	s.Fork() // so that later changes copy what is filled
 	return nil
 }
@@ -252,18 +262,37 @@ func (s *Snapshot) Check(pod *v1.Pod, node string) (reasons []string, fits bool)
 	if s.engine.interrupted() != nil {
 		return nil, false
 	}
+	if reasons, refused := s.refusedByNode(pod, node); refused {
+		return reasons, false
+	}
 	state := framework.NewCycleState()
 	result, status, _ := s.plugins.RunPreFilterPlugins(s.engine.ctx, state, pod)
 	if !status.IsSuccess() {
 		return status.Reasons(), false
 	}
-	if !result.AllNodes() && !result.NodeNames.Has(node) {
+	if result.AllNodes() {
+		s.asked[pod] = state
+	} else if !result.NodeNames.Has(node) {
 		return nil, false
 	}
 	if status = s.plugins.RunFilterPlugins(s.engine.ctx, state, pod, s.nodes[s.index[node]]); !status.IsSuccess() {
 		return status.Reasons(), false
 	}
 	return nil, true
+}
+
+// refusedByNode returns the reasons of the first filter that rejects the pod, if it is one that reads nothing but the pod and the node. For these
+// filters the state of an earlier PreFilter is enough; PreFilter itself walks over the pods of all nodes.
+func (s *Snapshot) refusedByNode(pod *v1.Pod, node string) (reasons []string, refused bool) {
+	state := s.asked[pod]
+	if state == nil {
+		return nil, false
+	}
+	status := s.plugins.RunFilterPlugins(s.engine.ctx, state, pod, s.nodes[s.index[node]])
+	if status.IsSuccess() || !s.early.Has(status.Plugin()) {
+		return nil, false
+	}
+	return status.Reasons(), true
 }
 
 // Place puts the pod on the node if it fits there. If not, it returns the reasons.

@@ -2,10 +2,12 @@ package sched
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/faultline/faultline/pkg/cluster"
@@ -145,5 +147,40 @@ func TestSnapshotWithPodGroups(t *testing.T) {
 	s := newSnapshot(t, hosts("a"))
 	if _, fits := s.Place(pod("web", "100m", 0), "a"); !fits {
 		t.Error("the pod does not fit on an empty node")
+	}
+}
+
+// What Check says of a node does not depend on what it was asked before, also if pods have come to other nodes meanwhile.
+func TestCheckOneNodeAfterAnother(t *testing.T) {
+	nodes := hosts("free", "taken", "tainted", "small")
+	nodes[2].Spec.Taints = []v1.Taint{{Key: "gpu", Effect: v1.TaintEffectNoSchedule}}
+	nodes[3].Status.Allocatable = v1.ResourceList{v1.ResourceCPU: resource.MustParse("50m"), v1.ResourcePods: resource.MustParse("10")}
+	newPods := func() (asked, there *v1.Pod) {
+		there = separatePod("there")
+		there.Spec.NodeName = "taken"
+		return separatePod("asked"), there
+	}
+	describe := func(s *Snapshot, pod *v1.Pod, node string) string {
+		reasons, fits := s.Check(pod, node)
+		return fmt.Sprint(node, " ", reasons, " ", fits)
+	}
+	var got, want []string
+	asked, there := newPods()
+	s := newSnapshot(t, nodes, there)
+	for _, node := range []string{"free", "taken", "tainted", "small", "free"} {
+		got = append(got, describe(s, asked, node))
+		alone, there := newPods()
+		want = append(want, describe(newSnapshot(t, nodes, there), alone, node))
+	}
+	if _, placed := s.Place(separatePod("later"), "free"); !placed {
+		t.Fatal("a pod is not placed on the free node")
+	}
+	got = append(got, describe(s, asked, "free"))
+	want = append(want, strings.Replace(want[1], "taken", "free", 1))
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	if !strings.HasSuffix(want[0], "true") || strings.Contains(strings.Join(want[1:4], " "), "true") {
+		t.Errorf("only the first node should take the pod: %q", want)
 	}
 }
