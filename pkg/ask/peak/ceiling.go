@@ -23,8 +23,8 @@ import (
 // Ceiling is a limit that keeps pods from a node.
 type Ceiling struct {
 	// Kind is groupMaximum, nodesTotal (the flag --max-nodes-total), nodes (a resource is used up, and nothing adds nodes), podsPerNode,
-	// quota, rule, volume, or other.
-	Kind string `json:"kind" jsonschema:"enum=groupMaximum,enum=nodesTotal,enum=nodes,enum=podsPerNode,enum=quota,enum=rule,enum=volume,enum=other"`
+	// volumesPerNode, quota, rule, volume (where volumes are), or other.
+	Kind string `json:"kind" jsonschema:"enum=groupMaximum,enum=nodesTotal,enum=nodes,enum=podsPerNode,enum=volumesPerNode,enum=quota,enum=rule,enum=volume,enum=other"`
 	// What names the limit: the node group, the resource, the ResourceQuota, the rule.
 	What string `json:"what"`
 	// Pods is the number of pods that it keeps from a node: at the peak or, if none waits there, after the worst loss.
@@ -34,14 +34,15 @@ type Ceiling struct {
 }
 
 const (
-	groupMaximum = "groupMaximum"
-	nodesTotal   = "nodesTotal"
-	noNodes      = "nodes"
-	podsPerNode  = "podsPerNode"
-	quota        = "quota"
-	aRule        = "rule"
-	aVolume      = "volume"
-	other        = "other"
+	groupMaximum   = "groupMaximum"
+	nodesTotal     = "nodesTotal"
+	noNodes        = "nodes"
+	podsPerNode    = "podsPerNode"
+	volumesPerNode = "volumesPerNode"
+	quota          = "quota"
+	aRule          = "rule"
+	aVolume        = "volume"
+	other          = "other"
 )
 
 // limit is what keeps one pod from a node, with the values of both sides in words.
@@ -129,8 +130,10 @@ func (l *limits) ofPod(ctx context.Context, pod *v1.Pod) (limit, error) {
 		found = limit{aRule, "affinity over " + first.PodAffinity.TopologyKey, says}
 	case first.HostPort != nil:
 		found = limit{aRule, fmt.Sprintf("host port %d", first.HostPort.Port), says}
+	case first.Volume != nil && first.Volume.Driver != "":
+		found = limit{volumesPerNode, fmt.Sprintf("the number of volumes of %s that a node takes", first.Volume.Driver), says}
 	case first.Volume != nil:
-		found = limit{aVolume, "the place or the number of volumes", says}
+		found = limit{aVolume, "the place of volumes", says}
 	case first.NodeAffinity != nil:
 		found = limit{aRule, "node affinity", says}
 	}
@@ -143,7 +146,7 @@ func (l *limits) scaledLimit(pod *v1.Pod, found limit) limit {
 	switch {
 	case a == nil:
 		return found
-	case l.isCapped() && (found.kind == noNodes || found.kind == podsPerNode):
+	case l.isCapped() && slices.Contains([]string{noNodes, podsPerNode, volumesPerNode}, found.kind):
 		return limit{nodesTotal, "max-nodes-total " + a.Flags["max-nodes-total"] + " of the autoscaler", found.says}
 	case !strings.Contains(l.scaling[cluster.NameOf(pod)], "max node group size reached"):
 		return found
