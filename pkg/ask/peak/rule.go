@@ -23,6 +23,9 @@ func (f *finder) softenRules(ctx context.Context, answer *Answer, domains []doma
 	var parts []string
 	tries := 0
 	for _, s := range answer.Starved {
+		if answer.Most() > fewPods && max(s.Short, s.AfterLoss) < answer.Most()/10 {
+			continue // a try takes seconds, and would help few pods
+		}
 		if !slices.ContainsFunc(answer.Ceilings, func(c Ceiling) bool { return c.Kind == aRule && slices.Contains(c.Workloads, s.WorkloadRef) }) {
 			continue
 		}
