@@ -30,15 +30,21 @@ type Replacement struct {
 	Pods   string `json:"pods"`
 }
 
-// largerLabel is the label of the larger nodes.
-const largerLabel = v1.LabelInstanceTypeStable + "=twice-the-size"
+// largerLabel is the label of the larger nodes, and largerType its value.
+const (
+	largerType  = "twice-the-size"
+	largerLabel = v1.LabelInstanceTypeStable + "=" + largerType
+)
 
 // enlargeNodes finds nodes to replace by larger ones: as many as more nodes would be, in the same groups and zones or, if more nodes do not help,
 // one in each zone of each group that the pods without a node may use; and then twice as many, until every pod has a node. A node with a pod that
 // nothing replaces stays.
 func (f *finder) enlargeNodes(ctx context.Context, answer *Answer, domains []domain) (*Remedy, error) {
+	if f.base.Scenario.Autoscaler != nil {
+		return f.enlargeGroups(ctx, answer, domains)
+	}
 	groups, err := f.growingGroups()
-	if err != nil || f.base.Scenario.Autoscaler != nil {
+	if err != nil {
 		return nil, err
 	}
 	groups = f.withoutBarePods(groups)
@@ -89,16 +95,22 @@ func (f *finder) countLarger(answer *Answer, groups []growingGroup) []int {
 
 // withoutBarePods returns the groups without nodes that have a pod without a controller, and without groups that have no other nodes.
 func (f *finder) withoutBarePods(groups []growingGroup) []growingGroup {
+	bare := f.nodesOfBarePods()
+	for i := range groups {
+		groups[i].nodes = list.Without(groups[i].nodes, func(n *v1.Node) bool { return bare[n.Name] })
+	}
+	return list.Where(groups, func(g growingGroup) bool { return len(g.nodes) > 0 })
+}
+
+// nodesOfBarePods returns the names of the nodes that have a pod without a controller.
+func (f *finder) nodesOfBarePods() map[string]bool {
 	bare := map[string]bool{}
 	for _, pod := range f.before.state.Pods {
 		if metav1.GetControllerOfNoCopy(pod) == nil && !cluster.IsTerminal(pod) {
 			bare[pod.Spec.NodeName] = true
 		}
 	}
-	for i := range groups {
-		groups[i].nodes = list.Without(groups[i].nodes, func(n *v1.Node) bool { return bare[n.Name] })
-	}
-	return list.Where(groups, func(g growingGroup) bool { return len(g.nodes) > 0 })
+	return bare
 }
 
 // firstWaiting returns a pod of each workload without a node for some of its pods.
@@ -124,24 +136,34 @@ func (r *Remedy) replaceNodes(groups []growingGroup, counts []int, times int) (s
 		}
 		nodes := g.nodes[max(0, len(g.nodes)-counts[i]*times):]
 		all = all && len(nodes) == len(g.nodes)
-		has := nodes[0].Status.Capacity
-		if has == nil {
-			has = nodes[0].Status.Allocatable
-		}
-		larger := Replacement{Group: g.group, Zone: g.zone, Nodes: list.Map(nodes, func(n *v1.Node) string { return n.Name }),
-			CPU: twice(has[v1.ResourceCPU]), Memory: twice(has[v1.ResourceMemory]), Pods: twice(has[v1.ResourcePods])}
-		if pods := has.Pods().Value(); 2*pods > usualPods {
-			larger.Pods = fmt.Sprint(max(pods, usualPods))
-		}
-		r.Replace = append(r.Replace, larger)
-		steps = append(steps, scenario.LoadedStep{Step: scenario.Step{Name: "larger nodes of " + g.Name, ReplaceNodes: &scenario.ReplaceNodes{
-			Nodes: scenario.Nodes{Names: larger.Nodes}, Label: largerLabel, Count: len(nodes), CPU: topology.Quantity(larger.CPU), Memory: topology.Quantity(larger.Memory), Pods: topology.Quantity(larger.Pods)}}})
+		larger := newReplacement(g.group, g.zone, nodes)
+		r.Replace, steps = append(r.Replace, larger), append(steps, larger.step(g.Name, len(nodes)))
 		parts = append(parts, strings.TrimSpace(fmt.Sprintf("%d %s %s", len(nodes), g.group, g.zone)))
 		price.add(g.Price, len(nodes), nodes[0])
 	}
 	r.Price, r.cores = price.prices, price.cores
 	r.What = "nodes of twice the size in place of " + words.Few(parts)
 	return steps, all
+}
+
+// newReplacement returns the replacement of the nodes, which have one size.
+func newReplacement(group, zone string, nodes []*v1.Node) Replacement {
+	has := nodes[0].Status.Capacity
+	if has == nil {
+		has = nodes[0].Status.Allocatable
+	}
+	larger := Replacement{Group: group, Zone: zone, Nodes: list.Map(nodes, func(n *v1.Node) string { return n.Name }),
+		CPU: twice(has[v1.ResourceCPU]), Memory: twice(has[v1.ResourceMemory]), Pods: twice(has[v1.ResourcePods])}
+	if pods := has.Pods().Value(); 2*pods > usualPods {
+		larger.Pods = fmt.Sprint(max(pods, usualPods))
+	}
+	return larger
+}
+
+// step returns the step that replaces the nodes by count larger ones, or by half as many if count is 0.
+func (r *Replacement) step(of string, count int) scenario.LoadedStep {
+	return scenario.LoadedStep{Step: scenario.Step{Name: "larger nodes of " + of, ReplaceNodes: &scenario.ReplaceNodes{
+		Nodes: scenario.Nodes{Names: r.Nodes}, Label: largerLabel, Count: count, CPU: topology.Quantity(r.CPU), Memory: topology.Quantity(r.Memory), Pods: topology.Quantity(r.Pods)}}}
 }
 
 // usualPods is the number of pods that a kubelet takes unless somebody says otherwise; clouds that allow fewer on small nodes allow more on larger

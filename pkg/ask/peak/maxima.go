@@ -37,7 +37,7 @@ func (f *finder) raiseMaxima(ctx context.Context, answer *Answer, domains []doma
 		has := &answer.Groups[i]
 		has.Needed = needed[i]
 		if more := needed[i] - max(has.Peak, has.AfterLoss); more > 0 {
-			price.add(g.Price, more, f.nodeOf(g))
+			price.add(f.priceOf(f.nodeOf(g)), more, f.nodeOf(g))
 		}
 		if needed[i] <= g.Max {
 			continue
@@ -65,11 +65,11 @@ func (f *finder) raiseMaxima(ctx context.Context, answer *Answer, domains []doma
 		return nil, err
 	}
 	defer other.close()
-	helps, worst, err := other.judge(ctx, r, answer, top, domains)
+	helps, losses, err := other.judge(ctx, r, answer, top, domains)
 	if err != nil || !helps {
 		return nil, err
 	}
-	claims := other.claimRemedy(r, nil, answer.Share, top, worst)
+	claims := other.claimRemedy(r, nil, answer.Share, top, worstOf(losses))
 	for i := range claims {
 		claims[i].Autoscaler = raised
 	}
@@ -84,6 +84,12 @@ func (f *finder) nodeOf(g *scenario.AutoscaledGroup) *v1.Node {
 		return nodes[i]
 	}
 	return cmp.Or(f.before.state.Node(g.Template), &v1.Node{})
+}
+
+// priceOf returns the price of a node of the autoscaler's groups per hour; 0 if it is not known.
+func (f *finder) priceOf(node *v1.Node) float64 {
+	price, _, _ := f.base.Scenario.Autoscaler.Price(node) // the loader has reported a price that is none
+	return price
 }
 
 const maxNodesTotal = "max-nodes-total"

@@ -21,7 +21,7 @@ import (
 // grownLosses is the largest number of losses for which an autoscaler looks for nodes: the worst ones. The nodes that it finds are tried with
 // all losses that other changes are tried with. Above fewPods without a node, which take it many seconds each time, it looks for the worst
 // loss alone, and other changes have fewer tries.
-const grownLosses, fewPods = 3, 300
+const grownLosses, fewPods = 3, 150
 
 // growingGroup is a group of equal nodes in one zone, of which more can be added.
 type growingGroup struct {
@@ -119,16 +119,16 @@ func (r *Remedy) addNodes(groups []growingGroup, nodes []int) (steps []scenario.
 // grow returns how many nodes of each group an autoscaler without limits adds at the peak, or at the peak and the loss of the domain, without
 // nodes in that domain.
 func (f *finder) grow(ctx context.Context, groups []growingGroup, d *domain) ([]int, error) {
-	steps := []scenario.Step{f.peakStep(f.opts.Peak.Way())}
+	steps := []scenario.LoadedStep{{Step: f.peakStep(f.opts.Peak.Way())}}
 	if d != nil {
-		steps = append(steps, f.failStep(d))
+		steps = append(steps, scenario.LoadedStep{Step: f.failStep(d)})
 	}
 	return f.growAfter(ctx, groups, d, steps)
 }
 
 // growAfter returns how many nodes of each group an autoscaler without limits adds while the steps are done, without nodes in the domain; nil for
 // no domain.
-func (f *finder) growAfter(ctx context.Context, groups []growingGroup, d *domain, steps []scenario.Step) ([]int, error) {
+func (f *finder) growAfter(ctx context.Context, groups []growingGroup, d *domain, steps []scenario.LoadedStep) ([]int, error) {
 	s := *f.base.Scenario
 	s.Autoscaler = &scenario.Autoscaler{Flags: map[string]string{"balance-similar-node-groups": "true"}}
 	at := make([]int, len(groups))
@@ -159,7 +159,7 @@ func (f *finder) growAfter(ctx context.Context, groups []growingGroup, d *domain
 		return nil, err
 	}
 	for _, step := range steps {
-		if _, err := course.Do(ctx, step); err != nil {
+		if _, err := course.DoLoaded(ctx, step); err != nil {
 			return nil, err
 		}
 	}

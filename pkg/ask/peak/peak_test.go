@@ -39,6 +39,22 @@ func workload(name string, replicas, most int, spec string) string {
 	return text
 }
 
+// csiNodes returns a class of volumes, of which two can be attached to each of the nodes.
+func csiNodes(nodes ...string) string {
+	text := "  - {apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: fast}, provisioner: csi.example.com, volumeBindingMode: WaitForFirstConsumer}\n"
+	for _, n := range nodes {
+		text += fmt.Sprintf("  - {apiVersion: storage.k8s.io/v1, kind: CSINode, metadata: {name: %s}, spec: {drivers: [{name: csi.example.com, nodeID: %[1]s, allocatable: {count: 2}}]}}\n", n)
+	}
+	return text
+}
+
+// withVolumes returns a StatefulSet whose pods request 1 CPU and a volume of the class, with an autoscaler.
+func withVolumes(name string, replicas, most int) string {
+	return strings.NewReplacer("kind: Deployment", "kind: StatefulSet", fmt.Sprintf("spec: {replicas: %d,", replicas),
+		fmt.Sprintf("spec: {volumeClaimTemplates: [{metadata: {name: data}, spec: {storageClassName: fast, accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}], serviceName: s, replicas: %d,", replicas)).
+		Replace(workload(name, replicas, most, ""))
+}
+
 // cronJob returns a CronJob whose Jobs have this many pods of 1 CPU.
 func cronJob(name, schedule string, pods int) string {
 	return fmt.Sprintf("  - {apiVersion: batch/v1, kind: CronJob, metadata: {name: %s}, spec: {schedule: '%s', jobTemplate: {spec: {parallelism: %d, template: {spec: {restartPolicy: Never, containers: [{name: c, image: i, resources: {requests: {cpu: 1}}}]}}}}}}\n", name, schedule, pods)
@@ -105,7 +121,8 @@ deployment/web 3, 0, lost 0
 nodes: 1 more node (1 general a): 0, 0
 larger: nodes of twice the size in place of 1 general a: 0, 0
 lower: 75 % of the growth of 1 HorizontalPodAutoscaler: 0, 0
-buffer: a CapacityBuffer for 15 further pods of deployment/web, for which an autoscaler adds 2 nodes: 0, 0, beaten`},
+buffer: a CapacityBuffer for 15 further pods of deployment/web, for which an autoscaler adds 2 nodes: 0, 0, beaten
+balloon: 15 balloon pods of the size of those of deployment/web, for which an autoscaler adds 2 nodes: 0, 0, beaten`},
 		// If a zone of three is lost, two nodes take 8 of 9 pods. Of two more nodes in two zones, each loss leaves one.
 		{name: "a loss", text: nodes(1, "") + workload("web", 3, 9, ""), opts: peak.Options{Survive: []string{zone}}, want: `0 of 9 short, 1 at most
 safe 0.83
@@ -114,6 +131,7 @@ deployment/web 0, 1, lost 0
 nodes: 2 more nodes (1 general a and 1 general b): 0, 0
 larger: nodes of twice the size in place of 1 general a and 1 general b: 0, 0
 buffer: a CapacityBuffer for 14 further pods of deployment/web, for which an autoscaler adds 2 nodes: 0, 0
+balloon: 14 balloon pods of the size of those of deployment/web, for which an autoscaler adds 2 nodes: 0, 0
 lower: 83 % of the growth of 1 HorizontalPodAutoscaler: 0, 0`},
 		// The group may have 4 nodes, which take 16 of 18 pods; 5 nodes take 20.
 		{name: "a group's maximum", text: nodes(1, "") + workload("web", 3, 18, "") + "autoscaler: {nodeGroups: [{name: general, from: node-pool=general, max: 4}]}\n", want: `2 of 18 short, 2 at most
@@ -122,14 +140,16 @@ groupMaximum: the maximum of general of 4: 2
 deployment/web 2, 0, lost 0
 group general 3, 4, 0 of 4, needed 5
 raise: a higher maximum of general from 4 to 5: 0, 0
-lower: 86 % of the growth of 1 HorizontalPodAutoscaler: 0, 0`},
+lower: 86 % of the growth of 1 HorizontalPodAutoscaler: 0, 0
+larger: nodes of twice the size in general: 0, 0, beaten`},
 		{name: "the number of all nodes", text: nodes(1, "") + workload("web", 3, 18, "") + "autoscaler: {nodeGroups: [{name: general, from: node-pool=general, max: 9}], flags: {max-nodes-total: \"4\"}}\n", want: `2 of 18 short, 2 at most
 safe 0.86
 nodesTotal: max-nodes-total 4 of the autoscaler: 2
 deployment/web 2, 0, lost 0
 group general 3, 4, 0 of 9, needed 5
 raise: no max-nodes-total: 0, 0
-lower: 86 % of the growth of 1 HorizontalPodAutoscaler: 0, 0`},
+lower: 86 % of the growth of 1 HorizontalPodAutoscaler: 0, 0
+larger: nodes of twice the size in general: 0, 0, beaten`},
 		// The quota allows 5 pods of 8; no node helps.
 		{name: "a quota", text: nodes(1, "") + workload("web", 3, 8, "") + "  - {apiVersion: v1, kind: ResourceQuota, metadata: {name: compute}, spec: {hard: {pods: 5}}}\n", want: `3 of 8 short, 3 at most
 safe 0.4
@@ -144,6 +164,7 @@ deployment/web 1, 0, lost 0
 nodes: 1 more node (1 general a): 0, 0
 larger: nodes of twice the size in place of 1 general a: 0, 0
 buffer: a CapacityBuffer for 8 further pods of deployment/web, for which an autoscaler adds 1 node: 0, 0
+balloon: 8 balloon pods of the size of those of deployment/web, for which an autoscaler adds 1 node: 0, 0
 lower: 85 % of the growth of 1 HorizontalPodAutoscaler: 0, 0`},
 		// Each pod takes an address of its node, and a node has three, so three nodes take 9 of 10.
 		{name: "addresses", text: nodes(1, ", example.com/address: 3") + strings.Replace(workload("web", 3, 10, ""), "requests: {cpu: 1}", "requests: {cpu: 1}, limits: {example.com/address: 1}", 1), want: `1 of 10 short, 1 at most
@@ -152,7 +173,19 @@ nodes: example.com/address: 1
 deployment/web 1, 0, lost 0
 nodes: 1 more node (1 general a): 0, 0
 buffer: a CapacityBuffer for 8 further pods of deployment/web, for which an autoscaler adds 1 node: 0, 0
+balloon: 8 balloon pods of the size of those of deployment/web, for which an autoscaler adds 1 node: 0, 0
 lower: 85 % of the growth of 1 HorizontalPodAutoscaler: 0, 0`},
+		// Two volumes of the driver can be attached to a node, so three nodes take 6 of 9 pods, each with a volume. The seventh is Pending, and its
+		// StatefulSet has not made the others. A new node takes two, like the others, so two more are needed. Balloons have no volumes: 9 of them,
+		// on the 9 CPU that are free, ask for no node, and 18 for three.
+		{name: "volumes per node", text: strings.Replace(nodes(1, ""), "workloads:\n", csiNodes("a1", "b1", "c1")+"workloads:\n", 1) + withVolumes("db", 3, 9), want: `3 of 9 short, 3 at most
+safe 0.5
+volumesPerNode: the number of volumes of csi.example.com that a node takes: 3
+statefulset/db 3, 0, lost 0
+nodes: 2 more nodes (1 general a and 1 general b): 0, 0
+buffer: a CapacityBuffer for 9 further pods of statefulset/db, for which an autoscaler adds 2 nodes: 0, 0
+lower: 50 % of the growth of 1 HorizontalPodAutoscaler: 0, 0
+balloon: 18 balloon pods of the size of those of statefulset/db, for which an autoscaler adds 3 nodes: 0, 0, beaten`},
 		// The pods may be only in zone a, whose node takes 4 of 6.
 		{name: "a zone", text: nodes(1, "") + workload("web", 2, 6, "nodeSelector: {topology.kubernetes.io/zone: a}, "), want: `2 of 6 short, 2 at most
 safe 0.5
@@ -161,6 +194,7 @@ deployment/web 2, 0, lost 0
 nodes: 1 more node (1 general a): 0, 0
 larger: nodes of twice the size in place of 1 general a: 0, 0
 buffer: a CapacityBuffer for 6 further pods of deployment/web, for which an autoscaler adds 1 node: 0, 0
+balloon: 6 balloon pods of the size of those of deployment/web, for which an autoscaler adds 1 node: 0, 0
 lower: 50 % of the growth of 1 HorizontalPodAutoscaler: 0, 0`},
 		// A node takes one pod of 3 CPU, and one of twice the size takes two: 3 of 7 have a node, and with three larger nodes 6.
 		{name: "nodes that are too small", text: nodes(1, "") + strings.Replace(workload("web", 3, 7, ""), "cpu: 1", "cpu: 3", 1), want: `4 of 7 short, 4 at most
@@ -169,7 +203,8 @@ nodes: cpu: 4
 deployment/web 4, 0, lost 0
 nodes: 4 more nodes (2 general a, 1 general b and 1 general c): 0, 0
 larger: nodes of twice the size in place of 1 general a, 1 general b and 1 general c: 1, 0
-buffer: a CapacityBuffer for 8 further pods of deployment/web, for which an autoscaler adds 8 nodes: 0, 0, beaten`},
+buffer: a CapacityBuffer for 8 further pods of deployment/web, for which an autoscaler adds 8 nodes: 0, 0, beaten
+balloon: 8 balloon pods of the size of those of deployment/web, for which an autoscaler adds 8 nodes: 0, 0, beaten`},
 		// The CronJob of 03:00 has 3 pods, and the one of 04:00 has 2: 12 places for 10 pods of web and 3.
 		{name: "CronJobs", text: nodes(1, "") + workload("web", 3, 10, "") + cronJob("three", "0 3 * * *", 3) + cronJob("two", "0 4 * * *", 2), opts: peak.Options{Peak: scenario.Peak{CronJobs: []string{"busiest"}}}, want: `1 of 13 short, 1 at most
 safe 0.85
@@ -212,7 +247,8 @@ statefulset/db 3, 0, lost 0
 nodes: 1 more node (1 general a): 0, 0
 larger: nodes of twice the size in place of 1 general a: 0, 0
 buffer: a CapacityBuffer for 15 further pods of statefulset/db, for which an autoscaler adds 1 node: 0, 0
-lower: 75 % of the growth of 1 HorizontalPodAutoscaler: 0, 0`},
+lower: 75 % of the growth of 1 HorizontalPodAutoscaler: 0, 0
+balloon: 15 balloon pods of the size of those of statefulset/db, for which an autoscaler adds 2 nodes: 0, 0, beaten`},
 		{name: "a share of the way", text: nodes(1, "") + workload("web", 3, 15, ""), opts: peak.Options{Peak: scenario.Peak{Share: share(0.5)}}, want: "0 of 9 short, 0 at most\nsafe 0.75"},
 		// 12 places for 8 and 6 pods. The maximum of web can be lowered to 7, and the other has none.
 		{name: "given replicas", text: nodes(1, "") + workload("web", 3, 15, "") + workload("other", 1, 0, ""), opts: peak.Options{Peak: scenario.Peak{Replicas: map[string]int32{"deployment/web": 8, "default/deployment/other": 6}}}, want: `2 of 14 short, 2 at most
@@ -222,7 +258,8 @@ deployment/other 2, 0, lost 0
 nodes: 1 more node (1 general a): 0, 0
 larger: nodes of twice the size in place of 1 general a: 0, 0
 lower: 80 % of the growth of 1 HorizontalPodAutoscaler: 1, 0
-buffer: a CapacityBuffer for 14 further pods of deployment/other, for which an autoscaler adds 2 nodes: 0, 0, beaten`},
+buffer: a CapacityBuffer for 14 further pods of deployment/other, for which an autoscaler adds 2 nodes: 0, 0, beaten
+balloon: 14 balloon pods of the size of those of deployment/other, for which an autoscaler adds 2 nodes: 0, 0, beaten`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			answer, s, _ := ask(t, tt.text, tt.opts)

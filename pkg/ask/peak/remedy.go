@@ -15,9 +15,9 @@ import (
 // Remedy is a change of the input after which fewer pods have no node, as its run shows.
 type Remedy struct {
 	// Kind is raise (the maxima of node groups), nodes (more nodes), larger (larger nodes in place of others), buffer (a CapacityBuffer, for
-	// which an autoscaler keeps nodes free), rule (a softer rule), lower (the maxima of HorizontalPodAutoscalers), or priority (of workloads
+	// which an autoscaler keeps nodes free), balloon (pods of a low priority, which hold nodes until others preempt them), rule (a softer rule), lower (the maxima of HorizontalPodAutoscalers), or priority (of workloads
 	// that lose pods to those that grow).
-	Kind string `json:"kind" jsonschema:"enum=raise,enum=nodes,enum=larger,enum=buffer,enum=rule,enum=lower,enum=priority"`
+	Kind string `json:"kind" jsonschema:"enum=raise,enum=nodes,enum=larger,enum=buffer,enum=balloon,enum=rule,enum=lower,enum=priority"`
 	// What says what to change.
 	What string `json:"what"`
 	// Raise are the node groups with the maxima that suffice, and Add the nodes to add.
@@ -25,7 +25,7 @@ type Remedy struct {
 	Add   []Addition `json:"add,omitempty"`
 	// Replace are the nodes that larger ones replace.
 	Replace []Replacement `json:"replace,omitempty"`
-	// Buffers are the CapacityBuffers that make an autoscaler add the nodes of Add in advance.
+	// Buffers are the CapacityBuffers or the balloon Deployments that make an autoscaler add the nodes of Add in advance.
 	Buffers []Buffer `json:"buffers,omitempty"`
 	// Nodes is the number of further nodes that the maxima allow, or of those to add. Price is what they cost per hour; missing if it is not
 	// known.
@@ -66,7 +66,7 @@ func (r *Remedy) Most() int { return max(r.Short, r.AfterLoss) }
 // pods without a node. losses are those at the peak, the worst first.
 func (f *finder) findRemedies(ctx context.Context, answer *Answer, losses []lost) error {
 	domains := list.Map(losses[:min(triedLosses, len(losses))], func(l lost) domain { return l.domain })
-	for _, find := range []func(context.Context, *Answer, []domain) (*Remedy, error){f.raiseMaxima, f.addNodes, f.enlargeNodes, f.keepBuffer, f.softenRules, f.lowerMaxima, f.setPriority} {
+	for _, find := range []func(context.Context, *Answer, []domain) (*Remedy, error){f.raiseMaxima, f.addNodes, f.enlargeNodes, f.keepBuffer, f.keepBalloon, f.softenRules, f.lowerMaxima, f.setPriority} {
 		found, err := find(ctx, answer, domains)
 		if err != nil {
 			return err
@@ -89,23 +89,31 @@ func (f *finder) findRemedies(ctx context.Context, answer *Answer, losses []lost
 }
 
 // judge sets the result of the change: the peak with it, and each of the domains lost then. It reports whether the change helps, and returns the
-// results of the peak and its worst loss.
-func (f *finder) judge(ctx context.Context, r *Remedy, answer *Answer, top *outcome, domains []domain) (helps bool, worst *lost, err error) {
+// results of the losses.
+func (f *finder) judge(ctx context.Context, r *Remedy, answer *Answer, top *outcome, domains []domain) (helps bool, losses []lost, err error) {
 	var there []domain
 	for _, d := range domains {
 		there = append(there, f.present(top, d)...)
 	}
-	losses, err := f.loseEach(ctx, f.worlds, top, there)
+	losses, err = f.loseEach(ctx, f.worlds, top, there)
 	if err != nil {
 		return false, nil, err
 	}
 	r.Short, r.Losses = top.short, len(losses)
+	if worst := worstOf(losses); worst != nil {
+		r.AfterLoss, r.Level, r.Domain = worst.short, worst.level, worst.name
+	}
+	return r.Most() < answer.Most() || r.Most() == answer.Most() && r.Short < answer.Short, losses, nil
+}
+
+// worstOf returns the first loss that leaves the most pods without a node, or nil if none leaves any.
+func worstOf(losses []lost) (worst *lost) {
 	for i := range losses {
-		if l := &losses[i]; l.short > r.AfterLoss {
-			r.AfterLoss, r.Level, r.Domain, worst = l.short, l.level, l.name, l
+		if l := &losses[i]; l.short > 0 && (worst == nil || l.short > worst.short) {
+			worst = l
 		}
 	}
-	return r.Most() < answer.Most() || r.Most() == answer.Most() && r.Short < answer.Short, worst, nil
+	return worst
 }
 
 // claimRemedy returns the claims about the result of a change, which the steps make.
@@ -130,7 +138,8 @@ func (f *finder) trySteps(ctx context.Context, r *Remedy, answer *Answer, steps 
 	if err != nil {
 		return nil, err
 	}
-	helps, worst, err := f.judge(ctx, r, answer, top, domains)
+	helps, losses, err := f.judge(ctx, r, answer, top, domains)
+	worst := worstOf(losses)
 	if saved := r.keepSaved(top, worst); err != nil || !helps && !saved {
 		return nil, err
 	}

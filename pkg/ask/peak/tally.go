@@ -21,10 +21,12 @@ type snapshot struct {
 	crews         map[cluster.Ref]cluster.WorkloadPods
 	missing       map[cluster.Ref]int
 	pods, pending int
+	// balloons are the Deployments of changes whose pods do not count.
+	balloons map[cluster.Ref]bool
 }
 
 func newSnapshot(step *simulation.Step) *snapshot {
-	s := &snapshot{state: step.State, crews: step.State.PodsByWorkload()}
+	s := &snapshot{state: step.State, crews: step.State.PodsByWorkload(), balloons: map[cluster.Ref]bool{}}
 	s.missing = countMissing(step, s.crews)
 	for owner := range s.crews {
 		s.pods += len(s.crews[owner].Placed) + len(s.crews[owner].Waiting)
@@ -100,10 +102,15 @@ func (s *snapshot) newOutcome(result *simulation.Result) *outcome {
 	o := &outcome{result: result, step: step, state: step.State, shortages: map[cluster.Ref]*shortage{}, newly: map[types.UID]bool{}, room: freeShares(step.State)}
 	crews := step.State.PodsByWorkload()
 	for owner := range crews {
-		o.pods += len(crews[owner].Placed) + len(crews[owner].Waiting)
-		o.stillPending += len(crews[owner].Waiting)
+		if !s.balloons[owner] {
+			o.pods += len(crews[owner].Placed) + len(crews[owner].Waiting)
+			o.stillPending += len(crews[owner].Waiting)
+		}
 	}
 	for _, short := range cluster.Shortfalls(s.crews, step.State) {
+		if s.balloons[short.Ref] {
+			continue
+		}
 		o.shortages[short.Ref] = &shortage{pending: short.Pending, lost: short.Lost}
 		o.stillPending -= len(short.Pending)
 		for _, pod := range short.Pending {
@@ -111,6 +118,9 @@ func (s *snapshot) newOutcome(result *simulation.Result) *outcome {
 		}
 	}
 	for owner, n := range countMissing(step, crews) {
+		if s.balloons[owner] {
+			continue
+		}
 		o.pods += n
 		if n -= s.missing[owner]; n > 0 {
 			if o.shortages[owner] == nil {
