@@ -59,9 +59,11 @@ type DeviceOption struct {
 	Has []string `json:"has,omitempty"`
 	// Tainted is the number of matching devices with a taint that the request does not tolerate, HeldBy are the claims that hold others,
 	// with the pods for which they are reserved, and Free is the number of matching devices that are free.
-	Tainted int      `json:"tainted,omitempty"`
-	HeldBy  []string `json:"heldBy,omitempty"`
-	Free    int      `json:"free"`
+	Tainted int `json:"tainted,omitempty"`
+	// Taints are these taints, each with its device, such as "gpu-1: example.com/ecc=errors:NoSchedule".
+	Taints []string `json:"taints,omitempty"`
+	HeldBy []string `json:"heldBy,omitempty"`
+	Free   int      `json:"free"`
 	// Incomplete are the pools, as driver/pool, of which a ResourceSlice is missing, so that no claim gets a device of them.
 	Incomplete []string `json:"incomplete,omitempty"`
 	// NoClass means that the DeviceClass does not exist.
@@ -327,8 +329,15 @@ func (v *view) optionsOf(request *resourcev1.DeviceRequest) (options []DeviceOpt
 }
 
 func (o *DeviceOption) setOffer(v *view, offer devices.Offer) {
-	o.Devices, o.OfClass, o.Matching, o.Tainted, o.Free, o.Incomplete = offer.Reachable, offer.OfClass, offer.Matching, offer.Tainted, offer.Free, offer.Incomplete
+	o.Devices, o.OfClass, o.Matching, o.Free, o.Incomplete = offer.Reachable, offer.OfClass, offer.Matching, offer.Free, offer.Incomplete
+	o.Tainted = len(offer.Tainted)
+	o.Taints = list.Map(offer.Tainted, func(device devices.TaintedDevice) string { return device.Name + ": " + DeviceTaintText(device.Taint) })
 	o.HeldBy = list.Map(offer.Holders, v.holder)
+}
+
+// DeviceTaintText returns the taint as kubectl writes a node's, such as "example.com/ecc=errors:NoSchedule".
+func DeviceTaintText(taint resourcev1.DeviceTaint) string {
+	return (&v1.Taint{Key: taint.Key, Value: taint.Value, Effect: v1.TaintEffect(taint.Effect)}).ToString()
 }
 
 // holder returns, for example, "default/a-gpu of pod a".
@@ -437,7 +446,7 @@ func (o *DeviceOption) describe(nearest string) string {
 		counts = append(counts, match)
 	}
 	if o.Tainted > 0 {
-		counts = append(counts, fmt.Sprintf("%d %s a taint that the request does not tolerate", o.Tainted, words.Pick(o.Tainted, "has", "have")))
+		counts = append(counts, fmt.Sprintf("%d %s a taint that the request does not tolerate (%s)", o.Tainted, words.Pick(o.Tainted, "has", "have"), words.Few(o.Taints)))
 	}
 	counts = append(counts, countWithVerb(o.Free)+" free")
 	line += fmt.Sprintf("; %sof its %s %s", nearest, words.Count(o.Devices, "device"), words.And(counts))

@@ -51,7 +51,7 @@ func TestDeviceCauses(t *testing.T) {
 		},
 		"a taint": {
 			[]string{gpus, claim("new", request("r", ""), ""), claimingPod("new", ", nodeSelector: {disk: ssd}")},
-			[]string{"1: claim default/new, request r: asks 1 device of DeviceClass gpu; w-2 comes nearest: of its 1 device 1 is of the class, 1 has a taint that the request does not tolerate and 0 are free"},
+			[]string{"1: claim default/new, request r: asks 1 device of DeviceClass gpu; w-2 comes nearest: of its 1 device 1 is of the class, 1 has a taint that the request does not tolerate (gpu-0: broken:NoSchedule) and 0 are free"},
 		},
 		"the only large device has another pod": {
 			[]string{gpus, claim("first", request("r", large), ""), claimingPod("first", ""), claim("new", request("r", large), ""), claimingPod("new", "")},

@@ -33,13 +33,20 @@ type Offer struct {
 	// Reachable counts the devices that pods on the node can get, OfClass those that also pass the class's selectors, and Matching those
 	// that also pass the request's selectors.
 	Reachable, OfClass, Matching int
-	// Tainted counts the matching devices with a taint that the request does not tolerate. Of the others, Taken counts the devices that are
+	// Tainted are the matching devices with a taint that the request does not tolerate. Of the others, Taken counts the devices that are
 	// allocated or lack capacity or counters, and Free the rest.
-	Tainted, Taken, Free int
+	Tainted     []TaintedDevice
+	Taken, Free int
 	// Holders are the claims that hold the taken devices, in the order of the cluster.
 	Holders []types.NamespacedName
 	// Incomplete are the pools that lack a slice, as driver/pool. No request gets a device of them.
 	Incomplete []string
+}
+
+// TaintedDevice is a device with the first taint that a request does not tolerate.
+type TaintedDevice struct {
+	Name  string
+	Taint resourcev1.DeviceTaint
 }
 
 // Offers counts the devices of a cluster for requests. Upstream's allocator does not export its counts; it only says whether all claims of
@@ -125,8 +132,8 @@ func (o *Offers) countDevice(ctx context.Context, offer *Offer, pool devicePool,
 		return
 	}
 	offer.Matching++
-	if repels(device, want.Tolerations) {
-		offer.Tainted++
+	if taint := untolerated(device, want.Tolerations); taint != nil {
+		offer.Tainted = append(offer.Tainted, TaintedDevice{device.Name, *taint})
 		return
 	}
 	taken, holders := o.isTaken(pool, device, want)
@@ -177,16 +184,20 @@ func (o *Offers) matches(ctx context.Context, driver string, device *resourcev1.
 	return true
 }
 
-// repels reports whether a taint of the device prevents its allocation.
-func repels(device *resourcev1.Device, tolerations []resourcev1.DeviceToleration) bool {
+// untolerated returns the first taint of the device that prevents its allocation; nil if none does.
+func untolerated(device *resourcev1.Device, tolerations []resourcev1.DeviceToleration) *resourcev1.DeviceTaint {
 	if !utilfeature.DefaultFeatureGate.Enabled(features.DRADeviceTaints) {
-		return false
+		return nil
 	}
-	return slices.ContainsFunc(device.Taints, func(taint resourcev1.DeviceTaint) bool {
+	at := slices.IndexFunc(device.Taints, func(taint resourcev1.DeviceTaint) bool {
 		return taint.Effect != resourcev1.DeviceTaintEffectNone && !slices.ContainsFunc(tolerations, func(t resourcev1.DeviceToleration) bool {
 			return resourceclaim.ToleratesTaint(t, taint)
 		})
 	})
+	if at < 0 {
+		return nil
+	}
+	return &device.Taints[at]
 }
 
 // isTaken reports whether the request cannot get the device, although it matches. The holders are the claims that have the device, the
