@@ -29,6 +29,8 @@ type Volume struct {
 	// Class and Asked are the storage class and the size that an unbound claim asks for.
 	Class string `json:"class,omitempty"`
 	Asked string `json:"asked,omitempty"`
+	// SelectedNode is the node that alone may get the volume of an unbound claim, by the claim's annotation volume.kubernetes.io/selected-node.
+	SelectedNode string `json:"selectedNode,omitempty"`
 	// Allowed are the labels of the nodes to which the storage class of an unbound claim limits volumes.
 	Allowed []string `json:"allowed,omitempty"`
 	// Wants are the labels that a node needs to reach the volume, and Reached the nodes that have them, by the reason why they take no pod.
@@ -259,6 +261,9 @@ func (v *view) unboundSentence(f *Volume, claim *v1.PersistentVolumeClaim) strin
 	if f.Class == "" {
 		asks = fmt.Sprintf("claim %s (%s, no storage class) is not bound", f.Claim, f.Asked)
 	}
+	if f.SelectedNode = claim.Annotations[storagehelpers.AnnSelectedNode]; f.SelectedNode != "" {
+		return asks + v.selectedSentence(f)
+	}
 	at := slices.IndexFunc(v.state.StorageClasses, func(c *storagev1.StorageClass) bool { return c.Name == f.Class })
 	free := list.Where(v.state.PersistentVolumes, func(pv *v1.PersistentVolume) bool {
 		return storagehelpers.GetPersistentVolumeClass(pv) == f.Class && (pv.Spec.ClaimRef == nil || storagehelpers.IsVolumeBoundToClaim(pv, claim))
@@ -313,6 +318,17 @@ func (v *view) unboundSentence(f *Volume, claim *v1.PersistentVolumeClaim) strin
 		return fmt.Sprintf("%s, and no CSIStorageCapacity of the class on these nodes has room for it (there are %s)", asks, words.Few(room))
 	}
 	return asks + volumes
+}
+
+// selectedSentence says that a claim is for a node, which the scheduler has selected before, and why that node does not take the pod. See
+// FindPodVolumes in https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/scheduler/framework/plugins/volumebinding/binder.go.
+func (v *view) selectedSentence(f *Volume) string {
+	line := fmt.Sprintf(", and by its annotation %s its volume is for node %s alone, which ", storagehelpers.AnnSelectedNode, f.SelectedNode)
+	node := v.state.Node(f.SelectedNode)
+	if node == nil {
+		return line + "does not exist"
+	}
+	return line + "takes no pod (" + v.explainRefusal(node) + ")"
 }
 
 // existingClasses returns, for example, " (there are gp3 and io2)".

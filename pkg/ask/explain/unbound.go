@@ -33,7 +33,7 @@ func (p *pendingPod) provideVolumes() []attempt {
 	var attempts []attempt
 	var byHand []*v1.PersistentVolumeClaim
 	for _, claim := range p.unboundClaims() {
-		attempts = slices.Concat(attempts, p.labelFree(claim), p.reclassify(claim), p.freeReleased(claim), p.widenVolume(claim), p.adaptClaim(claim))
+		attempts = slices.Concat(attempts, p.forgetNode(claim), p.labelFree(claim), p.reclassify(claim), p.freeReleased(claim), p.widenVolume(claim), p.adaptClaim(claim))
 		name := volume.GetPersistentVolumeClaimClass(claim)
 		class := p.storageClass(name)
 		switch {
@@ -62,6 +62,17 @@ func (p *pendingPod) provideVolumes() []attempt {
 }
 
 // labelFree returns the attempt that gives a free volume of the claim's class the labels by which the claim selects.
+// forgetNode returns the attempt that lets any node have the volume of the claim, where the claim is for one node.
+func (p *pendingPod) forgetNode(claim *v1.PersistentVolumeClaim) []attempt {
+	node := claim.Annotations[volume.AnnSelectedNode]
+	if node == "" {
+		return nil
+	}
+	return []attempt{p.attemptOne(candidate{change: fmt.Sprintf("remove the annotation %s from claim %s (now %s)", volume.AnnSelectedNode, claim.Name, node),
+		steps: []scenario.Step{action.Merge(scenario.Target{Target: "persistentvolumeclaim/" + claim.Name, Namespace: claim.Namespace},
+			map[string]any{"metadata": map[string]any{"annotations": map[string]any{volume.AnnSelectedNode: nil}}})}})}
+}
+
 func (p *pendingPod) labelFree(claim *v1.PersistentVolumeClaim) []attempt {
 	if claim.Spec.Selector == nil || len(claim.Spec.Selector.MatchLabels) == 0 {
 		return nil

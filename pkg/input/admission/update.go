@@ -55,7 +55,9 @@ func prepareForUpdate(obj, old cluster.Object) error {
 	if len(obj.GetOwnerReferences()) == 0 {
 		obj.SetOwnerReferences(old.GetOwnerReferences())
 	}
-	keepControllersAnnotations(obj, old)
+	if created.IsZero() { // a manifest leaves them out; a patch removes them
+		keepControllersAnnotations(obj, old)
+	}
 	switch o := obj.(type) {
 	case *v1.Pod:
 		if err := keepPodFields(o, old.(*v1.Pod), created.IsZero()); err != nil {
