@@ -9,7 +9,10 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 	daemonutil "k8s.io/kubernetes/pkg/controller/daemon/util"
+	"k8s.io/utils/ptr"
 
 	"github.com/faultline/faultline/pkg/ask/action"
 	"github.com/faultline/faultline/pkg/ask/cause"
@@ -75,9 +78,9 @@ func FindGaps(ctx context.Context, result *simulation.Result, of Question, opts 
 	return gaps, nil
 }
 
-// appendFixed appends the gap with its fixes, if there are changes to try.
+// appendFixed appends the gap with its fixes, if it says something.
 func (g *Gap) appendFixed(ctx context.Context, gaps []Gap, result *simulation.Result, changes []candidate, opts Options) ([]Gap, error) {
-	if len(changes) == 0 {
+	if g.Says == "" {
 		return gaps, nil
 	}
 	err := g.fix(ctx, result.UpTo(g.Step), changes, opts)
@@ -90,7 +93,7 @@ func resumeJob(job *batchv1.Job) candidate {
 		action.Merge(action.Target(cluster.RefTo(job)), map[string]any{"spec": map[string]any{"suspend": false}})}}
 }
 
-// find says what the workload lacks, and returns the changes to try; none if it lacks nothing, or nothing that a change of it helps.
+// find says what the workload lacks, and returns the changes to try. It says nothing if the workload lacks nothing.
 func (g *Gap) find(ctx context.Context, result *simulation.Result, step *simulation.Step, r *controller.Rollout) ([]candidate, error) {
 	object := step.State.Find(g.Ref)
 	if ds, is := object.(*appsv1.DaemonSet); is {
@@ -101,12 +104,21 @@ func (g *Gap) find(ctx context.Context, result *simulation.Result, step *simulat
 			return g.selectNoNode(ctx, result, step, ds)
 		}
 	}
-	changes := startRollout(object)
-	if !r.Stuck() || changes == nil {
+	if set, is := object.(*appsv1.StatefulSet); is && r.Old > 0 && partitionOf(set) > 0 {
+		g.Says = fmt.Sprintf("%s of %d %s old: updateStrategy has partition %d, and pods of a lower ordinal keep their revision",
+			words.Count(r.Old, "pod"), r.Desired, words.Pick(r.Old, "stays", "stay"), partitionOf(set))
+		return []candidate{{change: fmt.Sprintf("partition: 0 (now %d)", partitionOf(set)), strategy: func(obj cluster.Object) {
+			obj.(*appsv1.StatefulSet).Spec.UpdateStrategy.RollingUpdate.Partition = new(int32)
+		}}}, nil
+	}
+	if !r.Stuck() {
 		return nil, nil
 	}
 	g.Says = fmt.Sprintf("its rollout stands still, %d of %s updated: %s", r.Updated, words.Count(r.Desired, "pod"), r.Waiting)
-	return changes, nil
+	if changes := startRollout(object); changes != nil {
+		return changes, nil
+	}
+	return slices.Concat(letBecomeReady(step.State, g.Ref), rollPastUnavailable(step.State, object)), nil
 }
 
 // lackNodes adds the nodes that match a DaemonSet and have taints that it does not tolerate, and returns the change that tolerates them; nil if there is
@@ -118,7 +130,7 @@ func (g *Gap) lackNodes(state *cluster.State, ds *appsv1.DaemonSet) []candidate 
 	nodes := map[string][]string{} // by taint
 	for _, node := range state.Nodes {
 		taint := cluster.Untolerated(node, pod)
-		if taint == nil || !cluster.Attracts(node, pod) {
+		if taint == nil || !cluster.Attracts(node, pod) || !cluster.KubeletResponds(node) {
 			continue
 		}
 		for _, of := range node.Spec.Taints {
@@ -198,6 +210,70 @@ func startRollout(object cluster.Object) []candidate {
 	return nil
 }
 
+// partitionOf returns the ordinal below which pods of the StatefulSet keep their revision.
+func partitionOf(set *appsv1.StatefulSet) int32 {
+	rolling := set.Spec.UpdateStrategy.RollingUpdate
+	if rolling == nil {
+		return 0
+	}
+	return ptr.Deref(rolling.Partition, 0)
+}
+
+// letBecomeReady returns the change by which the pods of a workload that have started become ready; none if all are.
+func letBecomeReady(state *cluster.State, of cluster.Ref) []candidate {
+	var names []string
+	var steps []scenario.Step
+	for _, pod := range podsOf(state)[of] {
+		node := state.Node(pod.Spec.NodeName)
+		started := node != nil && cluster.KubeletResponds(node) && cluster.IsActive(pod) && cluster.WaitsForVolume(pod) == ""
+		if !started || podutil.IsPodReady(pod) || len(names) == maxPerKind {
+			continue
+		}
+		conditions := list.Map(pod.Status.Conditions, func(condition v1.PodCondition) v1.PodCondition {
+			condition.Status = v1.ConditionTrue
+			return condition
+		})
+		names = append(names, pod.Name)
+		steps = append(steps, action.Merge(action.Target(cluster.RefTo(pod)), map[string]any{"status": map[string]any{"conditions": conditions}}))
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	return []candidate{{change: fmt.Sprintf("let %s become Ready: %s log and readiness probe say why %s not", words.Pick(len(names), "pod ", "pods ")+words.And(names),
+		words.Pick(len(names), "its", "their"), words.Pick(len(names), "it is", "they are")), byHand: true, steps: steps}}
+}
+
+// rollPastUnavailable returns the changes with which the rollout of a DaemonSet goes on although pods of it are not available: one more may be, or the
+// nodes that do not answer are deleted.
+func rollPastUnavailable(state *cluster.State, object cluster.Object) []candidate {
+	ds, is := object.(*appsv1.DaemonSet)
+	if !is || ds.Spec.UpdateStrategy.RollingUpdate == nil || ds.Spec.UpdateStrategy.RollingUpdate.MaxUnavailable == nil {
+		return nil
+	}
+	unavailable := 0
+	var silent []string
+	for _, pod := range podsOf(state)[cluster.RefTo(ds)] {
+		if podutil.IsPodAvailable(pod, ds.Spec.MinReadySeconds, state.Now) && pod.DeletionTimestamp == nil {
+			continue
+		}
+		unavailable++
+		if node := state.Node(pod.Spec.NodeName); node != nil && !cluster.KubeletResponds(node) {
+			silent = append(silent, node.Name)
+		}
+	}
+	if unavailable == 0 {
+		return nil
+	}
+	all := []candidate{{change: fmt.Sprintf("maxUnavailable: %d (now %s)", unavailable+1, ds.Spec.UpdateStrategy.RollingUpdate.MaxUnavailable.String()), strategy: func(obj cluster.Object) {
+		obj.(*appsv1.DaemonSet).Spec.UpdateStrategy.RollingUpdate.MaxUnavailable = ptr.To(intstr.FromInt(unavailable + 1))
+	}}}
+	if len(silent) > 0 {
+		all = append(all, candidate{change: fmt.Sprintf("delete %s, once it is certain that %s not come back", words.Pick(len(silent), "node ", "nodes ")+words.And(silent), words.Pick(len(silent), "it does", "they do")),
+			steps: []scenario.Step{{RemoveNodes: &scenario.RemoveNodes{Nodes: scenario.Nodes{Names: silent}}}}})
+	}
+	return all
+}
+
 // fix tries the changes after the last step.
 func (g *Gap) fix(ctx context.Context, result *simulation.Result, changes []candidate, opts Options) error {
 	course, err := simulation.NewCourse(result)
@@ -222,7 +298,9 @@ func (w *stuckWorkload) closes(g *Gap, c *candidate, steps []scenario.LoadedStep
 	own, was := after[w.owner], w.crewsBefore[w.owner]
 	lacks := slices.ContainsFunc(g.Nodes, func(node string) bool { return own.Placed[node] == nil })
 	lacks = lacks || len(g.Nodes) == 0 && len(own.Placed) == 0
-	halts := slices.ContainsFunc(controller.Rollouts(state), func(r controller.Rollout) bool { return r.Ref == w.owner && !r.Complete })
+	halts := slices.ContainsFunc(controller.Rollouts(state), func(r controller.Rollout) bool {
+		return r.Ref == w.owner && !r.Complete && (r.Updated < r.Desired || r.Unavailable > 0)
+	})
 	if lacks || halts || was.CountLost(w.owner, own) > 0 || len(w.displaced(after)) > 0 {
 		return nil
 	}

@@ -46,6 +46,24 @@ func TestFindGaps(t *testing.T) {
 			want: []string{"its rollout stands still, 0 of 2 pods updated: the Deployment is paused", "resume the rollout: paused false: replaces 2 pods of deployment/web that run"},
 		},
 		{
+			name: "a node that does not answer", kind: "DaemonSet",
+			scenario: nodes + strings.Replace(fmt.Sprintf(daemons, "RollingUpdate", ", tolerations: [{key: role, operator: Exists}]"), "type: RollingUpdate", "type: RollingUpdate, rollingUpdate: {maxUnavailable: 1}", 1) +
+				"steps:\n- {name: lost, fail: {names: [n2], mode: unreachable}}\n- {name: release, rollout: {target: ds/web, restart: true}}\n",
+			want: []string{"its rollout stands still, 0 of 1 pod updated: pod web-7h46m is Terminating on node n2, which does not answer; the 2 old pods stay because maxUnavailable is 1",
+				"maxUnavailable: 2 (now 1): replaces 1 pod of daemonset/web that runs", "delete node n2, once it is certain that it does not come back: replaces 1 pod of daemonset/web that runs"},
+		},
+		{
+			name: "a partition", kind: "StatefulSet",
+			scenario: nodes + strings.Replace(workload("StatefulSet", 2, "cpu: 1", ""), "replicas: 2", "replicas: 2\n      updateStrategy: {rollingUpdate: {partition: 2}}", 1) + "steps:\n- {name: release, rollout: {target: sts/web, restart: true}}\n",
+			want:     []string{"2 pods of 2 stay old: updateStrategy has partition 2, and pods of a lower ordinal keep their revision", "partition: 0 (now 2): replaces 2 pods of statefulset/web that run"},
+		},
+		{
+			name: "a pod that is not ready", kind: "StatefulSet", scenario: nodes + workload("StatefulSet", 2, "cpu: 1", "") + "steps:\n" +
+				"- {name: fails, patch: {target: pod/web-0, patch: {status: {conditions: [{type: Ready, status: 'False'}]}}}}\n- {name: gone, delete: {targets: [pod/web-1]}}\n",
+			want: []string{"its rollout stands still, 1 of 2 pods updated: pod web-0 is not Ready; web-1 is not created before it is Ready, because podManagementPolicy is OrderedReady",
+				"let pod web-0 become Ready: its log and readiness probe say why it is not: "},
+		},
+		{
 			name: "a suspended Job", kind: "Job",
 			scenario: nodes + "  - {apiVersion: batch/v1, kind: Job, metadata: {name: web}, spec: {suspend: true, template: {spec: {restartPolicy: Never, containers: [{name: c, image: c}]}}}}\n",
 			want:     []string{"no pod: it is suspended (spec.suspend is true)", "resume the Job: suspend false: "},

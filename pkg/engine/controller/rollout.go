@@ -17,6 +17,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/list"
 )
 
 // Rollout says how far a Deployment, a StatefulSet or a DaemonSet is from its spec. All numbers count pods.
@@ -72,15 +73,16 @@ func (c *Controllers) Rollouts(s *cluster.State) []Rollout {
 // tally counts the pods of a workload by state.
 type tally struct {
 	updated, old, ready, available int
-	// waiting are the updated pods that are not available.
+	// waiting are the updated pods that are not available, and isNew reports whether a pod is updated.
 	waiting []*v1.Pod
+	isNew   func(*v1.Pod) bool
 	// ending are the Terminating pods that the controller does not count.
 	ending []*v1.Pod
 }
 
 // tallyPods counts the pods of a workload. With endingToo it also counts Terminating pods, as StatefulSets and DaemonSets do.
 func tallyPods(s *cluster.State, pods []*v1.Pod, minReady int32, endingToo bool, isNew func(*v1.Pod) bool) tally {
-	var t tally
+	t := tally{isNew: isNew}
 	for _, pod := range pods {
 		if cluster.IsTerminal(pod) {
 			continue
@@ -232,6 +234,11 @@ func daemonSetRollout(s *cluster.State, ds *appsv1.DaemonSet, owned *owners) Rol
 	if r.Complete {
 		return r
 	}
+	if len(t.waiting) == 0 { // what is unavailable are old pods, and these use up maxUnavailable
+		t.waiting = list.Where(owned.podsOf(ds.UID), func(pod *v1.Pod) bool {
+			return !cluster.IsTerminal(pod) && (pod.DeletionTimestamp != nil || !podutil.IsPodAvailable(pod, ds.Spec.MinReadySeconds, s.Now))
+		})
+	}
 	clauses := append(notCreatedClauses(s, r.Ref, &ds.Spec.Template), waitingClauses(t, ds.Spec.MinReadySeconds)...)
 	if t.old > 0 {
 		switch {
@@ -271,8 +278,11 @@ func waitingClauses(t tally, minReady int32) []string {
 	}
 	pod := t.waiting[0]
 	revision := ""
-	if t.old > 0 {
+	switch {
+	case t.old > 0 && t.isNew(pod):
 		revision = " (new revision)"
+	case t.updated > 0 && !t.isNew(pod):
+		revision = " (old revision)"
 	}
 	condition := "is not Ready"
 	switch {
