@@ -29,6 +29,8 @@ type Fix struct {
 	Node string `json:"node,omitempty"`
 	// Displaced is the number of pods of other workloads that lose their nodes for the change.
 	Displaced int `json:"displaced,omitempty"`
+	// DataLost means that what is on a volume is lost for the change.
+	DataLost bool `json:"dataLost,omitempty"`
 }
 
 // Fixes returns the changes that give a Pending pod of the step a node, and descriptions of changes that do not. Each change was applied to
@@ -45,7 +47,7 @@ type Fix struct {
 // not help, the pod is deleted, too, and the fix says so.
 //
 // Fixes are tried and listed in the following order, the mildest first. In the list, fixes that leave no pod of the workload Pending come
-// before the others, fixes that cost pods of other workloads their nodes after fixes that do not, and fewer replicas come last. Only changes that
+// before the others, fixes that cost pods of other workloads their nodes, or data on a volume, after fixes that do not, and fewer replicas come last. Only changes that
 // concern a plugin that refuses the pod are tried.
 //
 //  1. Remove a scheduling gate; create a claim that the pod names; uncordon a node; end a state of a node that has a taint for it; delete a pod
@@ -125,14 +127,14 @@ func (s *search) try(ctx context.Context, attempts []attempt) error {
 	return nil
 }
 
-// sorted are the fixes that leave no pod of the workload Pending and cost no other pod its node, those that cost some, the others, and fewer
-// replicas.
+// sorted are the fixes that leave no pod of the workload Pending and cost no other pod its node and no data, those that cost some, the others, and
+// fewer replicas.
 func (s *search) sorted() []Fix {
 	rank := func(fix Fix) int {
 		switch {
 		case fix.OfWorkload > 0:
 			return 2
-		case fix.Displaced > 0:
+		case fix.Displaced > 0 || fix.DataLost:
 			return 1
 		}
 		return 0

@@ -51,7 +51,7 @@ func (p *pendingPod) judge(c *candidate, says string, steps []scenario.LoadedSte
 	}
 	return &Fix{
 		Change: says, Price: slices.Concat(c.price, p.operatorPrice(c), p.evictionPrice(displaced), p.replacementPrice(c, own)), Commands: commands, Steps: encodeSteps(steps),
-		Pending: len(last.Pending), OfWorkload: len(own.Waiting), Node: p.nodeAfter(state, own), Displaced: sumOf(displaced),
+		Pending: len(last.Pending), OfWorkload: len(own.Waiting), Node: p.nodeAfter(state, own), Displaced: sumOf(displaced), DataLost: c.losesData,
 	}
 }
 

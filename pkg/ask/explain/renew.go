@@ -119,7 +119,7 @@ func (p *pendingPod) renewClaims() []attempt {
 			c.price = []string{"what was on the volume is lost"}
 		case p.owner.Kind != "StatefulSet" && p.isApart(bound, at):
 			c.change += ": the new one gets a volume where the pod's other volumes are"
-			c.price = []string{"what is on volume " + bound[at].volume.Name + " is lost"}
+			c.price, c.losesData = []string{"what is on volume " + bound[at].volume.Name + " is lost"}, true
 		default:
 			continue
 		}

@@ -105,8 +105,8 @@ func (p *pendingPod) deleteClaim() []attempt {
 	for _, v := range p.boundVolumes() {
 		anew := candidate{
 			change: fmt.Sprintf("delete pod %s and its claim %s: the new claim gets a volume where the pod can run", p.pod.Name, v.claim.Name),
-			price:  []string{"what is on volume " + v.volume.Name + " is lost"},
-			steps:  []scenario.Step{action.Delete(p.pod.Namespace, "persistentvolumeclaim/"+v.claim.Name, "pod/"+p.pod.Name)},
+			price:  []string{"what is on volume " + v.volume.Name + " is lost"}, losesData: true,
+			steps: []scenario.Step{action.Delete(p.pod.Namespace, "persistentvolumeclaim/"+v.claim.Name, "pod/"+p.pod.Name)},
 		}
 		all := []candidate{anew}
 		for _, node := range p.roomiest(p.matchingOpenNodes()) {
