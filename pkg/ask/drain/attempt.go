@@ -6,13 +6,16 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
+	"k8s.io/utils/ptr"
 
 	"github.com/faultline/faultline/pkg/ask/action"
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/words"
+	"github.com/faultline/faultline/pkg/world"
 )
 
 // maxNewNodes is the largest number of new nodes that is tried.
@@ -25,7 +28,7 @@ func (d *stuckDrain) attempts() []attempt {
 	if len(kept) > 0 {
 		all = slices.Concat(d.runMore(kept), d.widenBudgets(kept), d.evictUnready(kept), d.keepOneBudget(kept))
 	}
-	all = slices.Concat(all, d.addNodes())
+	all = slices.Concat(all, d.leaveOutTainted(), d.addNodes())
 	if len(kept) > 0 {
 		all = append(all, d.deleteByHand(kept))
 	}
@@ -161,6 +164,44 @@ func (d *stuckDrain) keepOneBudget(kept []*v1.Pod) []attempt {
 		}
 	}
 	return all
+}
+
+// leaveOutTainted returns the attempt that lets the spread constraints of the workloads whose pods have no node leave out tainted nodes, as cordoned
+// ones are: without a pod, a drained node else holds the others to maxSkew.
+func (d *stuckDrain) leaveOutTainted() []attempt {
+	var a attempt
+	var says []string
+	owners := d.end.Owners()
+	for _, pod := range d.end.Pods {
+		owner := owners(pod)
+		waits := slices.ContainsFunc(newlyPending(d.drained), func(p world.PendingPod) bool { return p.Namespace == pod.Namespace && p.Name == pod.Name })
+		obj := d.end.Find(owner)
+		if !waits || obj == nil || slices.Contains(says, owner.Qualified()) {
+			continue
+		}
+		template, _ := cluster.Template(obj)
+		if template == nil {
+			continue
+		}
+		var honoring []v1.TopologySpreadConstraint
+		for _, c := range template.Spec.TopologySpreadConstraints {
+			if c.WhenUnsatisfiable == v1.DoNotSchedule {
+				c.NodeTaintsPolicy = ptr.To(v1.NodeInclusionPolicyHonor)
+			}
+			honoring = append(honoring, c)
+		}
+		if equality.Semantic.DeepEqual(honoring, template.Spec.TopologySpreadConstraints) || owner.Kind == "Job" || owner.Kind == "CronJob" {
+			continue
+		}
+		says = append(says, owner.Qualified())
+		a.steps = append(a.steps, action.Merge(action.Target(owner), map[string]any{"spec": map[string]any{"template": map[string]any{"spec": map[string]any{"topologySpreadConstraints": honoring}}}}))
+	}
+	if len(says) == 0 {
+		return nil
+	}
+	a.change = "set nodeTaintsPolicy: Honor in the spread of " + words.Few(says)
+	a.price = []string{"replaces its pods"}
+	return []attempt{a}
 }
 
 // addNodes returns the attempts that add nodes like the first one. Fewer come first.

@@ -2,7 +2,7 @@
 //
 //	a drain that does not end ─ kubectl refuses pods ─▶ the flags that it names
 //	                          ─ a budget refuses ─────▶ one more replica, a wider budget, the pod deleted by hand
-//	a drain that leaves pods Pending ─────────────────▶ more nodes like the drained one
+//	a drain that leaves pods Pending ─────────────────▶ spread constraints that leave out tainted nodes, more nodes like the drained one
 //
 // Every change is made in the cluster as it is before the drain, as a user would make it, and the same drain follows.
 package drain
@@ -89,9 +89,10 @@ func newlyPending(drained []world.DrainedNode) []world.PendingPod {
 //  1. The flags of kubectl drain that its messages name.
 //  2. Run one more replica of each workload whose budget refuses an eviction.
 //  3. Let these budgets allow one pod to be missing, or pods that are not ready to be evicted. Delete one of two budgets for the same pods.
-//  4. Add nodes like the first one.
-//  5. Cordon the nodes, and delete the pods by hand.
-//  6. Say that a machine is off whose kubelet does not answer.
+//  4. Let spread constraints leave out tainted nodes, as the drained ones are.
+//  5. Add nodes like the first one.
+//  6. Cordon the nodes, and delete the pods by hand.
+//  7. Say that a machine is off whose kubelet does not answer.
 func Fixes(ctx context.Context, result *simulation.Result, nodes []string, options world.DrainOptions) (fixes []Fix, tried []string, err error) {
 	if result.Scenario.Federated() {
 		return nil, nil, nil

@@ -56,6 +56,11 @@ func TestFixes(t *testing.T) {
 		"the evicted pod has no other node": {deployment(2, "100m", apart), []string{
 			"one more node like w-1: 0",
 		}},
+		// w-1 has no pod then, and w-2 may have one more than that.
+		"the drained node counts in the spread": {deployment(2, "100m", ", topologySpreadConstraints: [{maxSkew: 1, topologyKey: kubernetes.io/hostname, whenUnsatisfiable: DoNotSchedule, labelSelector: {matchLabels: {app: web}}}]"), []string{
+			"set nodeTaintsPolicy: Honor in the spread of deployment/web: 0",
+			"one more node like w-1: 0",
+		}},
 		// Two of three pods run, as many as the budget needs. With one node more the third runs, and there is room for the evicted one.
 		"a budget that waits for a Pending pod": {deployment(3, "1500m", "", "minAvailable: 2"), []string{
 			"one more node like w-1: 0",
