@@ -66,6 +66,9 @@ func (f *Finder) explainNoPreemption(ctx context.Context, v *view, given *v1.Pod
 		if len(result.Pending) > 0 && result.Pending[0].Cycle != nil {
 			emptied := newView(without, v.pod, NewOccupancy(without.Pods), result.Pending[0].Cycle)
 			p.addStillRefused(emptied)
+			for i := range p.StillRefused {
+				p.StillRefused[i].Why += v.wantedText(emptied, p.StillRefused[i].Nodes)
+			}
 		} else if !p.Never {
 			return nil, nil // with all of them gone there is room: the pods of one node are not enough, or they are about to go
 		}
@@ -99,6 +102,32 @@ func (p *Preemption) addStillRefused(emptied *view) {
 	for i := range p.StillRefused {
 		p.StillRefused[i].Why += emptied.freeText(p.StillRefused[i].Nodes)
 	}
+}
+
+// wantedText says which of the pods that preemption would take away the pod's required affinity wants, such as "; its required affinity wants
+// default/cache, which would be gone"; "" if it wants none of them.
+func (v *view) wantedText(emptied *view, nodes []string) string {
+	affinity := v.pod.Spec.Affinity
+	if affinity == nil || affinity.PodAffinity == nil || !slices.ContainsFunc(nodes, func(node string) bool { return emptied.verdicts[node].Plugin == "InterPodAffinity" }) {
+		return ""
+	}
+	var wanted []string
+	terms := affinity.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution
+	for i := range terms {
+		term := v.newTerm(&terms[i], v.pod)
+		for _, node := range v.state.Nodes {
+			stay := emptied.podsOn[node.Name]
+			for _, other := range v.podsOn[node.Name] {
+				if term.selects(other) && !slices.Contains(stay, other) {
+					wanted = append(wanted, other.Namespace+"/"+other.Name)
+				}
+			}
+		}
+	}
+	if len(wanted) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; its required affinity wants %s, which would be gone", words.Few(list.Distinct(wanted)))
 }
 
 // freeText says how much the nodes would have free of what they lack for the pod, such as "; at most 1 of 1800m cpu would be free"; "" if they

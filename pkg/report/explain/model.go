@@ -36,6 +36,10 @@ type Report struct {
 type Preempted struct {
 	Step string `json:"step"`
 	run.Preemption
+	// Priority is the victim's, and ForPriority that of the pod for which it made room, by PriorityClass ForClass; the class is missing if it has none.
+	Priority    int32  `json:"priority"`
+	ForPriority int32  `json:"forPriority"`
+	ForClass    string `json:"forClass,omitempty"`
 }
 
 // Binding is Karmada's decision about a workload, with the reasons.
