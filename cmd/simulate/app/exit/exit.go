@@ -98,6 +98,9 @@ func PrintError(program string, err error, args []string, errOut io.Writer) int 
 	for _, line := range ErrorLines(err, args) {
 		fmt.Fprintf(errOut, "%s: error: %s\n", program, line)
 	}
+	if strings.Contains(err.Error(), "field is immutable") {
+		fmt.Fprintf(errOut, "%s: hint: delete the object first, or give it another name; with kubectl delete --cascade=orphan its pods stay\n", program)
+	}
 	var input *inputError
 	var step *simulation.StepError
 	switch {
