@@ -71,6 +71,15 @@ func TestCauses(t *testing.T) {
 				"  - {apiVersion: v1, kind: Pod, metadata: {name: new}, spec: {containers: [{name: c, image: c}]}}\n"},
 			[]string{"NodeResourcesFit 2: asks 5 cpu (container c 5 by LimitRange limits), more than w-1 has in all; the most that is free is 4 on w-1 (4 allocatable, 0 requested by 0 pods)", dedicated},
 		},
+		"a limit and no request": {
+			[]string{"  - {apiVersion: apps/v1, kind: ReplicaSet, metadata: {name: new}, spec: {replicas: 1, selector: {matchLabels: {app: new}}, template: {metadata: {labels: {app: new}}, spec: {containers: [{name: c, image: c, resources: {limits: {cpu: 5}}}]}}}}\n"},
+			[]string{"NodeResourcesFit 2: asks 5 cpu (container c 5, its limit, as it has no request), more than w-1 has in all; the most that is free is 4 on w-1 (4 allocatable, 0 requested by 0 pods)", dedicated},
+		},
+		"as much as a node has, which keeps 90m for itself": {
+			[]string{"  - {apiVersion: v1, kind: Node, metadata: {name: big-1, labels: {disk: nvme}}, status: {capacity: {cpu: 8}, allocatable: {cpu: 7910m, memory: 8Gi, pods: 110}}}\n", pod("new", "", "8", ", nodeSelector: {disk: nvme}")},
+			[]string{"NodeAffinity 2: wants disk=nvme; w-1 comes nearest and lacks disk=nvme (it has disk=hdd)",
+				"NodeResourcesFit 1: asks 8 cpu, and of the 8 of big-1 only 7910m are for pods; the most that is free is 7910m on big-1 (7910m allocatable, 0 requested by 0 pods)", dedicated},
+		},
 		"a label with another key": {
 			[]string{pod("new", "", "1", ", nodeSelector: {Disk: ssd}")},
 			[]string{"NodeAffinity 2: wants Disk=ssd; no node has Disk=ssd (nodes have the label disk); w-1 comes nearest and lacks Disk=ssd", dedicated},
@@ -143,6 +152,13 @@ func TestCauses(t *testing.T) {
 				"NodeResourcesFit 1: asks 5 cpu, more than w-1 has in all; the most that is free is 3 on w-1 (4 allocatable, 1 requested by 1 pod)", dedicated,
 				"DefaultPreemption 0: nobody makes room for its priority 100: 2 of 3 refused nodes have no pod of a lower one; w-1 would not take it even without its pods of a lower one (full, Insufficient cpu; at most 4 of 5 cpu would be free)"},
 		},
+		"a pod of a lower priority that the affinity wants": {
+			[]string{pod("cache-1", "w-1", "3", ""), high, pod("new", "", "2", ", priorityClassName: high, affinity: {podAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: kubernetes.io/hostname, labelSelector: {matchLabels: {app: cache}}}]}}")},
+			[]string{"InterPodAffinity 1: its required affinity over kubernetes.io/hostname wants a pod with app=cache in namespace default, and those run elsewhere: default/cache-1 on w-1",
+				"NodeResourcesFit 1: asks 2 cpu; the most that is free is 1 on w-1 (4 allocatable, 3 requested by 1 pod)", dedicated,
+				"DefaultPreemption 0: nobody makes room for its priority 100: 2 of 3 refused nodes have no pod of a lower one; w-1 would not take it even without its pods of a lower one " +
+					"(InterPodAffinity, node(s) didn't match pod affinity rules; its required affinity wants default/cache-1, which would be gone)"},
+		},
 		"a preemptionPolicy of Never": {
 			[]string{pod("a-1", "w-1", "4", ""), strings.Replace(high, "value:", "preemptionPolicy: Never, value:", 1), pod("new", "", "1", ", priorityClassName: high, nodeSelector: {kubernetes.io/hostname: w-1}")},
 			[]string{"NodeAffinity 1: wants kubernetes.io/hostname=w-1; w-2 comes nearest and lacks kubernetes.io/hostname=w-1 (it has kubernetes.io/hostname=w-2)",
@@ -154,6 +170,23 @@ func TestCauses(t *testing.T) {
 				strings.Replace(pod("new", "", "1", ", nodeSelector: {disk: nvme}"), "requests: {", "limits: {nvidia.com/gpus: 1}, requests: {nvidia.com/gpus: 1, ", 1)},
 			[]string{"NodeAffinity 2: wants disk=nvme; w-1 comes nearest and lacks disk=nvme (it has disk=hdd)",
 				"NodeResourcesFit 1: asks 1 nvidia.com/gpus; no node that could take it has any, but there is nvidia.com/gpu", dedicated},
+		},
+		"a resource that goes on where the other ends, and two of the same vendor": {
+			[]string{"  - {apiVersion: v1, kind: Node, metadata: {name: gpu-1, labels: {disk: nvme}}, status: {allocatable: {cpu: 4, memory: 8Gi, pods: 110, nvidia.com/gpu.shared: 2, nvidia.com/mig-1g.5gb: 1}}}\n",
+				strings.Replace(pod("new", "", "1", ", nodeSelector: {disk: nvme}"), "requests: {", "limits: {nvidia.com/gpu: 1, nvidia.com/mig-2g.10gb: 1}, requests: {nvidia.com/gpu: 1, nvidia.com/mig-2g.10gb: 1, ", 1)},
+			[]string{"NodeAffinity 2: wants disk=nvme; w-1 comes nearest and lacks disk=nvme (it has disk=hdd)",
+				"NodeResourcesFit 1: asks 1 nvidia.com/gpu; no node that could take it has any, but there is nvidia.com/gpu.shared",
+				"NodeResourcesFit 1: asks 1 nvidia.com/mig-2g.10gb; no node that could take it has any, but there is nvidia.com/gpu.shared and nvidia.com/mig-1g.5gb", dedicated},
+		},
+		"a RuntimeClass that wants a label": {
+			[]string{"  - {apiVersion: node.k8s.io/v1, kind: RuntimeClass, metadata: {name: kata}, handler: kata, scheduling: {nodeSelector: {runtime: kata}}}\n", pod("new", "", "1", ", runtimeClassName: kata, nodeSelector: {disk: hdd}")},
+			[]string{"NodeAffinity 2: wants disk=hdd and runtime=kata (RuntimeClass kata wants runtime=kata); no node has runtime=kata; w-1 comes nearest and lacks only runtime=kata", dedicated},
+		},
+		"a claim for a node that is gone": {
+			[]string{"  - {apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: gp3}, provisioner: d.example.com, volumeBindingMode: WaitForFirstConsumer}\n",
+				"  - {apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: data, annotations: {volume.kubernetes.io/selected-node: w-9}}, spec: {accessModes: [ReadWriteOnce], storageClassName: gp3, resources: {requests: {storage: 2Gi}}}}\n",
+				pod("new", "", "1", ", volumes: [{name: v, persistentVolumeClaim: {claimName: data}}]")},
+			[]string{"VolumeBinding 2: claim data (2Gi, storage class gp3) is not bound, and by its annotation volume.kubernetes.io/selected-node its volume is for node w-9 alone, which does not exist", dedicated},
 		},
 		"an affinity that misses the labels of the pod itself": {
 			[]string{pod("new", "", "1", `, affinity: {podAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: topology.kubernetes.io/zone, labelSelector: {matchLabels: {app: new, tier: back}}}]}}`)},
@@ -247,6 +280,10 @@ func TestGroupWaits(t *testing.T) {
 		"one fits, and the other asks for more than a node has": {
 			[]string{fmt.Sprintf(group, 2), pod("a", "", "3", in), pod("b", "", "5", in)},
 			map[string]string{"a": "PodGroup default/train wants nodes for 2 pods at once; a would fit, b does not fit", "b": "PodGroup default/train wants nodes for 2 pods at once; a would fit, b does not fit"},
+		},
+		"nobody created the group": {
+			[]string{pod("a", "", "1", in), pod("b", "", "1", in)},
+			map[string]string{"a": "PodGroup default/train, which the pod names, does not exist, and the scheduler does not try the pod before", "b": "PodGroup default/train, which the pod names, does not exist, and the scheduler does not try the pod before"},
 		},
 		"a third is missing": {
 			[]string{fmt.Sprintf(group, 3), pod("a", "", "1", in), pod("b", "", "1", in)},

@@ -9,7 +9,9 @@ import (
 	"unicode"
 
 	v1 "k8s.io/api/core/v1"
+	nodev1 "k8s.io/api/node/v1"
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
+	"k8s.io/utils/ptr"
 
 	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/words"
@@ -21,6 +23,9 @@ type NodeAffinity struct {
 	// Wants are the requirements, as kubectl -l writes them; with several affinity terms, the requirements of the term that Nearest comes
 	// closest to.
 	Wants []string `json:"wants"`
+	// FromClass are the requirements that the API server has added for the pod's RuntimeClass, and RuntimeClass is its name.
+	FromClass    []string `json:"fromClass,omitempty"`
+	RuntimeClass string   `json:"runtimeClass,omitempty"`
 	// Nearest is the refused node that lacks the fewest requirements, and Lacks are these.
 	Nearest string   `json:"nearest"`
 	Lacks   []string `json:"lacks"`
@@ -93,6 +98,7 @@ func nodeAffinities(v *view, r refused) []Cause {
 	}
 	text := func(req requirement) string { return req.text }
 	fact := NodeAffinity{Wants: list.Map(wants, text), Nearest: nearest.Name, Lacks: list.Map(lacks, text)}
+	fact.RuntimeClass, fact.FromClass = v.runtimeClassSelector()
 	for _, req := range wants {
 		if req.key == "" || slices.ContainsFunc(v.state.Nodes, req.met) {
 			continue
@@ -110,6 +116,20 @@ func nodeAffinities(v *view, r refused) []Cause {
 		fact.Unmet = append(fact.Unmet, unmet)
 	}
 	return []Cause{{Plugin: "NodeAffinity", Nodes: n, Sentence: fact.sentence(nearest, lacks), NodeAffinity: &fact}}
+}
+
+// runtimeClassSelector returns the pod's RuntimeClass and its node selector, which the API server adds to the pod's, such as runtime=kata; "" if the
+// class has none.
+func (v *view) runtimeClassSelector() (name string, wants []string) {
+	name = ptr.Deref(v.pod.Spec.RuntimeClassName, "")
+	at := slices.IndexFunc(v.state.RuntimeClasses, func(class *nodev1.RuntimeClass) bool {
+		return class.Name == name && class.Scheduling != nil && len(class.Scheduling.NodeSelector) > 0
+	})
+	if at < 0 {
+		return "", nil
+	}
+	selector := v.state.RuntimeClasses[at].Scheduling.NodeSelector
+	return name, list.Map(slices.Sorted(maps.Keys(selector)), func(key string) string { return key + "=" + selector[key] })
 }
 
 // nearestTerm returns the requirements of the pod that the node does not meet, and all requirements. A pod needs to satisfy only one of
@@ -188,6 +208,12 @@ func shownValue(value string) string {
 // disk=ssd (it has disk=hdd)".
 func (a *NodeAffinity) sentence(nearest *v1.Node, lacks []requirement) string {
 	s := "wants " + words.And(a.Wants)
+	switch {
+	case slices.Equal(a.FromClass, a.Wants):
+		s += fmt.Sprintf(" (of RuntimeClass %s)", a.RuntimeClass)
+	case a.RuntimeClass != "":
+		s += fmt.Sprintf(" (RuntimeClass %s wants %s)", a.RuntimeClass, words.And(a.FromClass))
+	}
 	for _, unmet := range a.Unmet {
 		s += "; no node has " + unmet.Requirement
 		if len(unmet.Values) > 0 {

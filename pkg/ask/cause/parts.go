@@ -7,7 +7,10 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	resourcehelper "k8s.io/component-helpers/resource"
+
+	"github.com/faultline/faultline/pkg/cluster"
 )
 
 // requestParts returns the parts of the pod's effective request for a resource; nil if one container of the template alone makes it. Containers and sidecars run
@@ -27,19 +30,46 @@ func (v *view) requestParts(name v1.ResourceName) []Part {
 		all = append(all, newPart("overhead of runtime class "+runtimeClass(pod), overhead))
 	}
 	v.addDefaults(all, name)
-	if len(all) == 1 && all[0].LimitRange == "" && len(pod.Spec.Containers) == 1 && all[0].Of == "container "+pod.Spec.Containers[0].Name {
+	v.markLimits(all, name)
+	if len(all) == 1 && all[0].LimitRange == "" && !all[0].ByLimit && len(pod.Spec.Containers) == 1 && all[0].Of == "container "+pod.Spec.Containers[0].Name {
 		return nil
 	}
 	return all
 }
 
-// text returns, for example, "container web 3" or "container web 3 by LimitRange limits".
+// text returns, for example, "container web 3", "container web 3 by LimitRange limits" or "container web 3, its limit, as it has no request".
 func (p Part) text() string {
 	text := p.Of + " " + p.Asked
-	if p.LimitRange != "" {
+	switch {
+	case p.LimitRange != "":
 		text += " by LimitRange " + p.LimitRange
+	case p.ByLimit:
+		text += ", its limit, as it has no request"
 	}
 	return text
+}
+
+// markLimits marks the parts of containers whose template gives a limit and no request.
+func (v *view) markLimits(parts []Part, name v1.ResourceName) {
+	by := metav1.GetControllerOfNoCopy(v.pod)
+	if by == nil {
+		return
+	}
+	obj := v.state.Find(cluster.Ref{Kind: by.Kind, Namespace: v.pod.Namespace, Name: by.Name})
+	if obj == nil {
+		return
+	}
+	template, _ := cluster.Template(obj)
+	if template == nil {
+		return
+	}
+	for _, c := range template.Spec.Containers {
+		_, requested := c.Resources.Requests[name]
+		_, limited := c.Resources.Limits[name]
+		for i := range parts {
+			parts[i].ByLimit = parts[i].ByLimit || limited && !requested && parts[i].Of == "container "+c.Name
+		}
+	}
 }
 
 // defaultsPattern matches what the LimitRanger writes into the annotation limitRangerAnnotation, such as "cpu, memory request for container c".

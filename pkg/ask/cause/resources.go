@@ -31,9 +31,12 @@ type Shortage struct {
 	Node        string `json:"node"`
 	Free        string `json:"free"`
 	Allocatable string `json:"allocatable"`
-	Requested   string `json:"requested"`
-	Pods        int    `json:"pods"`
-	// Similar are extended resources of a similar name that nodes have, if none that could take the pod has this one.
+	// Capacity is what the node has in all, if that would do; missing if it would not.
+	Capacity  string `json:"capacity,omitempty"`
+	Requested string `json:"requested"`
+	Pods      int    `json:"pods"`
+	// Similar are extended resources of a similar name that nodes have, if none that could take the pod has this one; without such, those of the
+	// same vendor.
 	Similar []string `json:"similar,omitempty"`
 	// Unusable is the number of refused nodes that another plugin would refuse even if they had room. Node is none of them, unless all are.
 	Unusable int `json:"unusable,omitempty"`
@@ -41,7 +44,7 @@ type Shortage struct {
 	// resources.
 	Resizes []Resize `json:"resizes,omitempty"`
 
-	asked, free, allocatable resource.Quantity
+	asked, free, allocatable, capacity resource.Quantity
 }
 
 // Part is a part of an effective request.
@@ -51,6 +54,8 @@ type Part struct {
 	Asked string `json:"asked"`
 	// LimitRange is the LimitRange whose default the part is; missing if the template gives the request.
 	LimitRange string `json:"limitRange,omitempty"`
+	// ByLimit means that the template gives a limit alone, which then is the request, too.
+	ByLimit bool `json:"byLimit,omitempty"`
 
 	asked resource.Quantity
 }
@@ -127,7 +132,7 @@ func shortages(v *view, r refused) []Cause {
 			n++
 			if short.Node == "" || v.isNearer(node.Name, free, short.Node, short.free) {
 				short.Node, short.free, short.Pods = node.Name, free, len(v.podsOn[node.Name])
-				short.allocatable, short.Requested = node.Status.Allocatable[name], quantityText(used)
+				short.allocatable, short.capacity, short.Requested = node.Status.Allocatable[name], node.Status.Capacity[name], quantityText(used)
 			}
 		}
 		if n == 0 {
@@ -137,7 +142,14 @@ func shortages(v *view, r refused) []Cause {
 			short.Unusable = 0
 		}
 		if short.allocatable.IsZero() {
-			short.Similar = list.Map(SimilarResources(name, v.state.Nodes), func(name v1.ResourceName) string { return string(name) })
+			similar := SimilarResources(name, v.state.Nodes)
+			if len(similar) == 0 {
+				similar = extendedResources(v.state.Nodes, func(other v1.ResourceName) bool { return isOfVendor(other, name) })
+			}
+			short.Similar = list.Map(similar, func(name v1.ResourceName) string { return string(name) })
+		}
+		if short.allocatable.Cmp(short.asked) < 0 && short.capacity.Cmp(short.asked) >= 0 {
+			short.Capacity = quantityText(short.capacity)
 		}
 		short.Resizes = listResizes(v.podsOn[short.Node], name)
 		short.Asked, short.Free, short.Allocatable, short.Parts = quantityText(short.asked), quantityText(short.free), quantityText(short.allocatable), v.requestParts(name)
@@ -171,6 +183,8 @@ func (s *Shortage) sentence() string {
 			return asks + "; no node that could take it has any, but there is " + words.Few(s.Similar)
 		}
 		return asks + "; no node that could take it has any"
+	case s.Capacity != "":
+		asks += fmt.Sprintf(", and of the %s of %s only %s are for pods", s.Capacity, s.Node, s.Allocatable)
 	case s.allocatable.Cmp(s.asked) < 0:
 		asks += fmt.Sprintf(", more than %s has in all", s.Node)
 	}
@@ -183,18 +197,37 @@ func (s *Shortage) sentence() string {
 }
 
 // SimilarResources returns the extended resources of the nodes that may be meant by one that no node has, sorted: the names are similar as those
-// of [SimilarKeys] are, or one is the other's plural, such as nvidia.com/gpu for nvidia.com/gpus.
+// of [SimilarKeys] are, one is the other's plural, such as nvidia.com/gpu for nvidia.com/gpus, or one goes on where the other ends, such as
+// nvidia.com/gpu.shared for nvidia.com/gpu.
 func SimilarResources(name v1.ResourceName, nodes []*v1.Node) []v1.ResourceName {
-	similar := map[v1.ResourceName]bool{}
+	return extendedResources(nodes, func(other v1.ResourceName) bool {
+		return isSimilar(strings.TrimSuffix(string(other), "s"), strings.TrimSuffix(string(name), "s")) || goesOn(string(other), string(name)) || goesOn(string(name), string(other))
+	})
+}
+
+// goesOn reports whether the longer name is the shorter one, a dot, a dash or an underscore, and more.
+func goesOn(longer, shorter string) bool {
+	more, begins := strings.CutPrefix(longer, shorter)
+	return begins && more != "" && strings.ContainsRune("-_.", rune(more[0]))
+}
+
+// isOfVendor reports whether two resources have the same prefix, such as nvidia.com for nvidia.com/mig-1g.5gb.
+func isOfVendor(a, b v1.ResourceName) bool {
+	vendor, _, _ := strings.Cut(string(b), "/")
+	return strings.HasPrefix(string(a), vendor+"/")
+}
+
+// extendedResources returns the extended resources that nodes have and that the function wants, sorted.
+func extendedResources(nodes []*v1.Node, wanted func(v1.ResourceName) bool) []v1.ResourceName {
+	found := map[v1.ResourceName]bool{}
 	for _, node := range nodes {
-		for other, amount := range node.Status.Allocatable {
-			alike := isSimilar(strings.TrimSuffix(string(other), "s"), strings.TrimSuffix(string(name), "s"))
-			if alike && other != name && !amount.IsZero() && v1helper.IsExtendedResourceName(other) {
-				similar[other] = true
+		for name, amount := range node.Status.Allocatable {
+			if !amount.IsZero() && v1helper.IsExtendedResourceName(name) && wanted(name) {
+				found[name] = true
 			}
 		}
 	}
-	return slices.Sorted(maps.Keys(similar))
+	return slices.Sorted(maps.Keys(found))
 }
 
 func quantityText(q resource.Quantity) string { return q.String() }

@@ -59,7 +59,7 @@ func (f *Finder) ExplainPending(ctx context.Context, state *cluster.State, p *pl
 	case p.Message == placement.Gated:
 		return append(gateCauses(p.Pod), waits...), nil
 	case p.Untried != "":
-		return waits, nil
+		return append(waits, missingGroup(state, p.Pod)...), nil
 	}
 	refused, err := f.explainInMember(ctx, state, p)
 	return append(waits, refused...), err

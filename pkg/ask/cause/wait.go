@@ -2,10 +2,13 @@ package cause
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 
+	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/words"
@@ -34,6 +37,23 @@ func gateCauses(pod *v1.Pod) []Cause {
 	}
 	return []Cause{{Plugin: "SchedulingGates", Gates: names, Sentence: fmt.Sprintf("%s %s the scheduler from trying the pod, until whoever set %s removes %s",
 		words.And(names), words.Pick(len(names), "keeps", "keep"), words.Pick(len(names), "the gate", "the gates"), words.Pick(len(names), "it", "them"))}}
+}
+
+// LacksGroup reports whether the pod names a pod group that does not exist.
+func LacksGroup(state *cluster.State, pod *v1.Pod) bool {
+	name := cluster.PodGroupOf(pod)
+	return name != "" && !slices.ContainsFunc(state.PodGroups, func(group *schedulingv1beta1.PodGroup) bool {
+		return group.Namespace == pod.Namespace && group.Name == name
+	})
+}
+
+// missingGroup returns the pod group that the pod names, if it does not exist.
+func missingGroup(state *cluster.State, pod *v1.Pod) []Cause {
+	if state.Federation != nil || !LacksGroup(state, pod) {
+		return nil
+	}
+	g := PodGroup{Name: pod.Namespace + "/" + cluster.PodGroupOf(pod)}
+	return []Cause{{Plugin: "GangScheduling", PodGroup: &g, Sentence: fmt.Sprintf("PodGroup %s, which the pod names, does not exist, and the scheduler does not try the pod before", g.Name)}}
 }
 
 // groupCauses returns the pod group with which the pod waits, and which of its pods keep the others waiting.

@@ -111,7 +111,7 @@ func (d *deniedWorkload) singles() []attempt {
 		case "PodSecurity":
 			all = append(append(all, d.restrict()), d.relabel()...)
 		case "Priority":
-			all = slices.Concat(all, d.nameClass())
+			all = slices.Concat(all, d.nameClass(denial))
 		case "ServiceAccount":
 			all = append(all, d.createAccount(denial))
 		}

@@ -74,6 +74,14 @@ func TestFixRefused(t *testing.T) {
 			tried: []string{"fewer replicas"},
 		},
 		{
+			name: "no such priority class", scenario: team("") + web("", ", priorityClassName: vital"), step: "workloads",
+			fixes: []string{
+				"create PriorityClass vital, with the value that is meant (tried with 0): 0 (0)",
+				"no priorityClassName: 0 (0)",
+			},
+			tried: []string{"fewer replicas"},
+		},
+		{
 			name: "maximum", scenario: limits("max: {cpu: 500m}") + web("requests: {cpu: 100m}, limits: {cpu: 1}", ""), step: "workloads",
 			fixes: []string{
 				"give its containers a limit of at most 500m cpu (now 1): 0 (0)",

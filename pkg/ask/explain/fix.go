@@ -50,7 +50,7 @@ type Fix struct {
 // before the others, fixes that cost pods of other workloads their nodes, or data on a volume, after fixes that do not, and fewer replicas come last. Only changes that
 // concern a plugin that refuses the pod are tried.
 //
-//  1. Remove a scheduling gate; create a claim that the pod names; uncordon a node; end a state of a node that has a taint for it; delete a pod
+//  1. Remove a scheduling gate; create a pod group or a claim that the pod names; uncordon a node; end a state of a node that has a taint for it; delete a pod
 //     whose template has changed since.
 //  2. Refine a spread constraint: nodeTaintsPolicy, nodeAffinityPolicy, matchLabelKeys, minDomains, maxSkew.
 //  3. Ask for a similar key or resource that nodes have, tolerate the value that a taint has, or select the labels that the pod itself has. Add the label
@@ -150,6 +150,9 @@ func (p *pendingPod) singleAttempts() []attempt {
 	}
 	if named := p.nameScheduler(); named != nil {
 		return named
+	}
+	if created := p.createGroup(); created != nil {
+		return created
 	}
 	if created := p.createClaims(); created != nil {
 		return created

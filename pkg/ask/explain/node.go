@@ -346,7 +346,7 @@ func (p *pendingPod) missingLabels(node *v1.Node, fixed func(key string) bool) m
 		terms = a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms
 	}
 	for _, term := range terms {
-		labels := maps.Clone(p.spec.NodeSelector)
+		labels := maps.Clone(p.pod.Spec.NodeSelector) // with what a RuntimeClass adds
 		if labels == nil {
 			labels = map[string]string{}
 		}
@@ -370,7 +370,7 @@ func (p *pendingPod) missingLabels(node *v1.Node, fixed func(key string) bool) m
 			made.Labels = map[string]string{}
 		}
 		maps.Copy(made.Labels, labels)
-		if fits, err := nodeaffinity.GetRequiredNodeAffinity(&v1.Pod{Spec: *p.spec}).Match(made); err == nil && fits {
+		if fits, err := nodeaffinity.GetRequiredNodeAffinity(&v1.Pod{Spec: v1.PodSpec{NodeSelector: p.pod.Spec.NodeSelector, Affinity: p.spec.Affinity}}).Match(made); err == nil && fits {
 			return labels
 		}
 	}

@@ -77,6 +77,9 @@ func (p *pendingPod) wantedLabels() []wantedLabel {
 
 // askForValues returns the changes that ask for another value of the label.
 func (p *pendingPod) askForValues(want wantedLabel) []candidate {
+	if want.key == v1.LabelHostname {
+		return p.askForHostnames(want)
+	}
 	values := slices.DeleteFunc(p.valuesOf(want.key), func(value string) bool { return slices.Contains(want.values, value) })
 	present := len(values) < len(p.valuesOf(want.key))
 	if strings.HasPrefix(want.key, "kubernetes.io/") || strings.HasPrefix(want.key, "beta.kubernetes.io/") || len(values) > maxPerDomain || present && len(p.matchingNodes()) > 0 {
@@ -85,6 +88,18 @@ func (p *pendingPod) askForValues(want wantedLabel) []candidate {
 	return list.Map(values, func(value string) candidate {
 		return candidate{change: fmt.Sprintf("ask for nodes with %s=%s (now %s)", want.key, value, words.Or(want.values)), edit: func(spec *v1.PodSpec) { want.edit(spec, want.key, value) }}
 	})
+}
+
+// askForHostnames returns the changes that ask for the hostname of a node, where the pod asks for its name, which differs.
+func (p *pendingPod) askForHostnames(want wantedLabel) []candidate {
+	var all []candidate
+	for _, node := range p.nodes {
+		if host := node.Labels[v1.LabelHostname]; host != "" && host != node.Name && slices.Contains(want.values, node.Name) && len(all) < maxPerDomain {
+			all = append(all, candidate{change: fmt.Sprintf("ask for nodes with %s=%s (now %s, the node's name)", want.key, host, node.Name),
+				edit: func(spec *v1.PodSpec) { want.edit(spec, want.key, host) }})
+		}
+	}
+	return all
 }
 
 // askForKeys returns the changes that ask for a label with a similar key and one of the values, if no node has the label.

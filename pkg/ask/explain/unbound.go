@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/component-helpers/storage/volume"
 	storageutil "k8s.io/kubernetes/pkg/apis/storage/util"
+	"k8s.io/utils/ptr"
 
 	"github.com/faultline/faultline/pkg/ask/action"
 	"github.com/faultline/faultline/pkg/ask/cause"
@@ -61,7 +62,6 @@ func (p *pendingPod) provideVolumes() []attempt {
 	return attempts
 }
 
-// labelFree returns the attempt that gives a free volume of the claim's class the labels by which the claim selects.
 // forgetNode returns the attempt that lets any node have the volume of the claim, where the claim is for one node.
 func (p *pendingPod) forgetNode(claim *v1.PersistentVolumeClaim) []attempt {
 	node := claim.Annotations[volume.AnnSelectedNode]
@@ -73,6 +73,7 @@ func (p *pendingPod) forgetNode(claim *v1.PersistentVolumeClaim) []attempt {
 			map[string]any{"metadata": map[string]any{"annotations": map[string]any{volume.AnnSelectedNode: nil}}})}})}
 }
 
+// labelFree returns the attempt that gives a free volume of the claim's class the labels by which the claim selects.
 func (p *pendingPod) labelFree(claim *v1.PersistentVolumeClaim) []attempt {
 	if claim.Spec.Selector == nil || len(claim.Spec.Selector.MatchLabels) == 0 {
 		return nil
@@ -201,9 +202,12 @@ func (p *pendingPod) provisioningClasses() []*storagev1.StorageClass {
 
 // makeDefault returns the attempt that makes one of the classes the default, which claims without a class then get.
 func (p *pendingPod) makeDefault() []attempt {
+	annotations := map[string]string{storageutil.IsDefaultStorageClassAnnotation: "true"}
+	if len(p.provisioningClasses()) == 0 {
+		return p.installDriver("a StorageClass that is the default", metav1.ObjectMeta{Name: "standard", Annotations: annotations})
+	}
 	var all []candidate
 	for _, class := range p.provisioningClasses() {
-		annotations := map[string]string{storageutil.IsDefaultStorageClassAnnotation: "true"}
 		all = append(all, candidate{change: fmt.Sprintf("make StorageClass %s the default: annotate it with %s", class.Name, pairsOf(annotations)[0]),
 			price: []string{"every claim without a class gets it"},
 			steps: []scenario.Step{action.Merge(scenario.Target{Target: "storageclass/" + class.Name}, map[string]any{"metadata": map[string]any{"annotations": annotations}})}})
@@ -211,8 +215,18 @@ func (p *pendingPod) makeDefault() []attempt {
 	return p.attemptFirst(all)
 }
 
+// installDriver returns the attempt that brings a storage class, where nobody provisions volumes yet.
+func (p *pendingPod) installDriver(with string, class metav1.ObjectMeta) []attempt {
+	made := &storagev1.StorageClass{TypeMeta: metav1.TypeMeta{APIVersion: "storage.k8s.io/v1", Kind: "StorageClass"}, ObjectMeta: class,
+		Provisioner: "csi.example.com", VolumeBindingMode: ptr.To(storagev1.VolumeBindingWaitForFirstConsumer)}
+	return []attempt{p.attemptOne(candidate{change: "install a CSI driver that provisions volumes, with " + with, byHand: true, objects: []cluster.Object{made}})}
+}
+
 // createClass returns the attempt that creates the class that the claim names, like one that is there.
 func (p *pendingPod) createClass(name string) []attempt {
+	if len(p.provisioningClasses()) == 0 {
+		return p.installDriver("a StorageClass "+name, metav1.ObjectMeta{Name: name})
+	}
 	var all []candidate
 	for _, like := range p.provisioningClasses() {
 		made := like.DeepCopy()
