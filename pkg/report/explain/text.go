@@ -159,7 +159,7 @@ func (t *writer) explanation(e *Explanation) {
 		for _, line := range doc.WaitLines(e.Message, e.Reason, e.Untried) {
 			t.Linef(doc.Yellow, "  %s", line)
 		}
-		causes := list.Without(e.Causes, func(c cause.Cause) bool { return c.PodGroup != nil }) // a pod group has a line of its own
+		causes := list.Without(e.Causes, func(c cause.Cause) bool { return c.PodGroup != nil && e.Group != nil }) // a pod group has a line of its own
 		for _, line := range doc.CauseLines(causes) {
 			t.Linef(doc.Plain, "  %s", line)
 		}
