@@ -202,7 +202,9 @@ func (p *Pods) joinAskedGroup(pod *v1.Pod) {
 		return
 	}
 	name := cluster.AskedPodGroup(pod)
-	asked := func(group *schedulingv1beta1.PodGroup) bool { return group.Namespace == pod.Namespace && group.Name == name }
+	asked := func(group *schedulingv1beta1.PodGroup) bool {
+		return group.Namespace == pod.Namespace && group.Name == name
+	}
 	if slices.ContainsFunc(p.state.PodGroups, asked) {
 		pod.Spec.SchedulingGroup = &v1.PodSchedulingGroup{PodGroupName: &name}
 	}
