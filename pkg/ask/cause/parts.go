@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	resourcehelper "k8s.io/component-helpers/resource"
+	corehelper "k8s.io/kubernetes/pkg/apis/core/v1/helper"
 
 	"github.com/faultline/faultline/pkg/cluster"
 )
@@ -49,10 +50,10 @@ func (p Part) text() string {
 	return text
 }
 
-// markLimits marks the parts of containers whose template gives a limit and no request.
+// markLimits marks the parts of containers whose template gives a limit and no request, of resources of which these may differ.
 func (v *view) markLimits(parts []Part, name v1.ResourceName) {
 	by := metav1.GetControllerOfNoCopy(v.pod)
-	if by == nil {
+	if by == nil || !corehelper.IsOvercommitAllowed(name) {
 		return
 	}
 	obj := v.state.Find(cluster.Ref{Kind: by.Kind, Namespace: v.pod.Namespace, Name: by.Name})

@@ -88,10 +88,11 @@ func (d *stuckDrain) ownersOf(pods []*v1.Pod) (owners []cluster.Ref, replicas []
 	return owners, replicas
 }
 
-// runMore returns the attempt that runs one more replica of each workload, so that its budget has one to spare.
+// runMore returns the attempt that runs one more replica of each workload, so that its budget has one to spare. It does not count on a new
+// replica of a workload that has a pod which started and is not Ready: the new one may not be Ready either.
 func (d *stuckDrain) runMore(kept []*v1.Pod) []attempt {
 	owners, replicas := d.ownersOf(kept)
-	if len(owners) == 0 {
+	if len(owners) == 0 || slices.ContainsFunc(owners, d.hasUnready) {
 		return nil
 	}
 	a := attempt{price: []string{"scale back after the drain"}}
@@ -102,6 +103,15 @@ func (d *stuckDrain) runMore(kept []*v1.Pod) []attempt {
 	}
 	a.change = words.Few(says)
 	return []attempt{a}
+}
+
+// hasUnready reports whether a pod of the workload is not Ready although its node answers.
+func (d *stuckDrain) hasUnready(workload cluster.Ref) bool {
+	of := d.end.Owners()
+	return slices.ContainsFunc(d.end.Pods, func(pod *v1.Pod) bool {
+		node := d.end.Node(pod.Spec.NodeName)
+		return node != nil && cluster.KubeletResponds(node) && cluster.IsActive(pod) && !podutil.IsPodReady(pod) && of(pod) == workload
+	})
 }
 
 // widenBudgets returns the attempt that lets each budget allow one pod to be missing.

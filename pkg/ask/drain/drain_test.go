@@ -61,6 +61,12 @@ func TestFixes(t *testing.T) {
 			"set nodeTaintsPolicy: Honor in the spread of deployment/web: 0",
 			"one more node like w-1: 0",
 		}},
+		// A second replica may not become ready either, so that none is advised.
+		"a budget that waits for a pod that is not ready": {deployment(1, "100m", "", "minAvailable: 1") +
+			"steps:\n- {name: crash, patch: {target: pod/web-74f9c49c5-hwr8c, patch: {status: {conditions: [{type: Ready, status: 'False'}]}}}}\n", []string{
+			"set unhealthyPodEvictionPolicy: AlwaysAllow in poddisruptionbudget/b1: 0",
+			"cordon w-1, then delete pod web-74f9c49c5-hwr8c, which asks no budget: 0",
+		}},
 		// Two of three pods run, as many as the budget needs. With one node more the third runs, and there is room for the evicted one.
 		"a budget that waits for a Pending pod": {deployment(3, "1500m", "", "minAvailable: 2"), []string{
 			"one more node like w-1: 0",

@@ -14,6 +14,7 @@ import (
 	"github.com/faultline/faultline/pkg/ask/action"
 	"github.com/faultline/faultline/pkg/ask/cause"
 	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
 	"github.com/faultline/faultline/pkg/words"
@@ -245,7 +246,8 @@ func limitAtMost(of *v1.ResourceRequirements, name v1.ResourceName, most resourc
 // specified is what a quota misses: "requests.cpu for: web,proxy".
 var specified = regexp.MustCompile(`([a-z0-9./-]+) for: ([a-z0-9,-]+)`)
 
-// giveRequests gives the containers that lack a request or a limit an equal share of what is left of the quota, or lets a LimitRange do so.
+// giveRequests gives the containers that lack a request or a limit an equal share of what is left of the quota, or lets a LimitRange do so. Of
+// CPU and memory, they request no more than a node has free.
 func (d *deniedWorkload) giveRequests(denial *cause.Denial) []attempt {
 	missing := specified.FindAllStringSubmatch(denial.Says, -1)
 	_, name, _ := strings.Cut(denial.Object, "/")
@@ -256,20 +258,27 @@ func (d *deniedWorkload) giveRequests(denial *cause.Denial) []attempt {
 	quota := d.step.State.ResourceQuotas[at]
 	pods, _ := d.refusedIn(d.step.Refused)
 	requests, limits := v1.ResourceList{}, v1.ResourceList{}
+	occupancy, nodes := cause.NewOccupancy(d.step.State.Pods), list.Where(d.step.State.Nodes, cluster.KubeletResponds)
 	var parts []string
 	for _, m := range missing {
+		containers := int64(len(strings.Split(m[2], ",")))
 		left, used := quota.Spec.Hard[v1.ResourceName(m[1])].DeepCopy(), quota.Status.Used[v1.ResourceName(m[1])]
 		left.Sub(used)
 		of, give := v1.ResourceName(strings.TrimPrefix(m[1], "requests.")), requests
-		if name, limit := strings.CutPrefix(m[1], "limits."); limit {
-			of, give = v1.ResourceName(name), limits
+		limit, isLimit := strings.CutPrefix(m[1], "limits.")
+		if isLimit {
+			of, give = v1.ResourceName(limit), limits
 		}
 		unit := unitOf(of)
 		whole := unit.amount(left)
 		if rounded := unit.quantity(whole); rounded.Cmp(left) > 0 {
 			whole--
 		}
-		share := unit.quantity(whole / int64(max(1, pods*len(strings.Split(m[2], ",")))))
+		each := whole / max(1, int64(pods)*containers)
+		if free := occupancy.MostFree(of, nodes); !isLimit && free.Sign() > 0 {
+			each = min(each, unit.amount(free)/containers)
+		}
+		share := unit.quantity(each)
 		if share.Sign() <= 0 {
 			return nil
 		}

@@ -118,7 +118,28 @@ func (g *Gap) find(ctx context.Context, result *simulation.Result, step *simulat
 	if changes := startRollout(object); changes != nil {
 		return changes, nil
 	}
-	return slices.Concat(letBecomeReady(step.State, g.Ref), rollPastUnavailable(step.State, object)), nil
+	return slices.Concat(deleteOldUnready(step.State, object), letBecomeReady(step.State, g.Ref), rollPastUnavailable(step.State, object)), nil
+}
+
+// deleteOldUnready returns the change that deletes the pods of an earlier revision of a StatefulSet that are not Ready, for which its controller
+// waits before it replaces them.
+func deleteOldUnready(state *cluster.State, object cluster.Object) []candidate {
+	set, is := object.(*appsv1.StatefulSet)
+	if !is {
+		return nil
+	}
+	var names []string
+	var steps []scenario.Step
+	for _, pod := range podsOf(state)[cluster.RefTo(set)] {
+		if pod.Labels[appsv1.ControllerRevisionHashLabelKey] != set.Status.UpdateRevision && !podutil.IsPodReady(pod) && cluster.IsActive(pod) {
+			names = append(names, pod.Name)
+			steps = append(steps, action.Delete(pod.Namespace, "pod/"+pod.Name))
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	return []candidate{{change: fmt.Sprintf("delete %s of the earlier revision: the template is right already", words.Pick(len(names), "pod ", "pods ")+words.And(names)), steps: steps}}
 }
 
 // lackNodes adds the nodes that match a DaemonSet and have taints that it does not tolerate, and returns the change that tolerates them; nil if there is

@@ -63,6 +63,13 @@ func TestFindGaps(t *testing.T) {
 			want: []string{"its rollout stands still, 1 of 2 pods updated: pod web-0 is not Ready; web-1 is not created before it is Ready, because podManagementPolicy is OrderedReady",
 				"let pod web-0 become Ready: its log and readiness probe say why it is not: "},
 		},
+		{ // https://github.com/kubernetes/kubernetes/issues/67250
+			name: "an old pod that never becomes ready", kind: "StatefulSet", scenario: nodes + workload("StatefulSet", 2, "cpu: 1", "") + "steps:\n" +
+				"- {name: fails, patch: {target: pod/web-1, patch: {status: {conditions: [{type: Ready, status: 'False'}]}}}}\n- {name: mended, rollout: {target: sts/web, restart: true}}\n",
+			want: []string{"its rollout stands still, 0 of 2 pods updated: pod web-1 is not Ready; the 2 old pods stay until the pods after them are Ready",
+				"delete pod web-1 of the earlier revision: the template is right already: replaces 2 pods of statefulset/web that run",
+				"let pod web-1 become Ready: its log and readiness probe say why it is not: replaces 2 pods of statefulset/web that run"},
+		},
 		{
 			name: "a suspended Job", kind: "Job",
 			scenario: nodes + "  - {apiVersion: batch/v1, kind: Job, metadata: {name: web}, spec: {suspend: true, template: {spec: {restartPolicy: Never, containers: [{name: c, image: c}]}}}}\n",

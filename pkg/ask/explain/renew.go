@@ -99,7 +99,7 @@ func (p *pendingPod) renewClaims() []attempt {
 	bound := p.boundVolumes()
 	var attempts []attempt
 	for _, claim := range p.claims() {
-		if p.hasUser(claim) {
+		if len(p.usersOf(claim)) > 0 {
 			continue
 		}
 		c := candidate{change: fmt.Sprintf("delete claim %s and create it again", claim.Name), renewed: []cluster.Object{copyClaim(claim)}}
@@ -161,9 +161,9 @@ func (p *pendingPod) claims() []*v1.PersistentVolumeClaim {
 	return all
 }
 
-// hasUser reports whether a pod with a node has the claim.
-func (p *pendingPod) hasUser(claim *v1.PersistentVolumeClaim) bool {
-	return slices.ContainsFunc(p.step.State.Pods, func(pod *v1.Pod) bool {
+// usersOf returns the pods with a node that have the claim. A claim that is deleted stays as long as they do.
+func (p *pendingPod) usersOf(claim *v1.PersistentVolumeClaim) []*v1.Pod {
+	return list.Where(p.step.State.Pods, func(pod *v1.Pod) bool {
 		return pod.Spec.NodeName != "" && !cluster.IsTerminal(pod) && pod.Namespace == claim.Namespace && slices.ContainsFunc(pod.Spec.Volumes, func(v v1.Volume) bool {
 			return v.PersistentVolumeClaim != nil && v.PersistentVolumeClaim.ClaimName == claim.Name
 		})

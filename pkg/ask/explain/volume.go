@@ -96,25 +96,38 @@ func labelsWithPresent(labels, now map[string]string) string {
 	return all
 }
 
-// deleteClaim returns the attempts that delete a StatefulSet's pod with one of its claims, so that the controller creates both again.
+// deleteClaim returns the attempts that delete a StatefulSet's pod with one of its claims, so that the controller creates both again, and the pods
+// that nobody replaces and that keep the claim, such as one that somebody has started to look at the files.
 func (p *pendingPod) deleteClaim() []attempt {
 	if p.owner.Kind != "StatefulSet" || p.object == nil || p.member != nil || !p.refusedBy("VolumeBinding", "VolumeZone", "NodeVolumeLimits") {
 		return nil
 	}
 	var attempts []attempt
 	for _, v := range p.boundVolumes() {
+		pods := []string{p.pod.Name}
+		targets := []string{"persistentvolumeclaim/" + v.claim.Name, "pod/" + p.pod.Name}
+		users := p.usersOf(v.claim)
+		if slices.ContainsFunc(users, func(pod *v1.Pod) bool { return metav1.GetControllerOfNoCopy(pod) != nil }) {
+			continue
+		}
+		for _, user := range users {
+			pods, targets = append(pods, user.Name), append(targets, "pod/"+user.Name)
+		}
+		which := fmt.Sprintf("pod %s and its claim %s", p.pod.Name, v.claim.Name)
+		if len(users) > 0 {
+			which = fmt.Sprintf("pods %s and the claim %s, which they have", words.And(pods), v.claim.Name)
+		}
 		anew := candidate{
-			change: fmt.Sprintf("delete pod %s and its claim %s: the new claim gets a volume where the pod can run", p.pod.Name, v.claim.Name),
+			change: fmt.Sprintf("delete %s: the new claim gets a volume where the pod can run", which),
 			price:  []string{"what is on volume " + v.volume.Name + " is lost"}, losesData: true,
-			steps: []scenario.Step{action.Delete(p.pod.Namespace, "persistentvolumeclaim/"+v.claim.Name, "pod/"+p.pod.Name)},
+			steps: []scenario.Step{action.Delete(p.pod.Namespace, targets...)},
 		}
 		all := []candidate{anew}
 		for _, node := range p.roomiest(p.matchingOpenNodes()) {
 			if made := localVolume(v.volume, node); made != nil {
 				with := anew
 				with.objects = []cluster.Object{made}
-				with.change = fmt.Sprintf("create a local volume of %s on %s, and delete pod %s and its claim %s, whose new one gets the volume",
-					v.volume.Spec.Capacity.Storage(), node.Name, p.pod.Name, v.claim.Name)
+				with.change = fmt.Sprintf("create a local volume of %s on %s, and delete %s, whose new one gets the volume", v.volume.Spec.Capacity.Storage(), node.Name, which)
 				all = append(all, with)
 			}
 		}

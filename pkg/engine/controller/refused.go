@@ -3,6 +3,7 @@ package controller
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -10,6 +11,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	deploymentutil "k8s.io/kubernetes/pkg/controller/deployment/util"
 	"k8s.io/kubernetes/pkg/controller/replicaset"
 
@@ -100,6 +102,29 @@ func (s *statefulSetSync) refuseClaim(claim *v1.PersistentVolumeClaim, err error
 		}
 	}
 	return true
+}
+
+// awaitsClaim reports whether upstream's control gave up because a claim is being deleted, which it tries again until the claim is gone. If the
+// pod of the claim does not exist, awaitsClaim records that the pod is not created. See createPersistentVolumeClaims in
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/statefulset/stateful_pod_control.go.
+func (s *statefulSetSync) awaitsClaim(err error) (awaits bool) {
+	for _, name := range slices.SortedFunc(maps.Keys(s.claims), func(a, b types.NamespacedName) int { return strings.Compare(a.Name, b.Name) }) {
+		says := fmt.Sprintf("pvc %s is being deleted", name.Name)
+		if s.claims[name].DeletionTimestamp == nil || !strings.Contains(err.Error(), says) {
+			continue
+		}
+		awaits = true
+		for _, template := range s.set.Spec.VolumeClaimTemplates {
+			pod, found := strings.CutPrefix(name.Name, template.Name+"-")
+			if !found || !strings.HasPrefix(pod, s.set.Name+"-") {
+				continue
+			}
+			if _, err := s.GetPod(name.Namespace, pod); err != nil {
+				s.refusal = cmp.Or(s.refusal, fmt.Sprintf("Create Pod %s in StatefulSet %s failed error: %s", pod, s.set.Name, says))
+			}
+		}
+	}
+	return awaits
 }
 
 // WithRefusedBefore returns the state of a dump with the pods that its ReplicaSets were refused before it was made: their ReplicaFailure

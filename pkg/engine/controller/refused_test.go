@@ -226,6 +226,40 @@ func TestQuotaOfClaims(t *testing.T) {
 		`persistentvolumeclaims "data-db-1" is forbidden: exceeded quota: q, requested: persistentvolumeclaims=1, used: persistentvolumeclaims=1, limited: persistentvolumeclaims=1`})
 }
 
+// A claim that is being deleted, and that a pod still has, prevents the creation of its StatefulSet's pod until it is gone. The controller creates
+// no other pod of an ordered set meanwhile, and all else goes on.
+func TestClaimIsBeingDeleted(t *testing.T) {
+	w := newWorld(t, 1, placeAnywhere)
+	w.apply(workload("StatefulSet", "db", 2, "a", `  serviceName: db
+  volumeClaimTemplates:
+  - metadata: {name: data}
+    spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}
+`))
+	deleteClaim := func() *v1.PersistentVolumeClaim {
+		claim := w.state.PersistentVolumeClaims[1].DeepCopy()
+		claim.DeletionTimestamp, claim.Finalizers = &w.state.Now, []string{"kubernetes.io/pvc-protection"}
+		w.state = w.state.With(claim)
+		return claim
+	}
+	claim := deleteClaim()
+	w.state = w.state.Without(w.state.Pods[1])
+	w.apply(deployment("web", 1, "a", ""))
+	w.check("refused", w.refusals(), []string{"1 of statefulset/db: Create Pod db-1 in StatefulSet db failed error: pvc data-db-1 is being deleted"})
+	w.check("pods", len(w.state.Pods), 2) // db-0 and the Deployment's
+	w.state = w.state.Without(claim)
+	w.settle()
+	w.check("refused once it is gone", w.refusals(), []string(nil))
+	w.check("pods once it is gone", len(w.state.Pods), 3)
+
+	// Somebody deletes the claim of a pod that has no node yet: the pod waits, and the controller has nothing to do.
+	deleteClaim()
+	waiting := w.state.Pods[2].DeepCopy()
+	waiting.Spec.NodeName, waiting.Status = "", v1.PodStatus{Phase: v1.PodPending}
+	w.state = w.state.With(waiting)
+	w.settle()
+	w.check("refused with a Pending pod", w.refusals(), []string(nil))
+}
+
 // If a Deployment's ReplicaSet is refused, the Deployment lacks the pods that its other ReplicaSets do not have. Once the quota allows
 // another ReplicaSet, the pods follow.
 func TestQuotaOfReplicaSets(t *testing.T) {

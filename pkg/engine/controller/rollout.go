@@ -182,17 +182,21 @@ func statefulSetRollout(s *cluster.State, set *appsv1.StatefulSet, owned *owners
 		partition = int(ptr.Deref(rolling.Partition, 0))
 	}
 	have := map[string]bool{}
-	keep := 0 // number of old pods below the partition, which stay
+	keep, blocked := 0, 0 // number of old pods below the partition, which stay, and of the others that are not available
 	for _, pod := range pods {
 		have[pod.Name] = true
 		if isNew(pod) {
 			continue
 		}
-		if ordinal(pod) < start+partition {
+		stays := ordinal(pod) < start+partition
+		if stays {
 			keep++
 		}
 		if !podutil.IsPodAvailable(pod, set.Spec.MinReadySeconds, s.Now) { // an old pod can block the rollout as well as a new one
 			t.waiting = append(t.waiting, pod)
+			if !stays {
+				blocked++
+			}
 		}
 	}
 	for i := start; i < start+desired; i++ {
@@ -202,12 +206,12 @@ func statefulSetRollout(s *cluster.State, set *appsv1.StatefulSet, owned *owners
 	}
 	r.Complete = t.available == desired && t.updated+keep == desired && t.old == keep
 	if !r.Complete {
-		r.Waiting = statefulSetWaiting(s, set, t, keep, r.NotCreated)
+		r.Waiting = statefulSetWaiting(s, set, t, keep, blocked, r.NotCreated)
 	}
 	return r
 }
 
-func statefulSetWaiting(s *cluster.State, set *appsv1.StatefulSet, t tally, keep int, notCreated []string) string {
+func statefulSetWaiting(s *cluster.State, set *appsv1.StatefulSet, t tally, keep, blocked int, notCreated []string) string {
 	clauses := append(notCreatedClauses(s, cluster.RefTo(set), &set.Spec.Template), waitingClauses(t, set.Spec.MinReadySeconds)...)
 	if len(notCreated) > 0 && len(t.waiting) > 0 {
 		clauses = append(clauses, fmt.Sprintf("%s not created before it is Ready, because podManagementPolicy is %s",
@@ -217,6 +221,9 @@ func statefulSetWaiting(s *cluster.State, set *appsv1.StatefulSet, t tally, keep
 	case t.old == keep:
 	case set.Spec.UpdateStrategy.Type == appsv1.OnDeleteStatefulSetStrategyType:
 		clauses = append(clauses, onDeleteClause(t.old-keep))
+	case blocked == t.old-keep && set.Spec.PodManagementPolicy != appsv1.ParallelPodManagement:
+		clauses = append(clauses, fmt.Sprintf("the controller replaces %s once %s Ready, unless somebody deletes %s",
+			words.Pick(blocked, "it only", "them only"), words.Pick(blocked, "it is", "they are"), words.Pick(blocked, "it", "them")))
 	default:
 		clauses = append(clauses, fmt.Sprintf("the %s until the pods after them are Ready", oldPodsStay(t.old-keep)))
 	}

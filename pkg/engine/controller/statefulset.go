@@ -64,7 +64,7 @@ func (p *pass) syncStatefulSet(set *appsv1.StatefulSet) error {
 		s := &statefulSetSync{pass: p, set: set, claims: claims, revisions: revisions, have: len(pods), claimless: map[string]bool{}}
 		control := statefulset.NewDefaultStatefulSetControl(
 			statefulset.NewStatefulPodControlFromManager(s, &record.FakeRecorder{}), s, s)
-		if _, err := control.UpdateStatefulSet(context.Background(), set, pods, p.Now.Time); err != nil && s.refusal == "" {
+		if _, err := control.UpdateStatefulSet(context.Background(), set, pods, p.Now.Time); err != nil && s.refusal == "" && !s.awaitsClaim(err) {
 			return err
 		}
 		if len(s.newPods)+len(s.newClaims) == 0 {
