@@ -121,7 +121,8 @@ func TestRequestsEnd(t *testing.T) {
 			if got := string(pool.Answer(ctx, "load", []byte(again))); !strings.Contains(got, test.want) {
 				t.Errorf("%.300s, want %s", got, test.want)
 			}
-			if got := string(pool.Answer(t.Context(), "load", []byte("{}"))); playground.IsRefusal([]byte(got)) || *started != 2 {
+			// The request of a client that has left may end before a process gets it.
+			if got := string(pool.Answer(t.Context(), "load", []byte("{}"))); playground.IsRefusal([]byte(got)) || *started > 2 || *started < 2 && !test.leave {
 				t.Errorf("%d processes, and the next answer is %.300s", *started, got)
 			}
 		})
