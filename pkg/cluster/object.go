@@ -157,3 +157,7 @@ func ReplicasOf(obj Object) **int32 {
 	}
 	return nil
 }
+
+// ClaimProtection is the finalizer with which Kubernetes keeps a claim that pods have. See
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/volume/util/finalizer.go.
+const ClaimProtection = "kubernetes.io/pvc-protection"

@@ -198,15 +198,15 @@ func volumeBindings(v *view, r refused) []Cause {
 
 // endingSentence says that a claim is being deleted, and which pods keep it.
 func (v *view) endingSentence(f *Volume, claim *v1.PersistentVolumeClaim) string {
-	line := fmt.Sprintf("claim %s is being deleted, since %s, and no new pod gets it", f.Claim, claim.DeletionTimestamp.UTC().Format(time.RFC3339))
+	line := fmt.Sprintf("claim %s is being deleted", f.Claim)
 	f.UsedBy = v.usersOf(claim)
 	switch users := list.Map(f.UsedBy, func(pod LocatedPod) string { return pod.Pod + " on " + pod.Node }); {
 	case len(users) > 0:
-		return line + fmt.Sprintf("; it stays as long as %s %s it", words.Few(users), words.Pick(len(users), "has", "have"))
+		line += fmt.Sprintf(" and stays as long as %s %s it", words.Few(users), words.Pick(len(users), "has", "have"))
 	case len(claim.Finalizers) > 0:
-		return line + fmt.Sprintf("; %s %s it", words.Pick(len(claim.Finalizers), "the finalizer", "the finalizers")+" "+words.And(claim.Finalizers), words.Pick(len(claim.Finalizers), "keeps", "keep"))
+		line += fmt.Sprintf(" and stays, since %s %s it", words.Pick(len(claim.Finalizers), "the finalizer", "the finalizers")+" "+words.And(claim.Finalizers), words.Pick(len(claim.Finalizers), "keeps", "keep"))
 	}
-	return line
+	return line + fmt.Sprintf("; no new pod gets it since %s", claim.DeletionTimestamp.UTC().Format(time.RFC3339))
 }
 
 // usersOf returns the pods with a node that have the claim.

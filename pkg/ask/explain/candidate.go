@@ -36,6 +36,8 @@ type candidate struct {
 	objects, renewed []cluster.Object
 	// byHand means that kubectl cannot make the change, as nobody but the kubelet ends the pressure of a node.
 	byHand bool
+	// deletes are pods that the change deletes, which nobody creates again.
+	deletes []cluster.Ref
 	// losesData means that what is on a volume is lost for the change.
 	losesData bool
 	// evicts means that other workloads may lose their nodes for the change, and gone that the pod itself may disappear.
@@ -45,7 +47,7 @@ type candidate struct {
 // combine returns the candidate that makes both changes.
 func (c candidate) combine(other candidate) candidate {
 	both := candidate{change: c.change + ", and " + other.change, price: slices.Concat(c.price, other.price),
-		steps: slices.Concat(c.steps, other.steps), objects: slices.Concat(c.objects, other.objects), renewed: slices.Concat(c.renewed, other.renewed), evicts: c.evicts || other.evicts, losesData: c.losesData || other.losesData}
+		steps: slices.Concat(c.steps, other.steps), objects: slices.Concat(c.objects, other.objects), renewed: slices.Concat(c.renewed, other.renewed), evicts: c.evicts || other.evicts, deletes: slices.Concat(c.deletes, other.deletes), losesData: c.losesData || other.losesData}
 	both.edit = c.edit
 	if other.edit != nil {
 		both.edit = other.edit

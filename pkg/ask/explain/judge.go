@@ -41,8 +41,10 @@ func (p *pendingPod) judge(c *candidate, says string, steps []scenario.LoadedSte
 		return nil
 	}
 	displaced := p.displaced(after)
-	if len(displaced) > 0 && !c.evicts {
-		return nil // the change only moves the problem
+	for owner := range displaced {
+		if !c.evicts && !slices.Contains(c.deletes, owner) {
+			return nil // the change only moves the problem
+		}
 	}
 	last := p.course.Last()
 	commands := action.Commands(stepsOf(steps))
@@ -136,7 +138,7 @@ func (w *stuckWorkload) evictionPrice(displaced map[cluster.Ref]int) []string {
 	}
 	slices.SortFunc(owners, cluster.Ref.Compare)
 	return list.Map(owners, func(owner cluster.Ref) string {
-		says := "evicts " + owner.Qualified()
+		says := words.Pick(min(pods[owner], 1), "evicts ", "deletes ") + owner.Qualified()
 		if owner.Kind != "Pod" {
 			says = fmt.Sprintf("evicts %s of %s", words.Count(max(pods[owner], displaced[owner]), "pod"), owner.Qualified())
 		}

@@ -91,7 +91,7 @@ func adaptClaimTo(claim *v1.PersistentVolumeClaim, pv *v1.PersistentVolume) (mad
 }
 
 // renewClaims returns the attempts that delete a claim and create it again: one that is being deleted, whose volume does not exist, or whose volume is where
-// the volumes of the pod's other claims are not. A claim that another pod has on a node stays.
+// the volumes of the pod's other claims are not. A claim that another pod of a controller has on a node stays; other pods that have it are deleted, too.
 func (p *pendingPod) renewClaims() []attempt {
 	if p.member != nil || !p.refusedBy("VolumeBinding", "VolumeZone") {
 		return nil
@@ -99,7 +99,8 @@ func (p *pendingPod) renewClaims() []attempt {
 	bound := p.boundVolumes()
 	var attempts []attempt
 	for _, claim := range p.claims() {
-		if len(p.usersOf(claim)) > 0 {
+		users, loose := p.looseUsersOf(claim)
+		if !loose || len(users.names) > 0 && claim.DeletionTimestamp == nil {
 			continue
 		}
 		c := candidate{change: fmt.Sprintf("delete claim %s and create it again", claim.Name), renewed: []cluster.Object{copyClaim(claim)}}
@@ -107,9 +108,18 @@ func (p *pendingPod) renewClaims() []attempt {
 		switch {
 		case claim.DeletionTimestamp != nil:
 			c.change = fmt.Sprintf("create claim %s again, once the present one is gone", claim.Name)
+			switch {
+			case len(users.names) > 0 && p.owner.Kind == "StatefulSet":
+				c = candidate{change: fmt.Sprintf("delete %s, so that claim %s goes: its StatefulSet creates a new one", users.text(), claim.Name)}
+			case len(users.names) > 0:
+				c.change = fmt.Sprintf("delete %s, so that claim %s goes, and create the claim again", users.text(), claim.Name)
+			}
+			if len(users.names) > 0 && claim.Spec.VolumeName != "" {
+				c.price, c.losesData = []string{"what is on volume " + claim.Spec.VolumeName + " is lost"}, true
+			}
 			if kept := foreignFinalizers(claim); len(kept) > 0 {
 				c.change = fmt.Sprintf("remove the %s %s of claim %s, which then is gone, and create it again", words.Pick(len(kept), "finalizer", "finalizers"), words.And(kept), claim.Name)
-				c.price = []string{"whoever set it has not done its work"}
+				c.price = append(c.price, "whoever set it has not done its work")
 				c.steps = []scenario.Step{action.Merge(action.Target(cluster.RefTo(claim)), map[string]any{"metadata": map[string]any{"finalizers": nil}})}
 			}
 		case claim.Spec.VolumeName == "":
@@ -123,18 +133,17 @@ func (p *pendingPod) renewClaims() []attempt {
 		default:
 			continue
 		}
+		if len(users.names) > 0 {
+			c.steps, c.deletes = append(c.steps, action.Delete(claim.Namespace, users.targets...)), users.refs
+		}
 		attempts = append(attempts, p.attemptOne(c))
 	}
 	return attempts
 }
 
-// protection is the finalizer with which Kubernetes keeps a claim that pods have; see
-// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/volume/util/finalizer.go.
-const protection = "kubernetes.io/pvc-protection"
-
 // foreignFinalizers returns the finalizers of a claim besides Kubernetes' own, which goes when no pod has the claim.
 func foreignFinalizers(claim *v1.PersistentVolumeClaim) []string {
-	return list.Without(claim.Finalizers, func(name string) bool { return name == protection })
+	return list.Without(claim.Finalizers, func(name string) bool { return name == cluster.ClaimProtection })
 }
 
 // isApart reports whether nodes reach all of the volumes but the one, and no node reaches all.
@@ -161,11 +170,30 @@ func (p *pendingPod) claims() []*v1.PersistentVolumeClaim {
 	return all
 }
 
-// usersOf returns the pods with a node that have the claim. A claim that is deleted stays as long as they do.
-func (p *pendingPod) usersOf(claim *v1.PersistentVolumeClaim) []*v1.Pod {
-	return list.Where(p.step.State.Pods, func(pod *v1.Pod) bool {
-		return pod.Spec.NodeName != "" && !cluster.IsTerminal(pod) && pod.Namespace == claim.Namespace && slices.ContainsFunc(pod.Spec.Volumes, func(v v1.Volume) bool {
+// claimUsers are the pods with a node that have a claim, and as targets of a step. A claim that is deleted stays as long as they do.
+type claimUsers struct {
+	names, targets []string
+	refs           []cluster.Ref
+}
+
+// text returns, for example, "pod inspector" or "pods a and b".
+func (u claimUsers) text() string {
+	return words.Pick(len(u.names), "pod ", "pods ") + words.And(u.names)
+}
+
+// looseUsersOf returns the pods with a node that have the claim, and false if a controller would replace one of them.
+func (p *pendingPod) looseUsersOf(claim *v1.PersistentVolumeClaim) (users claimUsers, loose bool) {
+	for _, pod := range p.step.State.Pods {
+		has := pod.Spec.NodeName != "" && !cluster.IsTerminal(pod) && pod.Namespace == claim.Namespace && slices.ContainsFunc(pod.Spec.Volumes, func(v v1.Volume) bool {
 			return v.PersistentVolumeClaim != nil && v.PersistentVolumeClaim.ClaimName == claim.Name
 		})
-	})
+		switch {
+		case !has:
+			continue
+		case metav1.GetControllerOfNoCopy(pod) != nil:
+			return claimUsers{}, false
+		}
+		users.names, users.targets, users.refs = append(users.names, pod.Name), append(users.targets, "pod/"+pod.Name), append(users.refs, cluster.RefTo(pod))
+	}
+	return users, true
 }

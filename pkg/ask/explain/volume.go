@@ -104,23 +104,19 @@ func (p *pendingPod) deleteClaim() []attempt {
 	}
 	var attempts []attempt
 	for _, v := range p.boundVolumes() {
-		pods := []string{p.pod.Name}
-		targets := []string{"persistentvolumeclaim/" + v.claim.Name, "pod/" + p.pod.Name}
-		users := p.usersOf(v.claim)
-		if slices.ContainsFunc(users, func(pod *v1.Pod) bool { return metav1.GetControllerOfNoCopy(pod) != nil }) {
+		users, loose := p.looseUsersOf(v.claim)
+		if !loose || v.claim.DeletionTimestamp != nil {
 			continue
 		}
-		for _, user := range users {
-			pods, targets = append(pods, user.Name), append(targets, "pod/"+user.Name)
-		}
+		users.names, users.targets = append([]string{p.pod.Name}, users.names...), append([]string{"persistentvolumeclaim/" + v.claim.Name, "pod/" + p.pod.Name}, users.targets...)
 		which := fmt.Sprintf("pod %s and its claim %s", p.pod.Name, v.claim.Name)
-		if len(users) > 0 {
-			which = fmt.Sprintf("pods %s and the claim %s, which they have", words.And(pods), v.claim.Name)
+		if len(users.names) > 1 {
+			which = fmt.Sprintf("pods %s and the claim %s, which they have", words.And(users.names), v.claim.Name)
 		}
 		anew := candidate{
 			change: fmt.Sprintf("delete %s: the new claim gets a volume where the pod can run", which),
 			price:  []string{"what is on volume " + v.volume.Name + " is lost"}, losesData: true,
-			steps: []scenario.Step{action.Delete(p.pod.Namespace, targets...)},
+			steps: []scenario.Step{action.Delete(p.pod.Namespace, users.targets...)}, deletes: users.refs,
 		}
 		all := []candidate{anew}
 		for _, node := range p.roomiest(p.matchingOpenNodes()) {

@@ -243,17 +243,18 @@ func TestClaimIsBeingDeleted(t *testing.T) {
 	}
 	claim := deleteClaim()
 	w.state = w.state.Without(w.state.Pods[1])
+	w.apply("apiVersion: v1\nkind: Pod\nmetadata: {name: inspector}\nspec: {nodeName: n1, containers: [{name: c, image: c}], volumes: [{name: d, persistentVolumeClaim: {claimName: data-db-1}}]}\n")
 	w.apply(deployment("web", 1, "a", ""))
 	w.check("refused", w.refusals(), []string{"1 of statefulset/db: Create Pod db-1 in StatefulSet db failed error: pvc data-db-1 is being deleted"})
-	w.check("pods", len(w.state.Pods), 2) // db-0 and the Deployment's
+	w.check("pods", len(w.state.Pods), 3) // db-0, the inspector and the Deployment's
 	w.state = w.state.Without(claim)
 	w.settle()
 	w.check("refused once it is gone", w.refusals(), []string(nil))
-	w.check("pods once it is gone", len(w.state.Pods), 3)
+	w.check("pods once it is gone", len(w.state.Pods), 4)
 
 	// Somebody deletes the claim of a pod that has no node yet: the pod waits, and the controller has nothing to do.
 	deleteClaim()
-	waiting := w.state.Pods[2].DeepCopy()
+	waiting := w.state.Pods[slices.IndexFunc(w.state.Pods, func(pod *v1.Pod) bool { return pod.Name == "db-1" })].DeepCopy()
 	waiting.Spec.NodeName, waiting.Status = "", v1.PodStatus{Phase: v1.PodPending}
 	w.state = w.state.With(waiting)
 	w.settle()

@@ -10,6 +10,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/component-helpers/storage/ephemeral"
 	"k8s.io/component-helpers/storage/volume"
 	v1helper "k8s.io/kubernetes/pkg/apis/core/v1/helper"
 
@@ -26,7 +27,7 @@ func (p *pass) syncVolumes() error {
 		return nil
 	}
 	var seen []any
-	if !slices.ContainsFunc(p.PersistentVolumeClaims, hasOwner) { // else the sync sees whether the owners are there, which may be of any kind
+	if !slices.ContainsFunc(p.PersistentVolumeClaims, mayGo) { // else the sync sees whether owners, which may be of any kind, and pods are there
 		seen = []any{newListID(p.PersistentVolumeClaims), newListID(p.PersistentVolumes), newListID(p.StorageClasses), newListID(p.CSIStorageCapacities), newListID(p.Nodes)}
 	}
 	return p.syncUnlessSettled(subject{fact: volumesInSync}, seen, p.syncEachVolume)
@@ -57,19 +58,23 @@ func (p *pass) syncEachVolume() error {
 	return nil
 }
 
-// collectClaims removes the claims whose owners are all gone, and returns the others. The garbage collector does so with the claims of
-// ephemeral volumes, and with claims that a StatefulSet's persistentVolumeClaimRetentionPolicy has given to pods.
+// collectClaims removes the claims that nothing keeps, and returns the others: claims whose owners are all gone, and claims that are being deleted and
+// that no pod has any more. The garbage collector does the one with the claims of ephemeral volumes, and with claims that a StatefulSet's
+// persistentVolumeClaimRetentionPolicy has given to pods; the other is
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/volume/pvcprotection/pvc_protection_controller.go.
 func (p *pass) collectClaims() []*v1.PersistentVolumeClaim {
-	if !slices.ContainsFunc(p.PersistentVolumeClaims, hasOwner) {
+	if !slices.ContainsFunc(p.PersistentVolumeClaims, mayGo) {
 		return p.PersistentVolumeClaims
 	}
 	present := map[types.UID]bool{}
 	for _, obj := range p.Objects() {
 		present[obj.GetUID()] = true
 	}
+	used := p.usedClaims()
 	var kept []*v1.PersistentVolumeClaim
 	for _, claim := range p.PersistentVolumeClaims {
-		if hasOwner(claim) && !slices.ContainsFunc(claim.OwnerReferences, func(r metav1.OwnerReference) bool { return present[r.UID] }) {
+		ownerless := hasOwner(claim) && !slices.ContainsFunc(claim.OwnerReferences, func(r metav1.OwnerReference) bool { return present[r.UID] })
+		if ownerless || isProtected(claim) && !used[cluster.NameOf(claim)] {
 			p.deleted = append(p.deleted, claim)
 			continue
 		}
@@ -78,7 +83,32 @@ func (p *pass) collectClaims() []*v1.PersistentVolumeClaim {
 	return kept
 }
 
+// usedClaims returns the claims of the pods that have a node.
+func (p *pass) usedClaims() map[types.NamespacedName]bool {
+	used := map[types.NamespacedName]bool{}
+	for _, pod := range p.Pods {
+		for i := range pod.Spec.Volumes {
+			switch v := &pod.Spec.Volumes[i]; {
+			case pod.Spec.NodeName == "":
+			case v.PersistentVolumeClaim != nil:
+				used[types.NamespacedName{Namespace: pod.Namespace, Name: v.PersistentVolumeClaim.ClaimName}] = true
+			case v.Ephemeral != nil:
+				used[types.NamespacedName{Namespace: pod.Namespace, Name: ephemeral.VolumeClaimName(pod, v)}] = true
+			}
+		}
+	}
+	return used
+}
+
+// mayGo reports whether a claim goes with its owners or its pods.
+func mayGo(claim *v1.PersistentVolumeClaim) bool { return hasOwner(claim) || isProtected(claim) }
+
 func hasOwner(claim *v1.PersistentVolumeClaim) bool { return len(claim.OwnerReferences) > 0 }
+
+// isProtected reports whether a claim is being deleted and only the pods that have it keep it.
+func isProtected(claim *v1.PersistentVolumeClaim) bool {
+	return claim.DeletionTimestamp != nil && slices.Equal(claim.Finalizers, []string{cluster.ClaimProtection})
+}
 
 // reclaimVolume updates the volume's phase and returns the volume; nil if the volume is deleted after its claim. It is upstream's syncVolume.
 func (p *pass) reclaimVolume(pv *v1.PersistentVolume, claims map[types.NamespacedName]*v1.PersistentVolumeClaim) *v1.PersistentVolume {

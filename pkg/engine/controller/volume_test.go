@@ -9,6 +9,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/input/admission"
 )
 
@@ -156,4 +157,19 @@ func TestProvisionTopology(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestDeletedClaimGoesWithItsPods has two claims that are being deleted. The pod with a node keeps the one; the pod without a node does not keep the other.
+func TestDeletedClaimGoesWithItsPods(t *testing.T) {
+	deleted := func(name, pod, node string) string {
+		return strings.Replace(claim(name, `, storageClassName: ""`), "{name: "+name+"}", "{name: "+name+`, resourceVersion: "1", deletionTimestamp: "2026-01-01T00:00:00Z", deletionGracePeriodSeconds: 0, finalizers: [kubernetes.io/pvc-protection]}`, 1) +
+			fmt.Sprintf("---\napiVersion: v1\nkind: Pod\nmetadata: {name: %s}\nspec: {%scontainers: [{name: c, image: c}], volumes: [{name: v, persistentVolumeClaim: {claimName: %s}}]}\n", pod, node, name)
+	}
+	w := newWorld(t, 1, func(*cluster.State, *v1.Pod) string { return "" })
+	w.apply(strings.Join([]string{deleted("kept", "runs", "nodeName: n1, "), deleted("gone", "waits", "")}, "---"))
+	var left []string
+	for _, claim := range w.state.PersistentVolumeClaims {
+		left = append(left, claim.Name)
+	}
+	w.check("claims", left, []string{"kept"})
 }
