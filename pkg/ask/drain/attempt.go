@@ -26,7 +26,7 @@ func (d *stuckDrain) attempts() []attempt {
 	kept, ended := d.keptPods()
 	var all []attempt
 	if len(kept) > 0 {
-		all = slices.Concat(d.runMore(kept), d.widenBudgets(kept), d.evictUnready(kept), d.keepOneBudget(kept))
+		all = slices.Concat(d.runMore(kept), d.widenBudgets(kept), d.evictUnready(kept), d.askAsManyAsAreReady(kept), d.keepOneBudget(kept))
 	}
 	all = slices.Concat(all, d.leaveOutTainted(), d.addNodes())
 	if len(kept) > 0 {
@@ -152,6 +152,27 @@ func (d *stuckDrain) evictUnready(kept []*v1.Pod) []attempt {
 		a.steps = append(a.steps, patchSpec(budget, map[string]any{"unhealthyPodEvictionPolicy": policyv1.AlwaysAllow}))
 	}
 	a.change = "set unhealthyPodEvictionPolicy: AlwaysAllow in " + words.Few(says)
+	return []attempt{a}
+}
+
+// askAsManyAsAreReady returns the attempt that lets the budgets of pods that are not ready want as many pods as are ready. A budget that has these lets
+// pods go that are not ready.
+func (d *stuckDrain) askAsManyAsAreReady(kept []*v1.Pod) []attempt {
+	var a attempt
+	var says []string
+	for _, budget := range d.budgetsOf(list.Without(kept, podutil.IsPodReady)) {
+		ready := budget.Status.CurrentHealthy
+		if budget.Spec.MinAvailable == nil || ready == 0 || ready >= budget.Status.DesiredHealthy {
+			continue
+		}
+		says = append(says, fmt.Sprintf("set minAvailable: %d in %s (now %s)", ready, nameOf(budget), budget.Spec.MinAvailable))
+		a.steps = append(a.steps, patchSpec(budget, map[string]any{"minAvailable": ready}))
+	}
+	if len(says) == 0 {
+		return nil
+	}
+	a.change = words.Few(says)
+	a.price = []string{"as few pods of it as are ready now suffice, always"}
 	return []attempt{a}
 }
 

@@ -67,6 +67,14 @@ func TestFixes(t *testing.T) {
 			"set unhealthyPodEvictionPolicy: AlwaysAllow in poddisruptionbudget/b1: 0",
 			"cordon w-1, then delete pod web-74f9c49c5-hwr8c, which asks no budget: 0",
 		}},
+		// One of two pods is ready. A budget that wants one lets the other go.
+		"a budget that wants more pods than are ready": {deployment(2, "100m", apart, "minAvailable: 2") +
+			"steps:\n- {name: crash, patch: {target: pod/web-855cddbf79-rp9jv, patch: {status: {conditions: [{type: Ready, status: 'False'}]}}}}\n", []string{
+			"set maxUnavailable: 1 in poddisruptionbudget/b1 (now minAvailable 2): 1",
+			"set unhealthyPodEvictionPolicy: AlwaysAllow in poddisruptionbudget/b1: 1",
+			"set minAvailable: 1 in poddisruptionbudget/b1 (now 2): 1",
+			"cordon w-1, then delete pod web-855cddbf79-rp9jv, which asks no budget: 1",
+		}},
 		// Two of three pods run, as many as the budget needs. With one node more the third runs, and there is room for the evicted one.
 		"a budget that waits for a Pending pod": {deployment(3, "1500m", "", "minAvailable: 2"), []string{
 			"one more node like w-1: 0",
