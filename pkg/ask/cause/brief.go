@@ -102,6 +102,9 @@ func (c Cause) brief() string {
 	} else if v != nil && len(v.Wants) > 0 {
 		return fmt.Sprintf("%s cannot reach the volume of claim %s", on, v.Claim)
 	}
+	if first, _, _ := strings.Cut(c.Sentence, "; "); len(first) <= maxBrief {
+		return first
+	}
 	return words.Shorten(c.Sentence, maxBrief)
 }
 

@@ -102,6 +102,21 @@ func TestCauses(t *testing.T) {
 			[]string{pod("x-1", "w-1", "1", ""), pod("x-2", "w-2", "1", ""), pod("new", "", "1", fmt.Sprintf(anti, "kubernetes.io/hostname", "x"))},
 			[]string{"InterPodAffinity 2: its required anti-affinity over kubernetes.io/hostname keeps it from pods with app=x in namespace default: default/x-1 on w-1 and default/x-2 on w-2", dedicated},
 		},
+		// Preemption can take x-1 from db-1 only for a pod that gets db-1.
+		"a pod of a lower priority on another node of the domain": {
+			[]string{high, pod("a-1", "w-1", "4", ", priority: 100"), pod("x-1", "db-1", "1", ""), pod("new", "", "1", ", priorityClassName: high"+fmt.Sprintf(anti, "disk", "x"))},
+			[]string{"InterPodAffinity 1: its required anti-affinity over disk keeps it from pods with app=x in namespace default: default/x-1 on db-1 in ssd",
+				"NodeResourcesFit 1: asks 1 cpu; the most that is free is 0 on w-1 (4 allocatable, 4 requested by 1 pod)", dedicated,
+				"DefaultPreemption 0: nobody makes room for its priority 100: w-2 would take it without default/x-1 on db-1, of a lower priority, but preemption takes pods only from the node that the pod gets"},
+		},
+		"a spread counts a pod of another workload": {
+			[]string{pod("b-1", "w-2", "4", ""), strings.Replace(pod("x-1", "w-1", "1", ""), "app: x", "app: x, tier: shop", 1),
+				"  - {apiVersion: apps/v1, kind: ReplicaSet, metadata: {name: new}, spec: {replicas: 1, selector: {matchLabels: {app: new}}, template: {metadata: {labels: {app: new, tier: shop}}, spec: {containers: [{name: c, image: c, resources: {requests: {cpu: 1}}}]" +
+					strings.Replace(fmt.Sprintf(spread, ""), "app: new", "tier: shop", 1) + "}}}}\n"},
+			[]string{"NodeResourcesFit 1: asks 1 cpu; the most that is free is 0 on w-2 (4 allocatable, 4 requested by 1 pod)",
+				"PodTopologySpread 1: the spread over topology.kubernetes.io/zone counts a 1, b 0 and c 0, among them pods of others: 1 of pod/x-1 in a; b and c have the fewest (0), so no zone may have more than 1 (maxSkew 1); " +
+					"they take no pod (w-2: full, Insufficient cpu; db-1: untolerated taint dedicated=db:NoSchedule) and count, since nodeTaintsPolicy is Ignore", dedicated},
+		},
 		"the anti-affinity of others": {
 			[]string{pod("x-1", "w-1", "1", fmt.Sprintf(anti, "topology.kubernetes.io/zone", "new")), pod("x-2", "w-2", "1", fmt.Sprintf(anti, "topology.kubernetes.io/zone", "new")), pod("new", "", "1", "")},
 			[]string{"InterPodAffinity 2: the required anti-affinity over topology.kubernetes.io/zone of other pods keeps pods with app=new in namespace default away: default/x-1 on w-1 in a and default/x-2 on w-2 in b", dedicated},

@@ -7,9 +7,11 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/component-helpers/scheduling/corev1"
 
 	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/words"
 )
@@ -27,6 +29,10 @@ type Preemption struct {
 	LowestPriority int32       `json:"lowestPriority,omitempty"`
 	// StillRefused are, by reason, the nodes among Nodes that would refuse the pod even without all their pods of a lower priority.
 	StillRefused []Blocked `json:"stillRefused,omitempty"`
+	// Takes is a node that would take the pod if no pod of a lower priority ran in the cluster, and Elsewhere are those of these pods on other nodes
+	// that keep the pod off Takes. Preemption takes pods only from the node that the pod gets.
+	Takes     string       `json:"takes,omitempty"`
+	Elsewhere []LocatedPod `json:"elsewhere,omitempty"`
 }
 
 // explainNoPreemption returns why no pod makes room for the pod. It returns none if priorities cannot be the reason, or if the scheduler has chosen
@@ -70,10 +76,78 @@ func (f *Finder) explainNoPreemption(ctx context.Context, v *view, given *v1.Pod
 				p.StillRefused[i].Why += v.wantedText(emptied, p.StillRefused[i].Nodes)
 			}
 		} else if !p.Never {
-			return nil, nil // with all of them gone there is room: the pods of one node are not enough, or they are about to go
+			if err := f.findElsewhere(ctx, v, &p, result); err != nil || p.Takes == "" {
+				return nil, err // the pods of one node are enough, or are about to go
+			}
 		}
 	}
 	return []Cause{{Plugin: "DefaultPreemption", Sentence: p.sentence(len(v.verdicts), given.Spec.PriorityClassName), Preemption: &p}}, nil
+}
+
+// findElsewhere finds, where a node would take the pod without all pods of a lower priority, but not without its own ones, those on other nodes that
+// keep the pod off it: by an anti-affinity over a zone, or a spread constraint.
+func (f *Finder) findElsewhere(ctx context.Context, v *view, p *Preemption, without *placement.Result) error {
+	if len(without.Placed) == 0 {
+		return nil
+	}
+	target := without.Placed[0].Node
+	isLower := func(pod *v1.Pod) bool { return corev1.PodPriority(pod) < p.Priority }
+	state := v.state.Without(list.Map(list.Where(v.podsOn[target], isLower), func(pod *v1.Pod) cluster.Object { return pod })...)
+	result, err := f.placePod(ctx, state, v.pod)
+	if err != nil || len(result.Pending) == 0 || result.Pending[0].Cycle == nil {
+		return err
+	}
+	emptied := newView(state, v.pod, NewOccupancy(state.Pods), result.Pending[0].Cycle)
+	for _, refusal := range groupRefusals(state, result.Pending[0].Cycle) {
+		refusal.nodes = list.Where(refusal.nodes, func(node *v1.Node) bool { return node.Name == target })
+		if len(refusal.nodes) == 0 {
+			continue
+		}
+		for _, c := range emptied.findCauses([]pluginRefused{refusal}) {
+			for _, at := range emptied.podsBehind(&c, refusal.nodes[0]) {
+				if isLower(at.pod) && at.Node != target {
+					p.Takes, p.Elsewhere = target, append(p.Elsewhere, at.LocatedPod)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// runningPod is a running pod and where it is.
+type runningPod struct {
+	LocatedPod
+	pod *v1.Pod
+}
+
+// podsBehind returns the running pods because of which the cause keeps the pod off the node: those that an anti-affinity is about, or those that a
+// spread constraint counts in the node's domain.
+func (v *view) podsBehind(c *Cause, node *v1.Node) []runningPod {
+	counts := func(LocatedPod, *v1.Pod) bool { return false }
+	switch {
+	case c.PodAffinity != nil && c.PodAffinity.Anti:
+		counts = func(at LocatedPod, _ *v1.Pod) bool {
+			return slices.ContainsFunc(c.PodAffinity.Matching, func(m LocatedPod) bool { return m.Pod == at.Pod })
+		}
+	case c.Spread != nil:
+		selector := spreadSelector(c.Spread.constraint, v.pod)
+		counts = func(at LocatedPod, pod *v1.Pod) bool {
+			return at.Domain == node.Labels[c.Spread.TopologyKey] && pod.Namespace == v.pod.Namespace && selector.Matches(labels.Set(pod.Labels))
+		}
+	}
+	var all []runningPod
+	for _, other := range v.state.Nodes {
+		for _, pod := range v.podsOn[other.Name] {
+			at := LocatedPod{Pod: pod.Namespace + "/" + pod.Name, Node: other.Name}
+			if c.Spread != nil {
+				at.Domain = other.Labels[c.Spread.TopologyKey]
+			}
+			if counts(at, pod) {
+				all = append(all, runningPod{at, pod})
+			}
+		}
+	}
+	return all
 }
 
 // findLowest remembers the pod of the lowest priority.
@@ -155,6 +229,10 @@ func (p *Preemption) sentence(refused int, class string) string {
 			line += fmt.Sprintf(" (the lowest is %d, of %s on %s)", p.LowestPriority, p.Lowest.Pod, p.Lowest.Node)
 		}
 		return line
+	}
+	if p.Takes != "" {
+		return line + fmt.Sprintf("%s would take it without %s, of a lower priority, but preemption takes pods only from the node that the pod gets", p.Takes,
+			words.Few(list.Map(p.Elsewhere, func(at LocatedPod) string { return at.Pod + " on " + at.Node })))
 	}
 	var parts []string
 	if p.Never {

@@ -36,7 +36,7 @@ type Shortage struct {
 	Requested string `json:"requested"`
 	Pods      int    `json:"pods"`
 	// Similar are extended resources of a similar name that nodes have, if none that could take the pod has this one; without such, those of the
-	// same vendor.
+	// same vendor, or huge pages of another size.
 	Similar []string `json:"similar,omitempty"`
 	// Unusable is the number of refused nodes that another plugin would refuse even if they had room. Node is none of them, unless all are.
 	Unusable int `json:"unusable,omitempty"`
@@ -144,7 +144,7 @@ func shortages(v *view, r refused) []Cause {
 		if short.allocatable.IsZero() {
 			similar := SimilarResources(name, v.state.Nodes)
 			if len(similar) == 0 {
-				similar = extendedResources(v.state.Nodes, func(other v1.ResourceName) bool { return isOfVendor(other, name) })
+				similar = RelatedResources(name, v.state.Nodes)
 			}
 			short.Similar = list.Map(similar, func(name v1.ResourceName) string { return string(name) })
 		}
@@ -200,8 +200,20 @@ func (s *Shortage) sentence() string {
 // of [SimilarKeys] are, one is the other's plural, such as nvidia.com/gpu for nvidia.com/gpus, or one goes on where the other ends, such as
 // nvidia.com/gpu.shared for nvidia.com/gpu.
 func SimilarResources(name v1.ResourceName, nodes []*v1.Node) []v1.ResourceName {
-	return extendedResources(nodes, func(other v1.ResourceName) bool {
-		return isSimilar(strings.TrimSuffix(string(other), "s"), strings.TrimSuffix(string(name), "s")) || goesOn(string(other), string(name)) || goesOn(string(name), string(other))
+	return offeredResources(nodes, func(other v1.ResourceName) bool {
+		alike := isSimilar(strings.TrimSuffix(string(other), "s"), strings.TrimSuffix(string(name), "s")) || goesOn(string(other), string(name)) || goesOn(string(name), string(other))
+		return alike && v1helper.IsExtendedResourceName(other)
+	})
+}
+
+// RelatedResources returns the resources of the nodes that a pod may ask for in place of one that no node has, sorted: extended resources of the same
+// vendor, such as nvidia.com/mig-1g.5gb for nvidia.com/gpu, and huge pages of another size.
+func RelatedResources(name v1.ResourceName, nodes []*v1.Node) []v1.ResourceName {
+	return offeredResources(nodes, func(other v1.ResourceName) bool {
+		if v1helper.IsHugePageResourceName(name) {
+			return v1helper.IsHugePageResourceName(other)
+		}
+		return v1helper.IsExtendedResourceName(other) && isOfVendor(other, name)
 	})
 }
 
@@ -217,12 +229,12 @@ func isOfVendor(a, b v1.ResourceName) bool {
 	return strings.HasPrefix(string(a), vendor+"/")
 }
 
-// extendedResources returns the extended resources that nodes have and that the function wants, sorted.
-func extendedResources(nodes []*v1.Node, wanted func(v1.ResourceName) bool) []v1.ResourceName {
+// offeredResources returns the resources that nodes have and that the function wants, sorted.
+func offeredResources(nodes []*v1.Node, wanted func(v1.ResourceName) bool) []v1.ResourceName {
 	found := map[v1.ResourceName]bool{}
 	for _, node := range nodes {
 		for name, amount := range node.Status.Allocatable {
-			if !amount.IsZero() && v1helper.IsExtendedResourceName(name) && wanted(name) {
+			if !amount.IsZero() && wanted(name) {
 				found[name] = true
 			}
 		}

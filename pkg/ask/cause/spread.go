@@ -1,6 +1,7 @@
 package cause
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -27,6 +28,9 @@ type Spread struct {
 	Domains []Domain `json:"domains,omitempty"`
 	// Least is the smallest number of pods in a domain; 0 if there are fewer domains than MinDomains.
 	Least int `json:"least"`
+	// Others are the pods of other workloads that the constraint's selector matches, too, in the domains of refused nodes. They are missing for a pod
+	// without a controller, which is like any other of its labels.
+	Others []OtherPods `json:"others,omitempty"`
 	// Unlabelled are the refused nodes without the label.
 	Unlabelled []string `json:"unlabelled,omitempty"`
 	// Blocked says why the domains with the fewest pods take no pod: each reason, and the nodes that it applies to.
@@ -35,12 +39,22 @@ type Spread struct {
 	IgnoresTaints bool `json:"ignoresTaints,omitempty"`
 	// IgnoresAffinity means that one of these domains counts only by nodes that the pod's node selector and affinity leave out.
 	IgnoresAffinity bool `json:"ignoresAffinity,omitempty"`
+
+	constraint *v1.TopologySpreadConstraint
 }
 
 // Domain is a failure domain and the pods that a rule counts in it.
 type Domain struct {
 	Domain string `json:"domain"`
 	Pods   int    `json:"pods"`
+}
+
+// OtherPods are pods of one workload that a rule of another workload counts in a domain.
+type OtherPods struct {
+	// Workload is namespace/kind/name.
+	Workload string `json:"workload"`
+	Domain   string `json:"domain"`
+	Pods     int    `json:"pods"`
 }
 
 // Blocked is a reason why nodes take no pod, and these nodes.
@@ -59,7 +73,7 @@ func spreads(v *view, r refused) []Cause {
 	for i := range constraints {
 		c := &constraints[i]
 		selector := spreadSelector(c, v.pod)
-		spread := Spread{TopologyKey: c.TopologyKey, MaxSkew: c.MaxSkew, MinDomains: ptr.Deref(c.MinDomains, 0)}
+		spread := Spread{TopologyKey: c.TopologyKey, MaxSkew: c.MaxSkew, MinDomains: ptr.Deref(c.MinDomains, 0), constraint: c}
 		spread.Domains = v.countSpread(constraints, c, selector)
 		if len(spread.Domains) > 0 && len(spread.Domains) >= int(ptr.Deref(c.MinDomains, 1)) {
 			spread.Least = spread.Domains[0].Pods
@@ -73,6 +87,7 @@ func spreads(v *view, r refused) []Cause {
 			counts[d.Domain] = d.Pods
 		}
 		n := 0
+		crowded := map[string]bool{}
 		for _, node := range r.nodes {
 			if blamed[node.Name] {
 				continue
@@ -83,12 +98,14 @@ func spreads(v *view, r refused) []Cause {
 			}
 			if !labelled || counts[value]+self-spread.Least > int(c.MaxSkew) {
 				blamed[node.Name] = true
+				crowded[value] = labelled
 				n++
 			}
 		}
 		if n == 0 {
 			continue
 		}
+		spread.Others = v.countOthers(constraints, c, selector, crowded)
 		v.addBlocked(&spread, c)
 		causes = append(causes, Cause{Plugin: "PodTopologySpread", Nodes: n, Sentence: spread.sentence(), Spread: &spread})
 	}
@@ -114,15 +131,46 @@ func spreadSelector(c *v1.TopologySpreadConstraint, pod *v1.Pod) labels.Selector
 // constraints and that the constraint's policies include.
 func (v *view) countSpread(all []v1.TopologySpreadConstraint, c *v1.TopologySpreadConstraint, selector labels.Selector) []Domain {
 	counts := map[string]int{}
+	v.eachSpread(all, c, selector, func(domain string, pods []*v1.Pod) { counts[domain] += len(pods) })
+	return sortedDomains(counts)
+}
+
+// eachSpread calls the function for each node that the constraint includes, with its domain and the pods that the constraint counts on it.
+func (v *view) eachSpread(all []v1.TopologySpreadConstraint, c *v1.TopologySpreadConstraint, selector labels.Selector, visit func(domain string, pods []*v1.Pod)) {
 	for _, node := range v.state.Nodes {
 		if slices.ContainsFunc(all, func(c v1.TopologySpreadConstraint) bool { _, labelled := node.Labels[c.TopologyKey]; return !labelled }) || !cluster.SpreadIncludes(c, node, v.pod) {
 			continue
 		}
-		counts[node.Labels[c.TopologyKey]] += list.Count(v.podsOn[node.Name], func(pod *v1.Pod) bool {
+		visit(node.Labels[c.TopologyKey], list.Where(v.podsOn[node.Name], func(pod *v1.Pod) bool {
 			return pod.DeletionTimestamp == nil && pod.Namespace == v.pod.Namespace && (!selector.Empty() || sched.EmptySelectorCounts()) && selector.Matches(labels.Set(pod.Labels))
-		})
+		}))
 	}
-	return sortedDomains(counts)
+}
+
+// countOthers returns the pods of other workloads that the constraint counts in the domains, the most first.
+func (v *view) countOthers(all []v1.TopologySpreadConstraint, c *v1.TopologySpreadConstraint, selector labels.Selector, domains map[string]bool) []OtherPods {
+	ownerOf := v.state.Owners()
+	own := ownerOf(v.pod)
+	if own.Kind == "Pod" {
+		return nil
+	}
+	counts := map[OtherPods]int{}
+	v.eachSpread(all, c, selector, func(domain string, pods []*v1.Pod) {
+		for _, pod := range pods {
+			if owner := ownerOf(pod); owner != own && domains[domain] {
+				counts[OtherPods{Workload: owner.Qualified(), Domain: domain}]++
+			}
+		}
+	})
+	var others []OtherPods
+	for of, n := range counts {
+		of.Pods = n
+		others = append(others, of)
+	}
+	slices.SortFunc(others, func(a, b OtherPods) int {
+		return cmp.Or(cmp.Compare(b.Pods, a.Pods), cmp.Compare(a.Workload, b.Workload), cmp.Compare(a.Domain, b.Domain))
+	})
+	return others
 }
 
 // addBlocked adds to s why the domains with the fewest pods take no pod.
@@ -165,7 +213,11 @@ func (s *Spread) sentence() string {
 	least := s.leastDomains()
 	noun := DomainNoun(s.TopologyKey)
 	var b strings.Builder
-	fmt.Fprintf(&b, "the spread over %s counts %s; ", s.TopologyKey, s.countsText())
+	fmt.Fprintf(&b, "the spread over %s counts %s", s.TopologyKey, s.countsText())
+	if len(s.Others) > 0 {
+		fmt.Fprintf(&b, ", among them pods of others: %s", words.Few(list.Map(s.Others, OtherPods.text)))
+	}
+	b.WriteString("; ")
 	switch {
 	case int(s.MinDomains) > len(s.Domains):
 		fmt.Fprintf(&b, "minDomains wants %s and there %s %d, so the fewest counts as 0, and no %s may have more than %d (maxSkew)",
@@ -192,6 +244,9 @@ func (s *Spread) sentence() string {
 	}
 	return b.String()
 }
+
+// text returns, for example, "3 of api/deployment/worker in eu-a".
+func (o OtherPods) text() string { return fmt.Sprintf("%d of %s in %s", o.Pods, o.Workload, o.Domain) }
 
 func missingLabel(nodes []string) string {
 	return words.Few(nodes) + words.Pick(len(nodes), " lacks it", " lack it")
