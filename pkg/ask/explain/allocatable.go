@@ -12,6 +12,7 @@ import (
 	v1helper "k8s.io/kubernetes/pkg/apis/core/v1/helper"
 
 	"github.com/faultline/faultline/pkg/ask/action"
+	"github.com/faultline/faultline/pkg/ask/cause"
 	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/scenario"
@@ -65,7 +66,7 @@ func (p *pendingPod) offerMore() []attempt {
 func (p *pendingPod) settableResources() []v1.ResourceName {
 	var all []v1.ResourceName
 	for _, name := range p.shortResources() {
-		none := !slices.ContainsFunc(p.nodes, func(node *v1.Node) bool { return offers(node, name) }) && len(p.similarResources(name)) == 0
+		none := !slices.ContainsFunc(p.nodes, func(node *v1.Node) bool { return offers(node, name) }) && len(cause.SimilarResources(name, p.nodes)) == 0
 		switch {
 		case v1helper.IsHugePageResourceName(name), none && (name == v1.ResourceEphemeralStorage || v1helper.IsExtendedResourceName(name)):
 			all = append(all, name)

@@ -106,7 +106,7 @@ func (d *deniedWorkload) singles() []attempt {
 		}
 		switch d.refused.Causes[i].Plugin {
 		case "ResourceQuota":
-			all = slices.Concat(all, d.raiseQuota(denial), d.askLess(denial), d.giveRequests(denial))
+			all = slices.Concat(all, d.raiseQuota(denial), d.askLess(denial), d.giveRequests(denial), d.deleteUnusedClaims(denial))
 		case "LimitRanger":
 			all = slices.Concat(all, d.keepBounds(denial), d.keepRatio(denial), d.moveBounds(denial))
 		case "PodSecurity":
@@ -163,6 +163,34 @@ func (d *deniedWorkload) raiseQuota(denial *cause.Denial) []attempt {
 		}
 	}
 	return d.attemptFirst(all)
+}
+
+// deleteUnusedClaims returns the attempt that deletes a claim of the namespace that no pod has, if the quota lacks storage or claims. It tries a few, the
+// largest first.
+func (d *deniedWorkload) deleteUnusedClaims(denial *cause.Denial) []attempt {
+	if !slices.ContainsFunc(denial.Amounts, func(a cause.Amount) bool {
+		return a.Resource == v1.ResourcePersistentVolumeClaims || strings.HasSuffix(string(a.Resource), string(v1.ResourceRequestsStorage))
+	}) {
+		return nil
+	}
+	used := map[string]bool{}
+	for _, pod := range d.step.State.Pods {
+		for _, v := range pod.Spec.Volumes {
+			if v.PersistentVolumeClaim != nil && pod.Namespace == d.owner.Namespace {
+				used[v.PersistentVolumeClaim.ClaimName] = true
+			}
+		}
+	}
+	unused := list.Where(d.step.State.PersistentVolumeClaims, func(claim *v1.PersistentVolumeClaim) bool {
+		return claim.Namespace == d.owner.Namespace && !used[claim.Name] && claim.DeletionTimestamp == nil
+	})
+	slices.SortStableFunc(unused, func(a, b *v1.PersistentVolumeClaim) int {
+		return b.Spec.Resources.Requests.Storage().Cmp(*a.Spec.Resources.Requests.Storage())
+	})
+	return d.attemptFirst(list.Map(unused[:min(len(unused), maxPerDomain)], func(claim *v1.PersistentVolumeClaim) candidate {
+		return candidate{change: fmt.Sprintf("delete claim %s of %s, which no pod has", claim.Name, claim.Spec.Resources.Requests.Storage()),
+			price: []string{"what is on its volume is lost"}, losesData: true, steps: []scenario.Step{action.Delete(claim.Namespace, "persistentvolumeclaim/"+claim.Name)}}
+	}))
 }
 
 // merged is the step that patches the object of a denial, such as "ResourceQuota team/compute".

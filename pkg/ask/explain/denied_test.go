@@ -3,6 +3,7 @@ package explain
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -62,6 +63,16 @@ func TestFixRefused(t *testing.T) {
 			fixes: []string{
 				"raise ResourceQuota team/q: pods by 1, to 9 (now 8): 5 (5) 1 pod of it then has no node",
 				"5 replicas fewer: 4: 0 (0)",
+			},
+		},
+		{
+			name: "a claim that no pod has holds the storage", scenario: quota("requests.storage: 11Gi") +
+				"  - {apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: gp3}, provisioner: ebs.csi.aws.com}\n" +
+				"  - {apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: old, namespace: team}, spec: {accessModes: [ReadWriteOnce], storageClassName: gp3, resources: {requests: {storage: 5Gi}}}}\n" +
+				"workloads:\n- objects:\n" + strings.Replace(stateful("storageClassName: gp3, "), "{name: web}", "{name: web, namespace: team}", 1), step: "workloads",
+			fixes: []string{
+				"raise ResourceQuota team/q: requests.storage by 4Gi, to 15Gi (now 11Gi): 0 (0)",
+				"delete claim old of 5Gi, which no pod has: 0 (0) what is on its volume is lost",
 			},
 		},
 		{

@@ -56,40 +56,49 @@ func (p *pendingPod) requestLess() []attempt {
 	return attempts
 }
 
-// askForSimilar returns the attempts that ask for an extended resource of a similar name that nodes have, in place of one that no node has: one of both
-// names is a mistake.
+// askForSimilar returns the attempts that ask for a resource that nodes have, in place of one that no node has: an extended resource of a similar name, since
+// one of both names is a mistake, or one of the same vendor, or huge pages of another size.
 func (p *pendingPod) askForSimilar() []attempt {
 	if p.spec == nil || p.fromCustomResource || p.refusalUnclear() || !p.refusedBy("NodeResourcesFit") {
 		return nil
 	}
 	var attempts []attempt
 	for _, name := range p.shortResources() {
-		all := list.Map(p.similarResources(name), func(other v1.ResourceName) candidate {
-			return candidate{change: fmt.Sprintf("ask for %s in place of %s", other, name), edit: func(spec *v1.PodSpec) { renameResource(spec, name, other) }}
+		if slices.ContainsFunc(p.nodes, func(node *v1.Node) bool { return offers(node, name) }) {
+			continue
+		}
+		others, price := cause.SimilarResources(name, p.nodes), []string(nil)
+		if len(others) == 0 || !v1helper.IsExtendedResourceName(name) {
+			others, price = cause.RelatedResources(name, p.nodes), []string{"its containers have to work with these"}
+		}
+		all := list.Map(others[:min(len(others), maxPerDomain)], func(other v1.ResourceName) candidate {
+			return candidate{change: fmt.Sprintf("ask for %s in place of %s", other, name), price: price, edit: func(spec *v1.PodSpec) { renameResource(spec, name, other) }}
 		})
 		attempts = append(attempts, p.attemptFirst(all)...)
 	}
 	return attempts
 }
 
-// similarResources returns the resources that may be meant by an extended resource that no node has.
-func (p *pendingPod) similarResources(name v1.ResourceName) []v1.ResourceName {
-	if !v1helper.IsExtendedResourceName(name) || slices.ContainsFunc(p.nodes, func(node *v1.Node) bool { return offers(node, name) }) {
-		return nil
-	}
-	return cause.SimilarResources(name, p.nodes)
-}
-
-// renameResource lets the pod's containers ask for the other resource.
+// renameResource lets the pod's containers ask for the other resource: as much of it or, of huge pages, as many pages as hold as much. Volumes of huge
+// pages of the one size become volumes of the other.
 func renameResource(spec *v1.PodSpec, name, other v1.ResourceName) {
+	unit := unitOf(other)
 	for _, containers := range [][]v1.Container{spec.InitContainers, spec.Containers} {
 		for i := range containers {
 			for _, amounts := range []v1.ResourceList{containers[i].Resources.Requests, containers[i].Resources.Limits} {
 				if amount, given := amounts[name]; given {
 					delete(amounts, name)
-					amounts[other] = amount
+					amounts[other] = unit.quantity(unit.amount(amount))
 				}
 			}
+		}
+	}
+	medium := func(name v1.ResourceName) v1.StorageMedium {
+		return v1.StorageMediumHugePagesPrefix + v1.StorageMedium(strings.TrimPrefix(string(name), v1.ResourceHugePagesPrefix))
+	}
+	for i := range spec.Volumes {
+		if dir := spec.Volumes[i].EmptyDir; dir != nil && v1helper.IsHugePageResourceName(name) && dir.Medium == medium(name) {
+			dir.Medium = medium(other)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package explain
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -66,6 +67,43 @@ func TestFixesOfSetup(t *testing.T) {
 			cluster:  "  - {apiVersion: v1, kind: Node, metadata: {name: n1, labels: {kubernetes.io/hostname: n1}}, status: {allocatable: {cpu: 4, memory: 8Gi, pods: 110, nvidia.com/gpu.shared: 4}}}\n",
 			workload: "  - {apiVersion: v1, kind: Pod, metadata: {name: web, labels: {app: web}}, spec: {containers: [{name: c, image: c, resources: {limits: {nvidia.com/gpu: 1}}}]}}\n",
 			fixes:    []string{"delete pod/web and create it with: ask for nvidia.com/gpu.shared in place of nvidia.com/gpu: 0 (0) n1"},
+		},
+		{
+			// A page of 1Gi holds the 512Mi.
+			name:     "huge pages of another size",
+			cluster:  "  - {apiVersion: v1, kind: Node, metadata: {name: n1, labels: {kubernetes.io/hostname: n1}}, status: {allocatable: {cpu: 4, memory: 8Gi, pods: 110, hugepages-1Gi: 2Gi}, capacity: {hugepages-1Gi: 2Gi}}}\n",
+			workload: "  - {apiVersion: v1, kind: Pod, metadata: {name: web, labels: {app: web}}, spec: {containers: [{name: c, image: c, resources: {limits: {cpu: 1, memory: 1Gi, hugepages-2Mi: 512Mi}}}], volumes: [{name: h, emptyDir: {medium: HugePages-2Mi}}]}}\n",
+			fixes: []string{
+				"delete pod/web and create it with: ask for hugepages-1Gi in place of hugepages-2Mi: 0 (0) n1",
+				"reserve 512Mi hugepages-2Mi on node n1 (now 0), and restart its kubelet: 0 (0) n1",
+			},
+		},
+		{
+			name:     "slices of a GPU in place of the GPU",
+			cluster:  "  - {apiVersion: v1, kind: Node, metadata: {name: n1, labels: {kubernetes.io/hostname: n1}}, status: {allocatable: {cpu: 4, memory: 8Gi, pods: 110, nvidia.com/mig-1g.5gb: 7}}}\n",
+			workload: workload("Deployment", 1, "nvidia.com/gpu: 1}, limits: {nvidia.com/gpu: 1", ""),
+			fixes: []string{
+				"ask for nvidia.com/mig-1g.5gb in place of nvidia.com/gpu: 0 (0) n1",
+				"have a device plugin report 1 nvidia.com/gpu on node n1 (now 0): 0 (0) n1",
+			},
+		},
+		{
+			name: "gates that the template has not", cluster: node("n1", "a", ""), workload: `  - {apiVersion: apps/v1, kind: ReplicaSet, metadata: {name: web, uid: r}, spec: {replicas: 1, selector: {matchLabels: {app: web}}, template: {metadata: {labels: {app: web}}, spec: {containers: [{name: c, image: c}]}}}}
+  - {apiVersion: v1, kind: Pod, metadata: {name: web-1, labels: {app: web}, ownerReferences: [{apiVersion: apps/v1, kind: ReplicaSet, name: web, uid: r, controller: true}]}, spec: {schedulingGates: [{name: gone.example.com/queue}], containers: [{name: c, image: c}]}}
+`,
+			fixes: []string{
+				"remove the scheduling gates of the pod, as whoever set them does: 0 (0) n1",
+				"delete the pod, if whoever set the gates is gone: the template has none: 0 (0) n1",
+			},
+		},
+		{
+			// The claim stays as long as the inspector runs. Then the StatefulSet creates it again.
+			name: "a claim that is being deleted, and a pod that somebody started to look at it", cluster: node("n1", "a", "") + gp3 + `  - {apiVersion: v1, kind: PersistentVolume, metadata: {name: pv}, spec: {capacity: {storage: 10Gi}, accessModes: [ReadWriteOnce], storageClassName: gp3, csi: {driver: ebs.csi.aws.com, volumeHandle: h}, claimRef: {namespace: default, name: data-web-0}}}
+  - {apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: data-web-0, resourceVersion: "1", deletionTimestamp: "2026-01-01T00:00:00Z", deletionGracePeriodSeconds: 0, finalizers: [kubernetes.io/pvc-protection]}, spec: {accessModes: [ReadWriteOnce], storageClassName: gp3, volumeName: pv, resources: {requests: {storage: 10Gi}}}}
+  - {apiVersion: v1, kind: Pod, metadata: {name: inspector}, spec: {nodeName: n1, containers: [{name: c, image: c}], volumes: [{name: d, persistentVolumeClaim: {claimName: data-web-0}}]}}
+`, workload: strings.Replace(stateful("storageClassName: gp3, "), "{name: web}", "{name: web, uid: s}", 1) + `  - {apiVersion: v1, kind: Pod, metadata: {name: web-0, labels: {app: web, apps.kubernetes.io/pod-index: "0", statefulset.kubernetes.io/pod-name: web-0}, ownerReferences: [{apiVersion: apps/v1, kind: StatefulSet, name: web, uid: s, controller: true}]}, spec: {containers: [{name: c, image: c}], volumes: [{name: data, persistentVolumeClaim: {claimName: data-web-0}}]}, status: {phase: Pending}}
+`,
+			fixes: []string{"delete pod inspector, so that claim data-web-0 goes: its StatefulSet creates a new one: 0 (0) n1"},
 		},
 		{
 			name: "all devices, of which one is tainted", cluster: node("n1", "a", "") + devices(", allocationMode: All"), workload: claiming,

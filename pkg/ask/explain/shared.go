@@ -22,7 +22,7 @@ func (p *pendingPod) claimAlone() []attempt {
 	if p.spec == nil || p.member != nil || !p.refusedBy("DynamicResources") {
 		return nil
 	}
-	var attempts []attempt
+	var all []candidate
 	for i := range p.spec.ResourceClaims {
 		name := p.spec.ResourceClaims[i].ResourceClaimName
 		if name == nil {
@@ -45,9 +45,9 @@ func (p *pendingPod) claimAlone() []attempt {
 		if len(users) > 0 {
 			c.price = []string{"shares no device with " + words.Few(users)}
 		}
-		attempts = append(attempts, p.attemptOne(c))
+		all = append(all, c)
 	}
-	return attempts
+	return p.withStrategies(all)
 }
 
 // moveOthers returns the attempt that deletes a pod of another workload on a full node, so that its replacement finds another node and the pod gets

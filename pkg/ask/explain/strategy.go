@@ -12,24 +12,43 @@ import (
 	"github.com/faultline/faultline/pkg/ask/action"
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/placement"
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/words"
 )
 
 // Changes of how pods are replaced: a rollout that stops old pods first, and the deletion of a pod.
 
-// ungate returns the attempt that removes the scheduling gates of the pod. Nothing else helps a pod with gates, since the scheduler does
-// not try it.
+// ungate returns the attempts that remove the scheduling gates of the workload's pods. Nothing else helps a pod with gates, since the scheduler does
+// not try it. If the pods have a gate that their template does not ask for, a webhook set it, which may be gone: they are deleted then, and created
+// again without the gate.
 func (p *pendingPod) ungate() []attempt {
 	if len(p.pod.Spec.SchedulingGates) == 0 || p.pending.Message != placement.Gated || p.member != nil {
 		return nil
 	}
-	open := p.pod.DeepCopy()
-	open.Spec.SchedulingGates = nil
-	patch, err := patchBetween(p.pod, open)
-	if err != nil || patch == nil {
-		return nil
+	gated := list.Where(podsOf(p.step.State)[p.owner], func(pod *v1.Pod) bool { return len(pod.Spec.SchedulingGates) > 0 })
+	remove := candidate{change: "remove the scheduling gates of the pod, as whoever set them does"}
+	if len(gated) > 1 {
+		remove.change = fmt.Sprintf("remove the scheduling gates of the workload's %d pods, as whoever set them does", len(gated))
 	}
-	return []attempt{p.attemptOne(candidate{change: "remove the scheduling gates of the pod, as whoever set them does", steps: []scenario.Step{{Patch: patch}}})}
+	var targets []string
+	for _, pod := range gated {
+		open := pod.DeepCopy()
+		open.Spec.SchedulingGates = nil
+		patch, err := patchBetween(pod, open)
+		if err != nil || patch == nil {
+			return nil
+		}
+		remove.steps, targets = append(remove.steps, scenario.Step{Patch: patch}), append(targets, "pod/"+pod.Name)
+	}
+	attempts := []attempt{p.attemptOne(remove)}
+	if p.spec != nil && len(p.spec.SchedulingGates) == 0 && p.owner.Kind != "Pod" {
+		attempts = append(attempts, p.attemptOne(candidate{
+			change: fmt.Sprintf("delete %s, if whoever set the gates is gone: the template has none", words.Pick(len(gated), "the pod", fmt.Sprintf("the workload's %d pods", len(gated)))),
+			steps:  []scenario.Step{action.Delete(p.pod.Namespace, targets...)},
+		}))
+	}
+	return attempts
 }
 
 // deleteOld returns the attempt that deletes a StatefulSet's pod of an old template, which its controller does not replace while the pod is
@@ -113,4 +132,19 @@ func (w *stuckWorkload) strategyCandidates() []candidate {
 		})
 	}
 	return all
+}
+
+// withStrategies returns an attempt for each change: by itself, or with a rollout that stops old pods first, whose rule or devices can keep the new
+// ones away. For a rollout that is under way, the strategy has an attempt of its own.
+func (p *pendingPod) withStrategies(changes []candidate) []attempt {
+	var strategies []candidate
+	if len(p.crewsBefore[p.owner].Placed) > 0 && p.member == nil && p.stopOldPodsFirst() == nil {
+		strategies = p.strategyCandidates()
+	}
+	var attempts []attempt
+	for _, c := range changes {
+		all := slices.Concat([]candidate{c}, list.Map(strategies, c.combine))
+		attempts = append(attempts, p.attemptAs(c.change, all)...)
+	}
+	return attempts
 }

@@ -18,23 +18,9 @@ import (
 
 // Changes to the workload itself: its rules, tolerations and replicas.
 
-// soften returns the attempts that make each hard rule soft. If the rule of old pods keeps the new pods of its rollout away, the old ones
-// have to stop first, so the attempt also tries the rule with another strategy. For a rollout that is under way, the strategy has an
-// attempt of its own.
+// soften returns the attempts that make each hard rule soft.
 func (p *pendingPod) soften() []attempt {
-	var strategies []candidate
-	if len(p.crewsBefore[p.owner].Placed) > 0 && p.member == nil && p.stopOldPodsFirst() == nil {
-		strategies = p.strategyCandidates()
-	}
-	var attempts []attempt
-	for _, c := range p.softenCandidates(true) {
-		all := []candidate{c}
-		for _, strategy := range strategies {
-			all = append(all, c.combine(strategy))
-		}
-		attempts = append(attempts, p.attemptAs(c.change, all)...)
-	}
-	return attempts
+	return p.withStrategies(p.softenCandidates(true))
 }
 
 // softenCandidates returns the changes that make each hard rule soft, or, with refusingOnly, only the rules that refuse the pod.
