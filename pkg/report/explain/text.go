@@ -133,17 +133,24 @@ func (t *writer) gaps(quiet bool) {
 	}
 }
 
-// isFolded reports whether one line suffices for the pod: it runs already, and so does the pod before it, or it is Pending for the reasons for
-// which the pod before it is.
+// isFolded reports whether one line suffices for the pod: it runs already, and so does the pod before it, or pods of the workload are missing, which
+// the question is about then; or it is Pending for the reasons for which the pod before it is.
 func (t *writer) isFolded(i int) bool {
-	if i == 0 || t.All {
+	if t.All {
 		return false
 	}
-	e, before := &t.report.Pods[i], &t.report.Pods[i-1]
+	e := &t.report.Pods[i]
 	asked := slices.ContainsFunc(e.Asked, func(a Asked) bool { return a.Node != e.Runs })
 	if asked || e.Halted != "" {
 		return false
 	}
+	if e.Runs != "" && len(t.report.NotMade)+len(t.report.Gaps) > 0 {
+		return true
+	}
+	if i == 0 {
+		return false
+	}
+	before := &t.report.Pods[i-1]
 	return e.Runs != "" && before.Runs != "" || e.Node == "" && len(e.Fixes)+len(e.Tried) == 0 && e.isPendingLike(before)
 }
 
