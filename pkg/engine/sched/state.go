@@ -156,8 +156,13 @@ func (e *Engine) syncPods(before, next []*v1.Pod) error {
 	}
 	e.boundUnsure = true // until this call succeeds
 	for _, c := range changed {
+		delete(gone, cluster.NameOf(c.pod))
+	}
+	if err := e.freePorts(changed, gone); err != nil {
+		return err
+	}
+	for _, c := range changed {
 		name := cluster.NameOf(c.pod)
-		delete(gone, name)
 		was, found := e.bound[name]
 		if found && (was == c.pod || sameToScheduler(was, c.pod)) {
 			continue
@@ -192,6 +197,40 @@ func (e *Engine) syncPods(before, next []*v1.Pod) error {
 	}
 	e.boundUnsure = false
 	return nil
+}
+
+// freePorts removes the pods with ports of the host that leave their nodes, before others come. Upstream's node knows only whether a port is used, so that a
+// pod that left after another had come with the same port would take the port with it.
+func (e *Engine) freePorts(changed []changedPod, gone map[types.NamespacedName]bool) error {
+	var leave []types.NamespacedName
+	for _, c := range changed {
+		name := cluster.NameOf(c.pod)
+		if was, found := e.bound[name]; found && was != c.pod && usesHostPort(was) && !sameToScheduler(was, c.pod) {
+			leave = append(leave, name)
+		}
+	}
+	for _, name := range slices.SortedFunc(maps.Keys(gone), byName) {
+		if was, found := e.bound[name]; found && usesHostPort(was) {
+			leave = append(leave, name)
+		}
+	}
+	for _, name := range leave {
+		e.changes++
+		if err := e.removePod(e.bound[name]); err != nil {
+			return fmt.Errorf("removing pod %s from the scheduler's cache: %w", name, err)
+		}
+		delete(e.bound, name)
+		delete(e.timed, name)
+	}
+	return nil
+}
+
+// usesHostPort reports whether a container of the pod has a port of the host.
+func usesHostPort(pod *v1.Pod) bool {
+	has := func(c v1.Container) bool {
+		return slices.ContainsFunc(c.Ports, func(p v1.ContainerPort) bool { return p.HostPort > 0 })
+	}
+	return slices.ContainsFunc(pod.Spec.Containers, has) || slices.ContainsFunc(pod.Spec.InitContainers, has)
 }
 
 // undecided adds the pods of decisions that the next state did not adopt to what has changed, in order, and to what is gone.

@@ -73,6 +73,29 @@ func TestARejectionHoldsUntilSomethingChanges(t *testing.T) {
 	}
 }
 
+// A pod that leaves a node takes its host port along, and not that of a pod that comes with the same port at the same moment, whatever their names.
+func TestHostPortOfAPodThatComesAsAnotherLeaves(t *testing.T) {
+	onPort := func(name string) *v1.Pod {
+		p := pod(name, "1", 0)
+		p.Spec.Containers[0].Ports = []v1.ContainerPort{{ContainerPort: 443, HostPort: 443, Protocol: v1.ProtocolTCP}}
+		return p
+	}
+	waits := onPort("c")
+	waits.Spec.NodeSelector = map[string]string{v1.LabelHostname: "w1"}
+	engine := newEngine(t, Ties{})
+	for i, state := range []*cluster.State{
+		walkthrough().With(running(onPort("a"), "w1")),
+		walkthrough().With(running(onPort("b"), "w1")),                                 // a is gone
+		walkthrough().With(running(onPort("a"), "w1"), running(onPort("b"), "w2")),     // b has moved
+		walkthrough().With(running(onPort("b"), "w1"), running(onPort("later"), "w2")), // a is gone
+	} {
+		result, err := engine.Place(t.Context(), state.With(waits), []*v1.Pod{waits})
+		if err != nil || len(result.Pending) != 1 {
+			t.Errorf("state %d: %d placed, error %v; a pod on w1 has the port", i, len(result.Placed), err)
+		}
+	}
+}
+
 // An engine answers like a new one after it has placed pods, whether its decisions were adopted or not, while pods and nodes came, went and
 // changed, or the cluster returned to an earlier state.
 func TestAUsedEngineAnswersLikeANewOne(t *testing.T) {
