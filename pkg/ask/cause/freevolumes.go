@@ -39,6 +39,8 @@ func KeptFor(state *cluster.State, pv *v1.PersistentVolume, claim *v1.Persistent
 		name += " of namespace " + of.Namespace
 	}
 	switch {
+	case of.UID != "" && of.Namespace == claim.Namespace && of.Name == claim.Name:
+		return name + ", an earlier one of this name, which is gone"
 	case of.UID != "":
 		return name + ", which is gone"
 	case IsAwaited(state, pv):

@@ -37,7 +37,7 @@ func (p *pass) syncVolumes() error {
 func (p *pass) syncEachVolume() error {
 	kept := p.collectClaims()
 	claims := indexClaims(kept)
-	free := freeVolumes{byModes: map[string][]*v1.PersistentVolume{}, reserved: map[types.NamespacedName]*v1.PersistentVolume{}, byName: map[string]*v1.PersistentVolume{}}
+	free := freeVolumes{byModes: map[string][]*v1.PersistentVolume{}, reserved: map[types.NamespacedName][]*v1.PersistentVolume{}, byName: map[string]*v1.PersistentVolume{}}
 	p.capacities = NewCapacities(p.State, p.CSIStorageCapacities)
 	for _, pv := range p.PersistentVolumes {
 		if pv = p.reclaimVolume(pv, claims); pv != nil {
@@ -224,14 +224,15 @@ func boundClaim(claim *v1.PersistentVolumeClaim, pv *v1.PersistentVolume) *v1.Pe
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/volume/persistentvolume/index.go.
 type freeVolumes struct {
 	byModes  map[string][]*v1.PersistentVolume
-	reserved map[types.NamespacedName]*v1.PersistentVolume
+	reserved map[types.NamespacedName][]*v1.PersistentVolume
 	byName   map[string]*v1.PersistentVolume
 }
 
 func (f freeVolumes) addVolume(pv *v1.PersistentVolume) {
 	f.byName[pv.Name] = pv
 	if ref := pv.Spec.ClaimRef; ref != nil {
-		f.reserved[types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}] = pv
+		of := types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}
+		f.reserved[of] = append(f.reserved[of], pv)
 		return
 	}
 	modes := v1helper.GetAccessModesAsString(pv.Spec.AccessModes)
@@ -244,14 +245,12 @@ func (f freeVolumes) takeVolume(pv *v1.PersistentVolume) {
 	delete(f.byName, pv.Name)
 }
 
-// findMatch returns the volume that is reserved for the claim. Otherwise, unless binding is delayed, it returns the smallest volume that fits,
-// of the fewest access modes; nil if there is none.
+// findMatch returns a volume that is reserved for the claim, and not for an earlier claim of the same name. Otherwise, unless binding is delayed, it returns
+// the smallest volume that fits, of the fewest access modes; nil if there is none.
 func (f freeVolumes) findMatch(claim *v1.PersistentVolumeClaim, key types.NamespacedName, delayed bool) (*v1.PersistentVolume, error) {
-	if pv := f.reserved[key]; pv != nil {
-		return volume.FindMatchingVolume(claim, []*v1.PersistentVolume{pv}, nil, nil, delayed, true)
-	}
-	if delayed {
-		return nil, nil
+	pv, err := volume.FindMatchingVolume(claim, f.reserved[key], nil, nil, delayed, true)
+	if pv != nil || err != nil || delayed {
+		return pv, err
 	}
 	groups := slices.SortedFunc(maps.Keys(f.byModes), func(a, b string) int {
 		if n := strings.Count(a, ",") - strings.Count(b, ","); n != 0 {

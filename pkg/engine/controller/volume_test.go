@@ -173,3 +173,14 @@ func TestDeletedClaimGoesWithItsPods(t *testing.T) {
 	}
 	w.check("claims", left, []string{"kept"})
 }
+
+// TestReleasedVolumeOfTheSameName has a volume that an earlier claim of the same name has released, which no claim gets, and one that is free.
+func TestReleasedVolumeOfTheSameName(t *testing.T) {
+	w := newWorld(t, 1, placeAnywhere)
+	w.apply(strings.Join([]string{
+		staticVolume("free", "3Gi", "ReadWriteOnce", ""),
+		staticVolume("released", "2Gi", "ReadWriteOnce", ", claimRef: {namespace: default, name: a, uid: earlier}"),
+		claim("a", `, storageClassName: ""`),
+	}, "---"))
+	w.check("volume", w.state.PersistentVolumeClaims[0].Spec.VolumeName, "free")
+}
