@@ -117,6 +117,11 @@ func TestCauses(t *testing.T) {
 				"PodTopologySpread 1: the spread over topology.kubernetes.io/zone counts a 1, b 0 and c 0, among them pods of others: 1 of pod/x-1 in a; b and c have the fewest (0), so no zone may have more than 1 (maxSkew 1); " +
 					"they take no pod (w-2: full, Insufficient cpu; db-1: untolerated taint dedicated=db:NoSchedule) and count, since nodeTaintsPolicy is Ignore", dedicated},
 		},
+		"a device plugin that does not tolerate a taint": {
+			[]string{"  - {apiVersion: apps/v1, kind: DaemonSet, metadata: {name: nvidia-device-plugin}, spec: {selector: {matchLabels: {app: plugin}}, template: {metadata: {labels: {app: plugin}}, spec: {containers: [{name: c, image: c}]}}}}\n",
+				"  - {apiVersion: v1, kind: Pod, metadata: {name: new}, spec: {tolerations: [{key: dedicated, operator: Exists}], containers: [{name: c, image: c, resources: {limits: {nvidia.com/gpu: 1}}}]}}\n"},
+			[]string{"NodeResourcesFit 3: asks 1 nvidia.com/gpu; no node that could take it has any; daemonset/nvidia-device-plugin, which reports it, does not run on db-1, whose taint dedicated=db:NoSchedule it does not tolerate"},
+		},
 		"the anti-affinity of others": {
 			[]string{pod("x-1", "w-1", "1", fmt.Sprintf(anti, "topology.kubernetes.io/zone", "new")), pod("x-2", "w-2", "1", fmt.Sprintf(anti, "topology.kubernetes.io/zone", "new")), pod("new", "", "1", "")},
 			[]string{"InterPodAffinity 2: the required anti-affinity over topology.kubernetes.io/zone of other pods keeps pods with app=new in namespace default away: default/x-1 on w-1 in a and default/x-2 on w-2 in b", dedicated},

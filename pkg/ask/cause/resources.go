@@ -45,6 +45,7 @@ type Shortage struct {
 	Resizes []Resize `json:"resizes,omitempty"`
 
 	asked, free, allocatable, capacity resource.Quantity
+	plugin                             *DevicePlugin
 }
 
 // Part is a part of an effective request.
@@ -147,6 +148,9 @@ func shortages(v *view, r refused) []Cause {
 				similar = RelatedResources(name, v.state.Nodes)
 			}
 			short.Similar = list.Map(similar, func(name v1.ResourceName) string { return string(name) })
+			if v1helper.IsExtendedResourceName(name) {
+				short.plugin = FindDevicePlugin(v.state, name)
+			}
 		}
 		if short.allocatable.Cmp(short.asked) < 0 && short.capacity.Cmp(short.asked) >= 0 {
 			short.Capacity = quantityText(short.capacity)
@@ -179,10 +183,14 @@ func (s *Shortage) sentence() string {
 	}
 	switch {
 	case s.allocatable.IsZero():
+		asks += "; no node that could take it has any"
 		if len(s.Similar) > 0 {
-			return asks + "; no node that could take it has any, but there is " + words.Few(s.Similar)
+			asks += ", but there is " + words.Few(s.Similar)
 		}
-		return asks + "; no node that could take it has any"
+		if s.plugin != nil {
+			asks += "; " + s.plugin.sentence()
+		}
+		return asks
 	case s.Capacity != "":
 		asks += fmt.Sprintf(", and of the %s of %s only %s are for pods", s.Capacity, s.Node, s.Allocatable)
 	case s.allocatable.Cmp(s.asked) < 0:

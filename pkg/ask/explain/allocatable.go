@@ -41,6 +41,9 @@ func (p *pendingPod) offerMore() []attempt {
 			more.Status.Allocatable[name] = *resource.NewQuantity(math.MaxInt64, resource.DecimalSI)
 			return hasRoom(more)
 		})
+		if v1helper.IsExtendedResourceName(name) {
+			nodes = likelyHosts(nodes, name)
+		}
 		var all []candidate
 		for _, node := range nodes[:min(len(nodes), maxPerDomain)] {
 			for _, pods := range slices.Compact([]int64{int64(len(p.crewsBefore[p.owner].Waiting)), 1}) {
@@ -55,6 +58,9 @@ func (p *pendingPod) offerMore() []attempt {
 					all = append(all, offer(node, name, now, wanted))
 				}
 			}
+		}
+		if started := p.startPlugin(name, all); started != nil {
+			all = started
 		}
 		attempts = append(attempts, p.attemptFirst(all)...)
 	}

@@ -1,13 +1,16 @@
 package explain
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"regexp"
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/faultline/faultline/pkg/ask/cause"
@@ -188,7 +191,7 @@ func (p *pendingPod) selectPresentDevices(r deviceRequest) []candidate {
 		text := selector.CEL.Expression
 		for _, at := range comparedPattern.FindAllStringSubmatchIndex(text, -1) {
 			part := func(n int) string { return text[at[2*n]:at[2*n+1]] }
-			for _, value := range cause.DeviceValues(p.step.State.ResourceSlices, part(1), part(2), part(3)) {
+			for _, value := range nearestFirst(cause.DeviceValues(p.step.State.ResourceSlices, part(1), part(2), part(3)), part(4)) {
 				selectors := slices.Clone(r.Selectors)
 				selectors[k] = resourcev1.DeviceSelector{CEL: &resourcev1.CELDeviceSelector{Expression: text[:at[8]] + value + text[at[9]:]}}
 				if len(all) < maxPerDomain && p.isOffered(r, selectors) {
@@ -198,4 +201,21 @@ func (p *pendingPod) selectPresentDevices(r deviceRequest) []candidate {
 		}
 	}
 	return all
+}
+
+// nearestFirst returns the values with those first that differ least from the asked one, if all are quantities: 81559Mi before 40Gi where 80Gi is asked.
+func nearestFirst(values []string, asked string) []string {
+	want, err := resource.ParseQuantity(asked)
+	if err != nil {
+		return values
+	}
+	distance := map[string]float64{}
+	for _, value := range values {
+		is, err := resource.ParseQuantity(value)
+		if err != nil {
+			return values
+		}
+		distance[value] = math.Abs(is.AsApproximateFloat64() - want.AsApproximateFloat64())
+	}
+	return slices.SortedStableFunc(slices.Values(values), func(a, b string) int { return cmp.Compare(distance[a], distance[b]) })
 }

@@ -59,7 +59,7 @@ type Fix struct {
 //  4. Let a rollout stop old pods before it starts new ones.
 //  5. Delete a claim that cannot get the pod where it can run, and create it again. Delete the pod with its claim, with a new volume where volumes are local.
 //  6. Take another port of the host, if pods of other workloads hold it. Give the pods a priority class that exists.
-//  7. Request less: the most that helps; fewer devices. Let a node offer more pods, huge pages, devices or volumes. Give the pod a claim on devices of its own.
+//  7. Request less: the most that helps; fewer devices. Label a node for the RuntimeClass of the pod. Let a node offer more pods, huge pages, devices or volumes. Give the pod a claim on devices of its own.
 //     Delete a pod that finds another node and makes room.
 //  8. Tolerate a taint that the workload seems to be meant to tolerate, or a taint of devices.
 //  9. Let an affinity look in the namespaces that have its pods. Soften a hard rule, of the pod or of pods that keep it away; remove it if it
@@ -158,7 +158,7 @@ func (p *pendingPod) singleAttempts() []attempt {
 		return created
 	}
 	return slices.Concat(p.uncordonAttempts(), p.endNodeStates(), p.deleteOld(), p.selectOwnPods(), p.refineSpreads(), p.selectSimilar(), p.askForSimilar(), p.correctTolerations(), p.selectOwnLabels(), p.labelNodes(), p.selectPresent(), p.loosenSelectors(),
-		p.labelVolumes(), p.provideVolumes(), p.stopOldPodsFirst(), p.renewClaims(), p.deleteClaim(), p.movePorts(), p.raisePriority(), p.requestLess(), p.askForFewerDevices(), p.offerMore(), p.attachMore(),
+		p.labelVolumes(), p.provideVolumes(), p.stopOldPodsFirst(), p.renewClaims(), p.deleteClaim(), p.movePorts(), p.raisePriority(), p.requestLess(), p.labelForRuntime(), p.askForFewerDevices(), p.offerMore(), p.attachMore(),
 		p.claimAlone(), p.moveOthers(), p.tolerate(), p.tolerateDevices(), p.lookElsewhere(), p.soften(), p.softenOthers(), p.raiseMaxima(), p.addNodeAttempts(), p.fewerReplicas())
 }
 

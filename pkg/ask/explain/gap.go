@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 	daemonutil "k8s.io/kubernetes/pkg/controller/daemon/util"
+	jobutil "k8s.io/kubernetes/pkg/controller/job/util"
 	"k8s.io/utils/ptr"
 
 	"github.com/faultline/faultline/pkg/ask/action"
@@ -27,7 +28,7 @@ import (
 // A workload can lack pods of which none is Pending: its controller does not make them.
 
 // Gap is what a workload lacks after a step, though none of its pods is Pending: a rollout that stands still, a DaemonSet that has no pod on nodes
-// whose taints it does not tolerate, or a suspended Job.
+// whose taints it does not tolerate, an autoscaler at its maximum, or a suspended Job.
 type Gap struct {
 	// Step is the step after which the workload lacks this.
 	Step string `json:"step"`
@@ -66,16 +67,29 @@ func FindGaps(ctx context.Context, result *simulation.Result, of Question, opts 
 	}
 	for _, job := range step.State.Jobs {
 		gap := Gap{Step: step.Name, Ref: cluster.RefTo(job)}
-		if !owns(gap.Ref) || !cause.AwaitsResume(job) {
+		if !owns(gap.Ref) {
 			continue
 		}
-		gap.Says = "no pod: it is suspended (spec.suspend is true)"
 		var err error
-		if gaps, err = gap.appendFixed(ctx, gaps, result, []candidate{resumeJob(job)}, opts); err != nil {
+		if gaps, err = gap.appendFixed(ctx, gaps, result, gap.lackRun(job), opts); err != nil {
 			return nil, err
 		}
 	}
 	return gaps, nil
+}
+
+// lackRun says why a Job that is suspended or has failed runs no pod, and returns the change with which it does.
+func (g *Gap) lackRun(job *batchv1.Job) []candidate {
+	_, how := jobutil.FinishedCondition(job)
+	switch {
+	case cause.AwaitsResume(job):
+		g.Says = "no pod: it is suspended (spec.suspend is true)"
+		return []candidate{resumeJob(job)}
+	case how == batchv1.JobFailed && job.Status.Active == 0:
+		g.Says = fmt.Sprintf("no more pods: it has failed%s, after %s; the log of its pods says why", failureText(job), words.Count(int(job.Status.Failed), "failed pod"))
+		return []candidate{{change: "delete the Job and create it again, once what fails is mended", renewed: []cluster.Object{asWritten(job)}}}
+	}
+	return nil
 }
 
 // appendFixed appends the gap with its fixes, if it says something.
@@ -112,13 +126,13 @@ func (g *Gap) find(ctx context.Context, result *simulation.Result, step *simulat
 		}}}, nil
 	}
 	if !r.Stuck() {
-		return nil, nil
+		return g.reachCeiling(step), nil
 	}
 	g.Says = fmt.Sprintf("its rollout stands still, %d of %s updated: %s", r.Updated, words.Count(r.Desired, "pod"), r.Waiting)
 	if changes := startRollout(object); changes != nil {
 		return changes, nil
 	}
-	return slices.Concat(deleteOldUnready(step.State, object), letBecomeReady(step.State, g.Ref), rollPastUnavailable(step.State, object)), nil
+	return slices.Concat(deleteOldUnready(step.State, object), undoRollout(step.State, object), letBecomeReady(step.State, g.Ref), rollPastUnavailable(step.State, object)), nil
 }
 
 // deleteOldUnready returns the change that deletes the pods of an earlier revision of a StatefulSet that are not Ready, for which its controller
@@ -322,7 +336,8 @@ func (w *stuckWorkload) closes(g *Gap, c *candidate, steps []scenario.LoadedStep
 	halts := slices.ContainsFunc(controller.Rollouts(state), func(r controller.Rollout) bool {
 		return r.Ref == w.owner && !r.Complete && (r.Updated < r.Desired || r.Unavailable > 0)
 	})
-	if lacks || halts || was.CountLost(w.owner, own) > 0 || len(w.displaced(after)) > 0 {
+	surplus := max(0, len(was.Placed)-replicasOf(state, w.owner)) // of a rollout that starts new pods before it stops old ones
+	if lacks || halts || was.CountLost(w.owner, own) > surplus || len(w.displaced(after)) > 0 {
 		return nil
 	}
 	return &Fix{Change: w.describeChange(c), Price: slices.Concat(c.price, w.operatorPrice(c), w.evictionPrice(nil), w.replacementPrice(c, own)),

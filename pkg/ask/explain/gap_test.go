@@ -22,6 +22,12 @@ func TestFindGaps(t *testing.T) {
 `
 	nodes := "cluster:\n- objects:\n" + node("n1", "a", "") + node("n2", "a", "taints: [{key: role, value: master, effect: NoSchedule}]") + "workloads:\n- objects:\n"
 	const release = "steps:\n- {name: pause, patch: {target: deploy/web, patch: {spec: {paused: true}}}}\n- {name: release, rollout: {target: deploy/web, restart: true}}\n"
+	const crashing = `  - {apiVersion: apps/v1, kind: Deployment, metadata: {name: web, uid: d, annotations: {deployment.kubernetes.io/revision: "2"}}, spec: {replicas: 1, selector: {matchLabels: {app: web}}, template: {metadata: {labels: {app: web}}, spec: {containers: [{name: c, image: "c:2"}]}}}}
+  - {apiVersion: apps/v1, kind: ReplicaSet, metadata: {name: web-1, uid: r1, labels: {app: web, pod-template-hash: "1"}, annotations: {deployment.kubernetes.io/revision: "1"}, ownerReferences: [{apiVersion: apps/v1, kind: Deployment, name: web, uid: d, controller: true}]}, spec: {replicas: 1, selector: {matchLabels: {app: web, pod-template-hash: "1"}}, template: {metadata: {labels: {app: web, pod-template-hash: "1"}}, spec: {containers: [{name: c, image: "c:1"}]}}}}
+  - {apiVersion: apps/v1, kind: ReplicaSet, metadata: {name: web-2, uid: r2, labels: {app: web, pod-template-hash: "2"}, annotations: {deployment.kubernetes.io/revision: "2"}, ownerReferences: [{apiVersion: apps/v1, kind: Deployment, name: web, uid: d, controller: true}]}, spec: {replicas: 1, selector: {matchLabels: {app: web, pod-template-hash: "2"}}, template: {metadata: {labels: {app: web, pod-template-hash: "2"}}, spec: {containers: [{name: c, image: "c:2"}]}}}}
+  - {apiVersion: v1, kind: Pod, metadata: {name: web-1-a, labels: {app: web, pod-template-hash: "1"}, ownerReferences: [{apiVersion: apps/v1, kind: ReplicaSet, name: web-1, uid: r1, controller: true}]}, spec: {nodeName: n1, containers: [{name: c, image: "c:1"}]}, status: {phase: Running, conditions: [{type: Ready, status: "True"}]}}
+  - {apiVersion: v1, kind: Pod, metadata: {name: web-2-b, labels: {app: web, pod-template-hash: "2"}, ownerReferences: [{apiVersion: apps/v1, kind: ReplicaSet, name: web-2, uid: r2, controller: true}]}, spec: {nodeName: n1, containers: [{name: c, image: "c:2"}]}, status: {phase: Running, conditions: [{type: Ready, status: "False"}]}}
+`
 	for _, c := range []struct {
 		name, kind, scenario string
 		want                 []string
@@ -71,9 +77,40 @@ func TestFindGaps(t *testing.T) {
 				"let pod web-1 become Ready: its log and readiness probe say why it is not: replaces 2 pods of statefulset/web that run"},
 		},
 		{
+			name: "new pods of a Deployment that crash", kind: "Deployment", scenario: nodes + crashing,
+			want: []string{"its rollout stands still, 1 of 1 pod updated: pod web-2-b (new revision) is not Ready; the 1 old pod stays because maxUnavailable is 25% (0)",
+				"roll back to revision 1: kubectl rollout undo: the new template is given up; replaces 1 pod of deployment/web that runs",
+				"let pod web-2-b become Ready: its log and readiness probe say why it is not: replaces 1 pod of deployment/web that runs"},
+		},
+		{
+			name: "a new pod of a StatefulSet that crashes", kind: "StatefulSet",
+			scenario: nodes + strings.Replace(workload("StatefulSet", 2, "cpu: 1", ""), "replicas: 2", "replicas: 2\n      updateStrategy: {rollingUpdate: {partition: 1}}", 1) + "steps:\n" +
+				"- {name: release, rollout: {target: sts/web, restart: true}}\n- {name: fails, patch: {target: pod/web-1, patch: {status: {conditions: [{type: Ready, status: 'False'}]}}}}\n" +
+				"- {name: all, patch: {target: sts/web, patch: {spec: {updateStrategy: {rollingUpdate: {partition: 0}}}}}}\n",
+			want: []string{"its rollout stands still, 1 of 2 pods updated: pod web-1 (new revision) is not Ready; the 1 old pod stays until the pods after them are Ready",
+				"roll back to revision 1: kubectl rollout undo, then delete pod web-1: the new template is given up; replaces 1 pod of statefulset/web that runs",
+				"let pod web-1 become Ready: its log and readiness probe say why it is not: replaces 1 pod of statefulset/web that runs"},
+		},
+		{
+			name: "an autoscaler at its maximum", kind: "Deployment", scenario: nodes + workload("Deployment", 2, "cpu: 1", "") + "  - {apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, metadata: {name: web}, " +
+				"spec: {scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}, maxReplicas: 2, metrics: [{type: Resource, resource: {name: cpu, target: {type: Utilization, averageUtilization: 50}}}]}, " +
+				"status: {currentReplicas: 2, desiredReplicas: 2, currentMetrics: [{type: Resource, resource: {name: cpu, current: {averageUtilization: 95, averageValue: 950m}}}], " +
+				"conditions: [{type: ScalingLimited, status: 'True', reason: TooManyReplicas}]}}\n",
+			want: []string{"no more than 2 replicas: horizontalpodautoscaler/web wants more and is at its maximum (maxReplicas 2), cpu is at 95 % and 50 % is wanted",
+				"maxReplicas: 4 (now 2) in horizontalpodautoscaler/web: up to 2 more pods", "maxReplicas: 3 (now 2) in horizontalpodautoscaler/web: up to 1 more pod"},
+		},
+		{
 			name: "a suspended Job", kind: "Job",
 			scenario: nodes + "  - {apiVersion: batch/v1, kind: Job, metadata: {name: web}, spec: {suspend: true, template: {spec: {restartPolicy: Never, containers: [{name: c, image: c}]}}}}\n",
 			want:     []string{"no pod: it is suspended (spec.suspend is true)", "resume the Job: suspend false: "},
+		},
+		{
+			name: "a Job that has failed", kind: "Job",
+			scenario: nodes + `  - {apiVersion: batch/v1, kind: Job, metadata: {name: web, uid: j, resourceVersion: "1"}, spec: {parallelism: 1, completions: 1, backoffLimit: 3, suspend: false, completionMode: NonIndexed, selector: {matchLabels: {batch.kubernetes.io/controller-uid: j}},
+     template: {metadata: {labels: {batch.kubernetes.io/controller-uid: j, job-name: web}}, spec: {restartPolicy: Never, containers: [{name: c, image: c}]}}}, status: {failed: 4, conditions: [{type: Failed, status: "True", reason: BackoffLimitExceeded, message: Job has reached the specified backoff limit}]}}
+`,
+			want: []string{"no more pods: it has failed: Job has reached the specified backoff limit (BackoffLimitExceeded), after 4 failed pods; the log of its pods says why",
+				"delete the Job and create it again, once what fails is mended: "},
 		},
 		{name: "Pending pods say more", kind: "Deployment", scenario: nodes + workload("Deployment", 2, "cpu: 3", "") + release},
 	} {

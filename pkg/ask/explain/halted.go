@@ -3,6 +3,7 @@ package explain
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
@@ -60,7 +61,7 @@ type haltedPod struct {
 }
 
 // attempts returns the ways to help: if the pod waits for a volume, a rollout that stops old pods first or fewer replicas, and the taint of
-// out-of-service on each node that does not answer and has a Terminating pod of the workload.
+// out-of-service on each node that does not answer and has a Terminating pod of the workload, or the node's deletion.
 func (h *haltedPod) attempts() []attempt {
 	var attempts []attempt
 	if cluster.WaitsForVolume(h.pod) != "" {
@@ -77,13 +78,19 @@ func (h *haltedPod) attempts() []attempt {
 		waits := slices.ContainsFunc(h.step.State.Pods, func(pod *v1.Pod) bool {
 			return pod.Spec.NodeName == node.Name && pod.DeletionTimestamp != nil && h.ownerOf(pod) == h.owner
 		})
-		if waits && !cluster.KubeletResponds(node) && len(attempts) < maxPerDomain {
-			attempts = append(attempts, h.attemptOne(candidate{
-				change: fmt.Sprintf("taint node %s with %s, once it is certain that the machine is off", node.Name, off.ToString()),
-				steps: []scenario.Step{action.Merge(scenario.Target{Target: "node/" + node.Name},
-					map[string]any{"spec": map[string]any{"taints": append(slices.Clip(node.Spec.Taints), off)}})},
-			}))
+		if !waits || cluster.KubeletResponds(node) || len(attempts) >= maxPerDomain {
+			continue
 		}
+		name := cluster.RefTo(node).String()
+		attempts = append(attempts,
+			h.attemptOne(candidate{
+				change: fmt.Sprintf("taint node %s with %s, once it is certain that the machine is off", node.Name, off.ToString()),
+				steps:  []scenario.Step{action.Merge(scenario.Target{Target: name}, map[string]any{"spec": map[string]any{"taints": append(slices.Clip(node.Spec.Taints), off)}})},
+			}),
+			h.attemptOne(candidate{
+				change: fmt.Sprintf("delete node %s, if it does not come back", node.Name),
+				steps:  []scenario.Step{{RemoveNodes: &scenario.RemoveNodes{Nodes: scenario.Nodes{Names: []string{node.Name}}}}},
+			}))
 	}
 	return attempts
 }
@@ -98,7 +105,9 @@ func (h *haltedPod) helpsPod(_ context.Context, c *candidate, steps []scenario.L
 	if id, lasts := cluster.Identity(h.owner, h.pod); slices.ContainsFunc(state.Pods, halted) || lasts && own.Placed[id] == nil {
 		return nil, nil
 	}
-	if len(own.Placed) < min(len(was.Placed), replicasOf(state, h.owner)) || len(h.displaced(after)) > 0 {
+	displaced := h.displaced(after)
+	maps.DeleteFunc(displaced, func(owner cluster.Ref, _ int) bool { return owner.Kind == "DaemonSet" }) // its pod goes with a node that is deleted
+	if len(own.Placed) < min(len(was.Placed), replicasOf(state, h.owner)) || len(displaced) > 0 {
 		return nil, nil
 	}
 	last := h.course.Last()

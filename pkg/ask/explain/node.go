@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
+	nodev1 "k8s.io/api/node/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	resourcehelper "k8s.io/component-helpers/resource"
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
@@ -292,17 +293,8 @@ func (p *pendingPod) labelNodes() []attempt {
 		return nil
 	}
 	var attempts []attempt
-	if p.refusedBy("NodeAffinity") {
-		present := func(node *v1.Node) func(string) bool {
-			return func(key string) bool { return node.Labels[key] != "" || isDescriptiveLabel(key) }
-		}
-		lacking := list.Where(p.openNodes(), func(node *v1.Node) bool { return len(p.missingLabels(node, present(node))) > 0 })
-		nearest := list.Map(p.roomiest(lacking), func(node *v1.Node) candidate {
-			labels := p.missingLabels(node, present(node))
-			return candidate{change: fmt.Sprintf("label node %s with %s", node.Name, words.And(pairsOf(labels))),
-				steps: []scenario.Step{labelStep("node/"+node.Name, labels)}}
-		})
-		attempts = append(attempts, p.attemptFirst(nearest)...)
+	if p.refusedBy("NodeAffinity") && p.runtimeClass() == nil {
+		attempts = append(attempts, p.attemptFirst(p.labelNearest(nil))...)
 	}
 	if !p.refusedBy("PodTopologySpread", "InterPodAffinity") {
 		return attempts
@@ -320,6 +312,42 @@ func (p *pendingPod) labelNodes() []attempt {
 		attempts = append(attempts, p.attemptOne(c))
 	}
 	return attempts
+}
+
+// labelNearest returns the changes that give the nodes with the most room the labels that they lack for the pod.
+func (p *pendingPod) labelNearest(price []string) []candidate {
+	present := func(node *v1.Node) func(string) bool {
+		return func(key string) bool { return node.Labels[key] != "" || isDescriptiveLabel(key) }
+	}
+	lacking := list.Where(p.openNodes(), func(node *v1.Node) bool { return len(p.missingLabels(node, present(node))) > 0 })
+	return list.Map(p.roomiest(lacking), func(node *v1.Node) candidate {
+		labels := p.missingLabels(node, present(node))
+		return candidate{change: fmt.Sprintf("label node %s with %s", node.Name, words.And(pairsOf(labels))), price: price,
+			steps: []scenario.Step{labelStep("node/"+node.Name, labels)}}
+	})
+}
+
+// labelForRuntime returns the attempt that labels a node for the pod's RuntimeClass, whose runtime the node then has to have. Milder changes come before.
+func (p *pendingPod) labelForRuntime() []attempt {
+	class := p.runtimeClass()
+	if p.spec == nil || p.member != nil || class == nil || !p.refusedBy("NodeAffinity") {
+		return nil
+	}
+	return p.attemptFirst(p.labelNearest([]string{"once the runtime " + class.Handler + " is installed there"}))
+}
+
+// runtimeClass returns the RuntimeClass of the pod if it selects nodes; nil if the pod has none.
+func (p *pendingPod) runtimeClass() *nodev1.RuntimeClass {
+	if p.spec == nil || p.spec.RuntimeClassName == nil {
+		return nil
+	}
+	at := slices.IndexFunc(p.step.State.RuntimeClasses, func(class *nodev1.RuntimeClass) bool {
+		return class.Name == *p.spec.RuntimeClassName && class.Scheduling != nil && len(class.Scheduling.NodeSelector) > 0
+	})
+	if at < 0 {
+		return nil
+	}
+	return p.step.State.RuntimeClasses[at]
 }
 
 // nodesIn lists the names of the nodes, shortened.

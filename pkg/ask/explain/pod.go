@@ -149,8 +149,8 @@ func (e *NotFoundError) Error() string {
 	return says
 }
 
-// Pods runs the scenario and explains why the pods in question got their nodes, or none: the Pending pods first, each kind in the order in
-// which the scheduler considered them. It also returns the result of the run, even with a NotFoundError, and the number of further pods beyond
+// Pods runs the scenario and explains why the pods in question got their nodes, or none: the Pending pods first, and of these the ones that wait for old
+// pods of their rollout, each kind in the order in which the scheduler considered them. It also returns the result of the run, even with a NotFoundError, and the number of further pods beyond
 // Most. In a federation, [FindDecision] says why the pods are in their cluster. If the context ends while changes are tried, Pods returns its error
 // and the pods as far as they are explained; the result's Partial then says so.
 func Pods(ctx context.Context, s *scenario.Scenario, of Question, opts Options) (result *simulation.Result, pods []Pod, more int, err error) {
@@ -209,6 +209,7 @@ func Pods(ctx context.Context, s *scenario.Scenario, of Question, opts Options) 
 	if err = addCauses(ctx, result, pods); err != nil {
 		return nil, nil, 0, err
 	}
+	slices.SortStableFunc(pods, compareRollouts)
 	if err = addFlipsAndFixes(ctx, result, pods, opts); err == nil {
 		err = addHalted(ctx, result.UpTo(of.Step), pods, opts)
 	}
@@ -216,6 +217,17 @@ func Pods(ctx context.Context, s *scenario.Scenario, of Question, opts Options) 
 		result.Partial = "interrupted before every change was tried: what every plugin said is whole, and what would send a pod elsewhere is not"
 	}
 	return result, pods, more, err
+}
+
+// compareRollouts orders the pods that wait for old pods of their rollout before the others, which they explain: the old pods' replacements wait, too.
+func compareRollouts(a, b Pod) int {
+	rank := func(pod Pod) int {
+		if slices.ContainsFunc(pod.Causes, func(c cause.Cause) bool { return c.Rollout != nil }) {
+			return 0
+		}
+		return 1
+	}
+	return rank(a) - rank(b)
 }
 
 // maxKept is the largest number of cycles that the first run keeps. With 1,000 nodes, each takes about a megabyte.

@@ -6,6 +6,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
+	v1 "k8s.io/api/core/v1"
 	jobutil "k8s.io/kubernetes/pkg/controller/job/util"
 	"k8s.io/utils/ptr"
 
@@ -46,13 +47,23 @@ func whyNoPodsOfJob(job *batchv1.Job) string {
 	case finished && how == batchv1.JobComplete:
 		return "it is complete"
 	case finished:
-		return "it has failed"
+		return "it has failed" + failureText(job)
 	case !ptr.Deref(job.Spec.Suspend, false):
 		return ""
 	case queue != "":
 		return fmt.Sprintf("it is suspended and waits for quota in Kueue's queue %s; simulate queue --workload %s says why", queue, job.Name)
 	}
 	return "it is suspended; simulate run --patch job/" + job.Name + `='{"spec":{"suspend":false}}' resumes it`
+}
+
+// failureText returns, for example, ": Job has reached the specified backoff limit (BackoffLimitExceeded)"; "" if the Job has no such condition.
+func failureText(job *batchv1.Job) string {
+	for _, c := range job.Status.Conditions {
+		if c.Type == batchv1.JobFailed && c.Status == v1.ConditionTrue && c.Reason != "" {
+			return fmt.Sprintf(": %s (%s)", c.Message, c.Reason)
+		}
+	}
+	return ""
 }
 
 // whyNoDaemonPods says why no node gets a pod of the DaemonSet.

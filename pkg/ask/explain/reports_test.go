@@ -353,7 +353,10 @@ workloads:
 			name: "a node that does not answer", kind: "StatefulSet",
 			scenario: "cluster:\n- objects:\n" + node("n1", "a", "") + node("n2", "a", "") + "workloads:\n- objects:\n" + workload("StatefulSet", 2, "cpu: 1", "") + "steps:\n- {name: lost, fail: {names: [n2], mode: unreachable}}\n",
 			halted:   "it is Terminating: the kubelet of n2 does not answer, so that nobody confirms its end, and statefulset/web makes no other web-1 as long as it is there",
-			fixes:    []string{"taint node n2 with node.kubernetes.io/out-of-service=nodeshutdown:NoExecute, once it is certain that the machine is off: 0 (0)"},
+			fixes: []string{
+				"taint node n2 with node.kubernetes.io/out-of-service=nodeshutdown:NoExecute, once it is certain that the machine is off: 0 (0)",
+				"delete node n2, if it does not come back: 0 (0)",
+			},
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -221,6 +221,8 @@ func statefulSetWaiting(s *cluster.State, set *appsv1.StatefulSet, t tally, keep
 	case t.old == keep:
 	case set.Spec.UpdateStrategy.Type == appsv1.OnDeleteStatefulSetStrategyType:
 		clauses = append(clauses, onDeleteClause(t.old-keep))
+	case len(t.waiting) > 0 && t.waiting[0].DeletionTimestamp != nil:
+		clauses = append(clauses, "the controller creates the pod anew once it is gone")
 	case blocked == t.old-keep && set.Spec.PodManagementPolicy != appsv1.ParallelPodManagement:
 		clauses = append(clauses, fmt.Sprintf("the controller replaces %s once %s Ready, unless somebody deletes %s",
 			words.Pick(blocked, "it only", "them only"), words.Pick(blocked, "it is", "they are"), words.Pick(blocked, "it", "them")))

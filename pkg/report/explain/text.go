@@ -44,7 +44,10 @@ func document(r *Report, opts report.Options) *doc.Doc {
 			heading += " of " + e.Workload
 		}
 		outcome := e.outcome()
-		if e.Runs != "" {
+		switch {
+		case e.Runs != "" && e.Halted != "":
+			outcome = "does not run, though it has node " + e.Runs + ": " + e.Halted
+		case e.Runs != "":
 			outcome = "runs on " + e.Runs + "; placed again, " + outcome
 		}
 		if fold && e.Node == "" {
@@ -174,7 +177,7 @@ func (t *writer) explanation(e *Explanation) {
 	if e.Group != nil {
 		t.Linef(doc.Plain, "  %s", e.Group.text())
 	}
-	if e.Halted != "" {
+	if e.Halted != "" && e.Runs == "" {
 		t.Linef(doc.Yellow, "  But %s", e.Halted)
 	}
 	if e.Node != "" && e.Verdict != "" {
