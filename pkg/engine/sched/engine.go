@@ -92,6 +92,7 @@ type Engine struct {
 	budgets          budgetIndex // of the state's pods
 	lowestPriorities byNode[int64]
 	domainVictims    byNode[[]*preemption.DomainVictim] // the pods on each node, as preemption sees them
+	podInfos         podInfos
 
 	release       Release
 	hasOwnPlugins bool        // whether there are additional plugins
