@@ -102,7 +102,7 @@ func (c *Cluster) movePod(ctx context.Context, state *cluster.State, name types.
 		return state, nil
 	case refused != nil:
 		next = admission.Delete(state, pod)
-		broken = list.Map(state.Budgets()(pod), func(b *policyv1.PodDisruptionBudget) string { return cluster.Qualify(b.Namespace, b.Name) })
+		broken = list.Map(state.BudgetsOf(pod), func(b *policyv1.PodDisruptionBudget) string { return cluster.Qualify(b.Namespace, b.Name) })
 	}
 	after, err := c.Settle(ctx, next, to)
 	if err != nil {

@@ -12,10 +12,10 @@ import (
 // maxGroupSize is the largest number of workloads that are tried together.
 const maxGroupSize = 10
 
-// groupMixes returns the indexes of the mixes in groups that are tried together. If all workloads of a group can grow to the bound of the
-// search at the same time and survive the failures, each of them can alone. That spares most tries, each of which loses every domain once.
-// A group has single workloads that reach the bound without a failure, as long as there seems to be room for all of them at the bound;
-// every other mix is a group of its own.
+// groupMixes returns the indexes of the mixes in groups that are tried together. If all workloads of a group can grow to their limits without
+// a failure at the same time and survive the failures, each of them can alone. That spares most tries, each of which loses every domain once.
+// A group has single workloads that all reach the bound of the search without a failure, or all do not, as where quotas allow no more, as
+// long as there seems to be room for all of them at once; every other mix is a group of its own.
 func (f *finder) groupMixes() [][]int {
 	var groups [][]int
 	// Workloads with a hard rule between pods reach their limit earlier, and would make the try of the whole group fail.
@@ -25,10 +25,14 @@ func (f *finder) groupMixes() [][]int {
 	}
 	open := map[kind]int{} // by kind: the group that further workloads may join
 	for i, p := range f.probers {
+		fit := &f.answers[i].Fit
 		of := kind{p.unitLimit, p.hasPodRule()}
+		if !fit.Capped {
+			of.enough = 0
+		}
 		at, found := open[of]
 		switch {
-		case !f.answers[i].Fit.Capped || !p.mayJoinGroup():
+		case fit.More == 0 || !p.mayJoinGroup():
 			groups = append(groups, []int{i})
 		case found && len(groups[at]) < maxGroupSize && f.hasRoom(append(slices.Clone(groups[at]), i)):
 			groups[at] = append(groups[at], i)
@@ -60,69 +64,96 @@ func (p *prober) hasPodRule() bool {
 	return false
 }
 
-// hasRoom reports whether there seem to be enough resources for all mixes of the group at the bound of the search at once.
+// hasRoom reports whether there seem to be enough resources for all mixes of the group at their limits at once.
 func (f *finder) hasRoom(group []int) bool {
-	all := f.groupProber(group)
+	all, units := f.groupProber(group)
 	for _, level := range f.opts.Survive {
-		if all.estimateSurviving(all.ceiling(), level) < f.probers[group[0]].unitLimit {
+		if all.estimateSurviving(all.ceiling(), level) < units {
 			return false
 		}
 	}
 	return true
 }
 
-// groupProber returns a prober for the workloads of a group at once.
-func (f *finder) groupProber(group []int) *prober {
+// groupProber returns a prober for the workloads of a group at once, and the number of units with which each has as many more replicas as fit
+// without a failure.
+func (f *finder) groupProber(group []int) (all *prober, units int) {
 	var mix []Share
+	capped := f.answers[group[0]].Fit.Capped
 	for _, i := range group {
-		mix = append(mix, f.probers[i].mix[0])
+		share := f.probers[i].mix[0]
+		if !capped {
+			share.Proportion = f.answers[i].Fit.More
+		}
+		mix = append(mix, share)
 	}
-	all := newProber(f.base, mix, f.opts)
+	if units = 1; capped {
+		units = f.probers[group[0]].unitLimit
+	}
+	all = newProber(f.base, mix, f.opts)
 	all.reportTry, all.presentVerdicts = f.reportProgress, f.probers[group[0]].presentVerdicts
-	return all
+	return all, units
 }
 
 // surviveGroup finds how many units of each mix of a group survive the failures of each level. It first tries all mixes at once; if they do not
 // fit, it tries each half of the group.
 func (f *finder) surviveGroup(ctx context.Context, w world.World, group []int) error {
-	first := f.probers[group[0]]
 	if len(group) == 1 {
-		first.world = w
-		defer first.releaseWorld()
-		limits, err := first.findSurviveLimits(ctx, &f.answers[group[0]].Fit, f.opts.Survive)
-		if err != nil {
-			return first.wrapError(err)
-		}
-		f.answers[group[0]].Survive = limits
-		f.countAnswered(1)
-		return nil
+		return f.surviveAlone(ctx, w, group[0])
 	}
-	all := f.groupProber(group)
+	all, units := f.groupProber(group)
 	all.world = w
-	var limits []Limit
+	verdicts := map[string]*verdict{}
 	for _, level := range f.opts.Survive {
-		if all.maxUnits() < first.unitLimit {
+		if all.maxUnits() < units {
 			break
 		}
-		v, err := all.tryAlone(ctx, first.unitLimit, level)
+		v, err := all.tryAlone(ctx, units, level)
 		if err != nil {
 			return all.wrapError(err)
 		}
 		if !v.fits || v.unreplaced != all.presentVerdicts[level].unreplaced {
 			break
 		}
-		limits = append(limits, Limit{Level: level, More: first.unitLimit, Capped: true, Unreplaced: v.unreplaced, Probes: 1})
+		verdicts[level] = v
 	}
-	if len(limits) < len(f.opts.Survive) {
+	if len(verdicts) < len(f.opts.Survive) {
 		half := len(group) / 2
 		if err := f.surviveGroup(ctx, w, group[:half]); err != nil {
 			return err
 		}
 		return f.surviveGroup(ctx, w, group[half:])
 	}
+	if !f.answers[group[0]].Fit.Capped { // each has its own limit, and a reason why no more fit
+		for _, i := range group {
+			f.probers[i].fitVerdicts, f.probers[i].fitUnits = verdicts, f.answers[i].Fit.More
+			if err := f.surviveAlone(ctx, w, i); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	var limits []Limit
+	for _, level := range f.opts.Survive {
+		limits = append(limits, Limit{Level: level, More: units, Capped: true, Unreplaced: verdicts[level].unreplaced, Probes: 1})
+	}
 	for _, i := range group {
 		f.answers[i].Survive = limits
 	}
 	f.countAnswered(len(group))
+	return nil
+}
+
+// surviveAlone finds how many units of the i-th mix survive the failures of each level.
+func (f *finder) surviveAlone(ctx context.Context, w world.World, i int) error {
+	p := f.probers[i]
+	p.world = w
+	defer p.releaseWorld()
+	limits, err := p.findSurviveLimits(ctx, &f.answers[i].Fit, f.opts.Survive)
+	if err != nil {
+		return p.wrapError(err)
+	}
+	f.answers[i].Survive = limits
+	f.countAnswered(1)
 	return nil
 }

@@ -3,6 +3,7 @@ package capacity
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -17,7 +18,8 @@ import (
 )
 
 // Workloads that are tried together have the same answers as each alone: thirteen that survive with as many more as the search looks for,
-// one that does not and makes its group fail, and a StatefulSet and a hard spread, which are tried alone. Only the number of tries differs.
+// one that does not and makes its group fail, and a StatefulSet and a hard spread, which are tried alone. Of four, a quota, or the loss of a zone
+// with the pods of "edge", leaves room for fewer. Only the number of tries differs.
 func TestTogether(t *testing.T) {
 	var objects []runtime.RawExtension
 	add := func(kind, name, cpu, spec string) {
@@ -33,6 +35,14 @@ func TestTogether(t *testing.T) {
 	add("StatefulSet", "db", "10m", "")
 	add("Deployment", "web", "10m", `"topologySpreadConstraints": [{"maxSkew": 1, "topologyKey": "topology.kubernetes.io/zone",
 		"whenUnsatisfiable": "DoNotSchedule", "labelSelector": {"matchLabels": {"app": "web"}}}], `)
+	for i := range 3 {
+		add("Deployment", fmt.Sprintf("quota-%d", i), "10m", "")
+		object := &objects[len(objects)-1]
+		object.Raw = []byte(strings.Replace(string(object.Raw), `"metadata": {`, fmt.Sprintf(`"metadata": {"namespace": "team-%d", `, i), 1))
+		objects = append(objects, runtime.RawExtension{Raw: fmt.Appendf(nil, `{"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "pods", "namespace": "team-%d"},
+			"spec": {"hard": {"pods": "%d"}}}`, i, 5+i)})
+	}
+	add("Deployment", "edge", "20", "")
 	var world scenario.Source
 	if err := json.Unmarshal([]byte(`{"synthetic": {"zones": [{"name": "a"}, {"name": "b"}, {"name": "c"}],
 		"nodeGroups": [{"count": 1, "cpu": 100, "memory": "64Gi", "pods": 2000}]}}`), &world); err != nil {

@@ -43,6 +43,9 @@ type prober struct {
 	// the last to strand pods; the next try loses it first.
 	presentVerdicts map[string]*verdict
 	weakDomain      string
+	// fitVerdicts has, by level, the verdict on fitUnits further units, if it is known from a try together with other mixes.
+	fitVerdicts map[string]*verdict
+	fitUnits    int
 	// recoveryWorlds, if set, are the worlds in which the cluster recovers from several failures at the same time.
 	recoveryWorlds *simulation.Worlds
 	autoscaled     bool // the mix has a HorizontalPodAutoscaler
@@ -153,8 +156,8 @@ func (p *prober) tryUnits(ctx context.Context, s *scenario.Scenario, known *simu
 	if !v.fits || level == "" {
 		return v, result, nil
 	}
-	failed := p.presentVerdicts[level]
-	if failed == nil || units > 0 {
+	failed := p.knownLosses(level, units)
+	if failed == nil {
 		if failed, err = p.losses(level, whole).judge(ctx, result.Last()); err != nil {
 			return nil, nil, err
 		}
@@ -166,6 +169,17 @@ func (p *prober) tryUnits(ctx context.Context, s *scenario.Scenario, known *simu
 	at.units, at.excess = units, p.countUnits(failed.stranded)
 	at.newlyPending = at.newlyPending && len(p.pending) == 0 // otherwise the pod may have taken the place of one that was Pending before
 	return &at, result, nil
+}
+
+// knownLosses returns the verdict on the failures of the level with that many further units, if it is known; otherwise nil.
+func (p *prober) knownLosses(level string, units int) *verdict {
+	switch units {
+	case 0:
+		return p.presentVerdicts[level]
+	case p.fitUnits:
+		return p.fitVerdicts[level]
+	}
+	return nil
 }
 
 // podsPerUnit returns the number of pods in a unit.

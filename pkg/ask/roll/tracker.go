@@ -248,7 +248,7 @@ func (t *tracker) recordWait(known *trackedPod, state *cluster.State) {
 // recordDelay records that a budget refused the eviction of a pod at first.
 func (t *tracker) recordDelay(pod world.DelayedPod) {
 	name := ""
-	for _, pdb := range t.start.Budgets()(pod.Pod) {
+	for _, pdb := range t.start.BudgetsOf(pod.Pod) {
 		name = pdb.Namespace + "/" + pdb.Name
 	}
 	at := slices.IndexFunc(t.delays, func(d Delay) bool { return d.Budget == name })

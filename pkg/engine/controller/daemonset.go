@@ -149,7 +149,14 @@ func (d *daemonSetSync) pruneSurge(running []*v1.Pod) {
 	}
 }
 
-func (d *daemonSetSync) isNew(pod *v1.Pod) bool { return isOfTemplate(d.set, d.hash, pod) }
+func (d *daemonSetSync) isNew(pod *v1.Pod) bool {
+	is, known := d.updated[pod]
+	if !known {
+		is = isOfTemplate(d.set, d.hash, pod)
+		d.updated[pod] = is
+	}
+	return is
+}
 
 // isOfTemplate reports whether the pod is of the DaemonSet's current template, by hash or template generation.
 func isOfTemplate(ds *appsv1.DaemonSet, hash string, pod *v1.Pod) bool {

@@ -20,6 +20,7 @@ type daemons struct {
 	nodes    []*daemonNode // in the order of the state
 	strays   int           // pods that wait for a node that does not exist any more
 	counted  daemonCounts
+	updated  map[*v1.Pod]bool // the pods that were looked at: whether they are of the current template
 }
 
 // daemonNode is a node with the pods of the DaemonSet that run there or wait for it, the oldest first.
@@ -76,7 +77,7 @@ func (p *pass) claimDaemonPods(ds *appsv1.DaemonSet) ([]*v1.Pod, error) {
 
 // knownDaemons returns the nodes and pods as the last sync of the DaemonSet left them; empty ones if the template has changed since.
 func (p *pass) knownDaemons(ds *appsv1.DaemonSet, hash string) *daemons {
-	made := func() *daemons { return &daemons{byName: map[string]*daemonNode{}} }
+	made := func() *daemons { return &daemons{byName: map[string]*daemonNode{}, updated: map[*v1.Pod]bool{}} }
 	if ds.Spec.MinReadySeconds > 0 { // pods become available with time
 		return made()
 	}
@@ -108,6 +109,7 @@ func (d *daemonSetSync) followNodesAndPods(pods []*v1.Pod) {
 		}
 	})
 	cluster.VisitChanges(d.pods, pods, func(was, is *v1.Pod, _ int) {
+		delete(d.updated, was)
 		if name, counts := targetNode(was); counts {
 			node := at(name)
 			node.pods = slices.DeleteFunc(node.pods, func(pod *v1.Pod) bool { return pod == was })

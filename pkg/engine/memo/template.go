@@ -40,6 +40,13 @@ type templates struct {
 	count            int                                // of templates
 	cycle            int                                // the number of the current cycle
 	anyRefusal       bool                               // whether a refusal is kept for any template
+	byPod            map[*v1.Pod]templateOfPod          // waiting pods, which are tried again and again; at most maxReadings
+}
+
+// templateOfPod is the template of a pod as long as the pod has these traits.
+type templateOfPod struct {
+	traits podTraits
+	*template
 }
 
 // firstContainer is what most templates differ in: the image of the first container, and its requests.
@@ -81,6 +88,21 @@ func (m *Memo) templateOf(pod *v1.Pod) *template {
 	}
 	t := &m.templates
 	t.cycle++
+	if known, found := t.byPod[pod]; found && known.traits == m.traits {
+		known.used = t.cycle
+		return known.template
+	}
+	template := m.findTemplate(pod)
+	if t.byPod == nil || len(t.byPod) >= maxReadings {
+		t.byPod = map[*v1.Pod]templateOfPod{}
+	}
+	t.byPod[pod] = templateOfPod{m.traits, template}
+	return template
+}
+
+// findTemplate returns the template whose pods are like the pod, and makes it if there is none.
+func (m *Memo) findTemplate(pod *v1.Pod) *template {
+	t := &m.templates
 	key := templateKey{traits: m.traits, scheduler: pod.Spec.SchedulerName}
 	if ref := metav1.GetControllerOfNoCopy(pod); ref != nil {
 		key.owner = owner{ref.APIVersion, ref.Kind, ref.Name}
@@ -165,7 +187,7 @@ func (t *templates) dropOlderHalf() {
 	}
 	slices.Sort(used)
 	oldest := used[len(used)/2]
-	t.count, t.basesByContainer = 0, map[firstContainer][]*templateBase{}
+	t.count, t.basesByContainer, t.byPod = 0, map[firstContainer][]*templateBase{}, nil
 	for key, templates := range t.byKey {
 		kept := slices.DeleteFunc(templates, func(template *template) bool { return template.used <= oldest })
 		t.count += len(kept)
@@ -185,6 +207,9 @@ func (t *templates) dropOlderHalf() {
 // Identical reports whether two specs, or two statuses, point to the same slices, maps and values. The specs of a controller's pods usually
 // do. The check is ten times cheaper than a comparison of all that they point to; if it reports false, they may still be equal.
 func Identical[T v1.PodSpec | v1.PodStatus](a, b *T) bool {
+	if a == b {
+		return true
+	}
 	x, y := reflect.ValueOf(a).Elem(), reflect.ValueOf(b).Elem()
 	for i := range x.NumField() {
 		switch p, q := x.Field(i), y.Field(i); p.Kind() {

@@ -93,7 +93,7 @@ func Evict(s *cluster.State, pod *v1.Pod) (*cluster.State, error) {
 	if cluster.IsTerminal(pod) || pod.Status.Phase == v1.PodPending || pod.DeletionTimestamp != nil {
 		return evicted(s), nil
 	}
-	guards := s.Budgets()(pod)
+	guards := s.BudgetsOf(pod)
 	switch len(guards) {
 	case 0:
 		return evicted(s), nil

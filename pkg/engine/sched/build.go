@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"k8s.io/client-go/tools/events"
+	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler"
 	schedulerapi "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
@@ -62,8 +63,12 @@ func (e *Engine) buildProfiles(config *Config) (schedulerprofile.Map, error) {
 	if err != nil {
 		return nil, fmt.Errorf("initializing profiles: %w", err)
 	}
+	var nominated fwk.PodNominator = s.SchedulingQueue
+	if e.memo != nil {
+		nominated = nominator{nominated, e}
+	}
 	for _, profile := range built {
-		profile.SetPodNominator(s.SchedulingQueue)
+		profile.SetPodNominator(nominated)
 		profile.SetPodActivator(s.SchedulingQueue)
 	}
 	return built, nil

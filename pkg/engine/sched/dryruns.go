@@ -12,7 +12,6 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/preemption"
 
-	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/memo"
 )
 
@@ -100,13 +99,20 @@ type emptiedNodes struct {
 	kept   *memo.Framework
 	pod    *v1.Pod
 	all    []fwk.NodeInfo
-	lowest func(i int) int64 // the lowest priority of the pods on the node at the slot
 }
 
 // emptiedNodesFor returns the nodes without the pods that the pod may preempt.
 func (e *Engine) emptiedNodesFor(pod *v1.Pod, all []fwk.NodeInfo) *emptiedNodes {
-	return &emptiedNodes{engine: e, kept: e.current.memo(), pod: pod, all: all, lowest: e.lowestPriorities.finder(all, e.memo)}
+	return &emptiedNodes{engine: e, kept: e.current.memo(), pod: pod, all: all}
 }
+
+// lowest returns the lowest priority of the pods on the node at the slot; see [lowestPriority].
+func (n *emptiedNodes) lowest(i int) int64 {
+	return n.engine.lowestPriorities.lookUp(i, n.all, n.engine.memo, lowestPriority)
+}
+
+// hasGroup reports whether a pod of a pod group runs on the node at the slot.
+func (n *emptiedNodes) hasGroup(i int) bool { return n.lowest(i) == math.MinInt64 }
 
 // knownRejection returns why the node at the slot rejects the pod even without the pods that it may preempt. The status is nil if there are no such
 // pods. It reports false if no such rejection is known.
@@ -125,9 +131,12 @@ func (n *emptiedNodes) findRejection(ctx context.Context, state fwk.CycleState, 
 		return status, known
 	}
 	node, plugin := n.all[i], n.engine.current.preemptionInterface
-	victims, err := plugin.victimsOn(ctx, node)
-	if err != nil {
-		return nil, false
+	var victims []*preemption.DomainVictim
+	if n.hasGroup(i) { // otherwise SelectVictimsOnNode knows them
+		var err error
+		if victims, err = plugin.victimsOn(ctx, node); err != nil {
+			return nil, false
+		}
 	}
 	_, _, status := plugin.SelectVictimsOnNode(ctx, state.Clone(), n.pod, node.Snapshot(), victims, nil) // SelectVictimsOnNode keeps the rejection
 	return status, status.IsRejected()
@@ -147,9 +156,13 @@ func (c preemptionInterface) SelectVictimsOnNode(ctx context.Context, state fwk.
 			return nil, 0, status
 		}
 	}
+	budgets = c.engine.state.PodDisruptionBudgets // upstream lists them in random order
 	grouped := slices.ContainsFunc(node.GetPods(), inGroup)
-	if !grouped { // victims of a pod group may be on other nodes, too
-		budgets = c.engine.budgets.budgetsOf(budgets, c.engine.state.PodDisruptionBudgets, node.GetPods())
+	if kept != nil && !grouped && len(node.GetPods()) > 0 {
+		var err error
+		if all, budgets, err = c.readNode(ctx, slot, pod); err != nil {
+			return nil, 0, fwk.AsStatus(err)
+		}
 	}
 	if c.engine.release.isPreview() {
 		budgets = withGuardingSelectors(budgets)
@@ -162,6 +175,21 @@ func (c preemptionInterface) SelectVictimsOnNode(ctx context.Context, state fwk.
 		victims = nobodyIfNone(victims)
 	}
 	return victims, violations, status
+}
+
+// readNode returns the possible victims on the node at the slot, and the disruption budgets that may forbid the pod to preempt them. No pod
+// of a pod group may run there.
+func (c preemptionInterface) readNode(ctx context.Context, slot int, pod *v1.Pod) ([]*preemption.DomainVictim, []*policyv1.PodDisruptionBudget, error) {
+	e := c.engine
+	all, err := e.lister.NodeInfos().List()
+	if err != nil {
+		return nil, nil, err
+	}
+	victims := e.domainVictims.lookUp(slot, all, e.memo, func(node fwk.NodeInfo) (found []*preemption.DomainVictim) {
+		found, err = c.victimsOn(ctx, node)
+		return found
+	})
+	return victims, e.budgets.forbiddingOn(slot, all, e.memo, e.state.PodDisruptionBudgets, corev1.PodPriority(pod)), err
 }
 
 // orderedStatuses lists nodes in the snapshot's order; upstream's type lists them in random map order. Upstream tries preemption on each
@@ -191,12 +219,19 @@ func (s orderedStatuses) NodesForStatusCode(lister fwk.NodeInfoLister, code fwk.
 		if !own {
 			if _, rejects := emptied.knownRejection(i); rejects {
 				node = s.bareNodeFor(node.Node())
+			} else if emptied.kept != nil && !emptied.hasGroup(i) {
+				node = hiddenPods{node} // SelectVictimsOnNode knows the possible victims
 			}
 		}
 		nodes = append(nodes, node)
 	}
 	return nodes, nil
 }
+
+// hiddenPods is a node whose pods only its snapshots show.
+type hiddenPods struct{ fwk.NodeInfo }
+
+func (hiddenPods) GetPods() []fwk.PodInfo { return nil }
 
 // bareNodeFor returns the node without pods.
 func (s orderedStatuses) bareNodeFor(node *v1.Node) fwk.NodeInfo {
@@ -214,33 +249,11 @@ type bareNode struct{ fwk.NodeInfo }
 
 func (b bareNode) Snapshot() fwk.NodeInfo { return b }
 
-// lowestPriorities caches the lowest priority of the pods on each node of the snapshot's list. Waiting pods need it again and again.
-type lowestPriorities struct {
-	nodes []fwk.NodeInfo
-	known []nodePriority
-}
-
-type nodePriority struct{ generation, priority int64 }
-
-// finder returns a function that finds the lowest priority of the pods on the node at a slot. It returns MaxInt64 for a node without pods, and
-// MinInt64 for a node with a pod of a pod group, whose own priority does not decide.
-func (l *lowestPriorities) finder(all []fwk.NodeInfo, nodes *memo.Memo) func(i int) int64 {
-	if !cluster.SameSlice(l.nodes, all) { // generations belong to the nodes of one list
-		*l = lowestPriorities{all, make([]nodePriority, len(all))}
-	}
-	return func(i int) int64 {
-		known, generation := &l.known[i], nodes.Generation(i)
-		if known.generation != generation {
-			*known = nodePriority{generation, lowestPriority(all[i].GetPods())}
-		}
-		return known.priority
-	}
-}
-
-// lowestPriority returns the lowest priority of the pods; see [lowestPriorities.finder].
-func lowestPriority(pods []fwk.PodInfo) int64 {
+// lowestPriority returns the lowest priority of the pods on the node. It returns MaxInt64 for a node without pods, and MinInt64 for a node
+// with a pod of a pod group, whose own priority does not decide.
+func lowestPriority(node fwk.NodeInfo) int64 {
 	least := int64(math.MaxInt64)
-	for _, pod := range pods {
+	for _, pod := range node.GetPods() {
 		if inGroup(pod) {
 			return math.MinInt64
 		}

@@ -26,6 +26,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/dynamicresources"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
+	"k8s.io/kubernetes/pkg/scheduler/framework/preemption"
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/devices"
@@ -89,7 +90,9 @@ type Engine struct {
 	nodesHaveImages  bool        // whether nodes list images; the cache then updates the number of nodes with an image whenever a node changes
 	domains          ruleDomains // for the parts of scores
 	budgets          budgetIndex // of the state's pods
-	lowestPriorities lowestPriorities
+	lowestPriorities byNode[int64]
+	domainVictims    byNode[[]*preemption.DomainVictim] // the pods on each node, as preemption sees them
+	podInfos         podInfos
 
 	release       Release
 	hasOwnPlugins bool        // whether there are additional plugins

@@ -7,6 +7,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	"github.com/faultline/faultline/pkg/engine/memo"
@@ -51,6 +52,27 @@ func (e *Engine) dequeue(pod *v1.Pod) error {
 type reservation struct {
 	pods    []*v1.Pod // in the order of their UIDs
 	version uint32
+	infos   []fwk.PodInfo // of the pods, as the scheduler's queue returns them; nil: not asked for
+}
+
+// nominator is the scheduler's queue as filters see it. The queue copies the pods that have a node nominated for each filter of each pod, and
+// the scheduler then sums up the requests of each copy. The nominator gives out the same copies until other pods have the node nominated.
+type nominator struct {
+	fwk.PodNominator
+	engine *Engine
+}
+
+// NominatedPodsForNode returns the Pending pods that have the node nominated.
+func (n nominator) NominatedPodsForNode(node string) []fwk.PodInfo {
+	if n.engine.reservationVersion(node) == 0 {
+		return n.PodNominator.NominatedPodsForNode(node)
+	}
+	known := n.engine.reservations[node]
+	if known.infos == nil {
+		known.infos = n.PodNominator.NominatedPodsForNode(node)
+		n.engine.reservations[node] = known
+	}
+	return known.infos
 }
 
 // reservationVersion returns the version of the node's reservation, or 0 if no Pending pod has the node nominated.
@@ -68,7 +90,7 @@ func (e *Engine) reservationVersion(node string) uint32 {
 			slices.SortFunc(pods, func(a, b *v1.Pod) int { return cmp.Compare(a.UID, b.UID) })
 			if !slices.EqualFunc(e.reservations[node].pods, pods, sameNominee) {
 				e.lastReservation++
-				e.reservations[node] = reservation{pods, e.lastReservation}
+				e.reservations[node] = reservation{pods: pods, version: e.lastReservation}
 			}
 			e.reservedVersions[node] = e.reservations[node].version
 		}

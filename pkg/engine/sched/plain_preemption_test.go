@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -16,7 +18,8 @@ import (
 )
 
 // Clusters are full, and rules between pods keep pods away even from nodes that preemption would empty. These pods are tried again and
-// again, while pods come and go elsewhere. The answers that an engine keeps about these nodes equal a plain engine's dry runs.
+// again, while pods come and go elsewhere, and budgets allow more or fewer evictions. The answers that an engine keeps about these nodes,
+// and about the victims on other nodes, equal a plain engine's dry runs.
 func TestPlainPreemption(t *testing.T) {
 	seen := map[string]int{}
 	for seed := range uint64(60) {
@@ -89,6 +92,11 @@ func samePreemption(t *testing.T, seed uint64, seen map[string]int) {
 				state = state.With(cluster.BindPod(pod, fmt.Sprint("w", r.IntN(6)), cluster.Epoch.Time))
 			}
 		}
+		for _, app := range []string{"filler", "web"} {
+			if r.IntN(3) == 0 {
+				state = state.With(allowing(app, r.Int32N(3)))
+			}
+		}
 		var left, running []*v1.Pod
 		for _, pod := range state.Pods {
 			if pod.Spec.NodeName == "" {
@@ -117,6 +125,63 @@ func samePreemption(t *testing.T, seed uint64, seen map[string]int) {
 			}
 		}
 		state = stateAfter(state, results[1])
+	}
+}
+
+// allowing returns a budget of the app's pods that allows so many disruptions.
+func allowing(app string, disruptions int32) *policyv1.PodDisruptionBudget {
+	return &policyv1.PodDisruptionBudget{
+		ObjectMeta: metav1.ObjectMeta{Name: app, Namespace: "default"},
+		Spec:       policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": app}}},
+		Status:     policyv1.PodDisruptionBudgetStatus{DisruptionsAllowed: disruptions},
+	}
+}
+
+// Two pods preempt one after the other. What is known of the pods on the nodes no longer holds for the second when another pod runs there, or
+// when a budget no longer allows to evict one.
+func TestPlainVictims(t *testing.T) {
+	standard, err := DefaultConfig()
+	if err != nil {
+		t.Fatal(err)
+	}
+	low := func(name, node string, second int) *v1.Pod {
+		return cluster.BindPod(labelled(pod(name, "4", 1), "app", name), node, cluster.Epoch.Add(time.Duration(second)*time.Second))
+	}
+	base := (&cluster.State{Now: cluster.Epoch}).With(node("a", nil), node("b", nil), low("b1", "b", 1), low("b2", "b", 2), low("a1", "a", 3), low("a2", "a", 4), allowing("a2", 1))
+	for name, c := range map[string]struct {
+		change func(*cluster.State) *cluster.State
+		want   string // the victim of the second pod
+	}{
+		"nothing":           {func(s *cluster.State) *cluster.State { return s }, "a2"},
+		"a budget":          {func(s *cluster.State) *cluster.State { return s.With(allowing("a2", 0)) }, "a1"},
+		"a pod comes":       {func(s *cluster.State) *cluster.State { return s.Without(low("a2", "a", 4)).With(low("a3", "a", 5)) }, "a3"},
+		"its victims leave": {func(s *cluster.State) *cluster.State { return s.Without(low("a1", "a", 3), low("a2", "a", 4)) }, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, config := range []*Config{standard.Plain(), standard} {
+				engine, err := NewEngine(config, Ties{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer engine.Close()
+				for i, state := range []*cluster.State{base, c.change(base)} {
+					_, pods := replicas("high", 2, nil)
+					pods[i].Spec.Priority = new(int32(20))
+					request(pods[i], "4")
+					result, err := engine.Place(t.Context(), state.With(pods[i]), []*v1.Pod{pods[i]})
+					if err != nil {
+						t.Fatal(err)
+					}
+					var got string
+					for _, p := range result.Preempted {
+						got += p.Victim.Name
+					}
+					if i == 1 && got != c.want {
+						t.Errorf("%s preempts %q, want %q", pods[i].Name, got, c.want)
+					}
+				}
+			}
+		})
 	}
 }
 

@@ -44,13 +44,34 @@ func (e *Engine) newEntries(pods []*v1.Pod) []*queueEntry {
 		if e.placeContext.Err() != nil {
 			break
 		}
-		// An error means that affinity terms do not parse. Upstream ignores it here, too, since validation has passed.
-		info, _ := framework.NewPodInfo(pod)
-		queued := &framework.QueuedPodInfo{PodInfo: info}
+		queued := &framework.QueuedPodInfo{PodInfo: e.podInfos.parse(pod)}
 		queued.Timestamp = cluster.Epoch.Add(time.Duration(i))
 		entries = append(entries, &queueEntry{QueuedPodInfo: queued, original: pod})
 	}
 	return entries
+}
+
+// podInfos has the parsed affinity terms of waiting pods.
+type podInfos map[*v1.Pod]framework.PodInfo
+
+// maxPodInfos bounds the number of pods in podInfos.
+const maxPodInfos = 4096
+
+// parse returns the pod with its affinity terms, which are parsed only once.
+func (p *podInfos) parse(pod *v1.Pod) *framework.PodInfo {
+	info, known := (*p)[pod]
+	if known {
+		return &info
+	}
+	// An error means that affinity terms do not parse. Upstream ignores it here, too, since validation has passed.
+	parsed, _ := framework.NewPodInfo(pod)
+	if pod.Spec.Affinity != nil {
+		if *p == nil || len(*p) >= maxPodInfos {
+			*p = podInfos{}
+		}
+		(*p)[pod] = *parsed
+	}
+	return parsed
 }
 
 // podsOf returns the pods of the entries, with those of pod groups.
