@@ -89,7 +89,7 @@ func samePreemption(t *testing.T, seed uint64, seen map[string]int) {
 		for range r.IntN(4) { // pods that run come, of either priority and label
 			app := []string{"filler", "web"}[r.IntN(2)]
 			for _, pod := range pods(app, 1, int32(r.IntN(4)/3*15), "2", func(*v1.PodSpec) {}) {
-				state = state.With(cluster.BindPod(pod, fmt.Sprint("w", r.IntN(6)), cluster.Epoch.Time))
+				state = state.With(cluster.BindPod(pod, fmt.Sprint("w", r.IntN(6)), cluster.Epoch.Add(time.Duration(made)))) // among pods that started at the same time, upstream chooses by chance
 			}
 		}
 		for _, app := range []string{"filler", "web"} {
