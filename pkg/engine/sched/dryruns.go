@@ -145,7 +145,7 @@ func (n *emptiedNodes) findRejection(ctx context.Context, state fwk.CycleState, 
 // SelectVictimsOnNode fails once the caller of Place has canceled. If a node rejects the pod even without all pods that may be preempted,
 // it is not asked again until something changes that the filters read. Pods of a pod group are preempted together, on whatever nodes they
 // are, so no answer is kept where there are any.
-func (c preemptionInterface) SelectVictimsOnNode(ctx context.Context, state fwk.CycleState, pod *v1.Pod, node fwk.NodeInfo, all []*preemption.DomainVictim, budgets []*policyv1.PodDisruptionBudget) ([]*v1.Pod, int, *fwk.Status) {
+func (c preemptionInterface) SelectVictimsOnNode(ctx context.Context, state fwk.CycleState, pod *v1.Pod, node fwk.NodeInfo, all []*preemption.DomainVictim, _ []*policyv1.PodDisruptionBudget) ([]*v1.Pod, int, *fwk.Status) {
 	if status := c.engine.interrupted(); status != nil {
 		return nil, 0, status
 	}
@@ -156,7 +156,7 @@ func (c preemptionInterface) SelectVictimsOnNode(ctx context.Context, state fwk.
 			return nil, 0, status
 		}
 	}
-	budgets = c.engine.state.PodDisruptionBudgets // upstream lists them in random order
+	budgets := c.engine.state.PodDisruptionBudgets // upstream gives them in random order
 	grouped := slices.ContainsFunc(node.GetPods(), inGroup)
 	if kept != nil && !grouped && len(node.GetPods()) > 0 {
 		var err error
