@@ -70,7 +70,10 @@ func (p *pass) collectClaims() []*v1.PersistentVolumeClaim {
 	for _, obj := range p.Objects() {
 		present[obj.GetUID()] = true
 	}
-	used := p.usedClaims()
+	var used map[types.NamespacedName]bool
+	if slices.ContainsFunc(p.PersistentVolumeClaims, isProtected) {
+		used = p.usedClaims()
+	}
 	var kept []*v1.PersistentVolumeClaim
 	for _, claim := range p.PersistentVolumeClaims {
 		ownerless := hasOwner(claim) && !slices.ContainsFunc(claim.OwnerReferences, func(r metav1.OwnerReference) bool { return present[r.UID] })
