@@ -26,7 +26,7 @@ func (d *stuckDrain) attempts() []attempt {
 	kept, ended := d.keptPods()
 	var all []attempt
 	if len(kept) > 0 {
-		all = slices.Concat(d.runMore(kept), d.widenBudgets(kept), d.evictUnready(kept), d.askAsManyAsAreReady(kept), d.keepOneBudget(kept))
+		all = slices.Concat(d.runMore(kept), d.letBecomeReady(kept), d.widenBudgets(kept), d.evictUnready(kept), d.askAsManyAsAreReady(kept), d.keepOneBudget(kept))
 	}
 	all = slices.Concat(all, d.leaveOutTainted(), d.addNodes())
 	if len(kept) > 0 {
@@ -109,15 +109,46 @@ func (d *stuckDrain) runMore(kept []*v1.Pod) []attempt {
 func (d *stuckDrain) hasUnready(workload cluster.Ref) bool {
 	of := d.end.Owners()
 	return slices.ContainsFunc(d.end.Pods, func(pod *v1.Pod) bool {
-		node := d.end.Node(pod.Spec.NodeName)
-		return node != nil && cluster.KubeletResponds(node) && cluster.IsActive(pod) && !podutil.IsPodReady(pod) && of(pod) == workload
+		return d.hasStarted(pod) && !podutil.IsPodReady(pod) && of(pod) == workload
 	})
 }
 
-// widenBudgets returns the attempt that lets each budget allow one pod to be missing.
-func (d *stuckDrain) widenBudgets(kept []*v1.Pod) []attempt {
-	a := attempt{price: []string{"one pod of it may be missing, always"}}
+// letBecomeReady returns the attempt in which the pods become ready that use up the budgets of the kept pods: they have started and are not Ready.
+func (d *stuckDrain) letBecomeReady(kept []*v1.Pod) []attempt {
+	of, budgets := d.end.Budgets(), d.budgetsOf(kept)
+	a := attempt{byHand: true}
 	var says []string
+	for _, pod := range d.end.Pods {
+		counted := slices.ContainsFunc(of(pod), func(b *policyv1.PodDisruptionBudget) bool { return slices.Contains(budgets, b) })
+		if !counted || !d.hasStarted(pod) || podutil.IsPodReady(pod) || slices.Contains(kept, pod) {
+			continue
+		}
+		says = append(says, fmt.Sprintf("%s on %s", pod.Name, pod.Spec.NodeName))
+		conditions := list.Map(pod.Status.Conditions, func(condition v1.PodCondition) v1.PodCondition {
+			condition.Status = v1.ConditionTrue
+			return condition
+		})
+		a.steps = append(a.steps, action.Merge(action.Target(cluster.RefTo(pod)), map[string]any{"status": map[string]any{"conditions": conditions}}))
+	}
+	if len(says) == 0 {
+		return nil
+	}
+	a.change = fmt.Sprintf("let %s become Ready: %s the budget up, and %s log says why", words.Pick(len(says), "pod ", "pods ")+words.Few(says),
+		words.Pick(len(says), "it uses", "they use"), words.Pick(len(says), "its", "their"))
+	return []attempt{a}
+}
+
+// hasStarted reports whether the pod is on a node that answers.
+func (d *stuckDrain) hasStarted(pod *v1.Pod) bool {
+	node := d.end.Node(pod.Spec.NodeName)
+	return node != nil && cluster.KubeletResponds(node) && cluster.IsActive(pod)
+}
+
+// widenBudgets returns the attempt that lets each budget allow one pod to be missing besides those that are not ready and stay.
+func (d *stuckDrain) widenBudgets(kept []*v1.Pod) []attempt {
+	var a attempt
+	var says []string
+	most := int32(0)
 	for _, budget := range d.budgetsOf(kept) {
 		now := "no bound"
 		switch {
@@ -126,16 +157,22 @@ func (d *stuckDrain) widenBudgets(kept []*v1.Pod) []attempt {
 		case budget.Spec.MaxUnavailable != nil:
 			now = "maxUnavailable " + budget.Spec.MaxUnavailable.String()
 		}
-		if now == "maxUnavailable 1" {
+		leaving := int32(list.Count(kept, func(pod *v1.Pod) bool {
+			return !podutil.IsPodReady(pod) && slices.Contains(d.budgetsOf([]*v1.Pod{pod}), budget)
+		}))
+		missing := 1 + max(0, budget.Status.ExpectedPods-budget.Status.CurrentHealthy-leaving)
+		if now == fmt.Sprintf("maxUnavailable %d", missing) {
 			continue
 		}
-		says = append(says, fmt.Sprintf("set maxUnavailable: 1 in %s (now %s)", nameOf(budget), now))
-		a.steps = append(a.steps, patchSpec(budget, map[string]any{"maxUnavailable": 1, "minAvailable": nil}))
+		most = max(most, missing)
+		says = append(says, fmt.Sprintf("set maxUnavailable: %d in %s (now %s)", missing, nameOf(budget), now))
+		a.steps = append(a.steps, patchSpec(budget, map[string]any{"maxUnavailable": missing, "minAvailable": nil}))
 	}
 	if len(says) == 0 {
 		return nil
 	}
 	a.change = words.Few(says)
+	a.price = []string{words.Pick(int(most), "one pod", fmt.Sprintf("%d pods", most)) + " of it may be missing, always"}
 	return []attempt{a}
 }
 
@@ -243,7 +280,7 @@ func (d *stuckDrain) addNodes() []attempt {
 	}
 	var all []attempt
 	for n := 1; n <= min(waits, maxNewNodes); n++ {
-		all = append(all, attempt{change: words.Pick(n, "one more node", fmt.Sprintf("%d more nodes", n)) + " like " + d.nodes[0], byHand: true,
+		all = append(all, attempt{change: words.Pick(n, "one more node", fmt.Sprintf("%d more nodes", n)) + " like " + d.nodes[0], byHand: true, newNodes: true,
 			steps: []scenario.Step{{AddNodes: &scenario.AddNodes{Count: n, Like: d.nodes[0]}}}})
 	}
 	return all

@@ -88,7 +88,8 @@ func newlyPending(drained []world.DrainedNode) []world.PendingPod {
 //
 //  1. The flags of kubectl drain that its messages name.
 //  2. Run one more replica of each workload whose budget refuses an eviction.
-//  3. Let these budgets allow one pod to be missing, or pods that are not ready to be evicted. Delete one of two budgets for the same pods.
+//  3. Let the pods that use up a budget become ready. Let these budgets allow one more pod to be missing, or pods that are not ready to be evicted.
+//     Delete one of two budgets for the same pods.
 //  4. Let spread constraints leave out tainted nodes, as the drained ones are.
 //  5. Add nodes like the first one.
 //  6. Cordon the nodes, and delete the pods by hand.
@@ -120,14 +121,14 @@ func Fixes(ctx context.Context, result *simulation.Result, nodes []string, optio
 	if len(d.fixes) == 0 {
 		enough := false // of nodes: more of them help, too
 		for _, a := range d.attempts() {
-			if a.byHand && enough {
+			if a.newNodes && enough {
 				continue
 			}
 			found := len(d.fixes)
 			if err := d.try(ctx, &a); err != nil {
 				return nil, nil, err
 			}
-			enough = enough || a.byHand && len(d.fixes) > found
+			enough = enough || a.newNodes && len(d.fixes) > found
 		}
 	}
 	slices.SortStableFunc(d.fixes, func(a, b Fix) int { return min(a.Pending, 1) - min(b.Pending, 1) })
@@ -158,8 +159,8 @@ type attempt struct {
 	options world.DrainOptions
 	flags   []string
 	steps   []scenario.Step
-	// byHand means that no command of kubectl makes the change.
-	byHand bool
+	// byHand means that no command of kubectl makes the change, and newNodes that it adds nodes.
+	byHand, newNodes bool
 }
 
 func (d *stuckDrain) drainAsAsked(ctx context.Context) error {

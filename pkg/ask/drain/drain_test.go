@@ -75,9 +75,17 @@ func TestFixes(t *testing.T) {
 			"set minAvailable: 1 in poddisruptionbudget/b1 (now 2): 1",
 			"cordon w-1, then delete pod web-855cddbf79-rp9jv, which asks no budget: 1",
 		}},
+		// The pod on w-2 is the one that the budget allows to be missing.
+		"a budget that a pod on another node uses up": {deployment(2, "100m", "", "maxUnavailable: 1") +
+			"steps:\n- {name: crash, patch: {target: pod/web-74f9c49c5-k8fwx, patch: {status: {conditions: [{type: Ready, status: 'False'}]}}}}\n", []string{
+			"let pod web-74f9c49c5-k8fwx on w-2 become Ready: it uses the budget up, and its log says why: 0",
+			"set maxUnavailable: 2 in poddisruptionbudget/b1 (now maxUnavailable 1): 0",
+			"cordon w-1, then delete pod web-74f9c49c5-hwr8c, which asks no budget: 0",
+		}},
 		// Two of three pods run, as many as the budget needs. With one node more the third runs, and there is room for the evicted one.
 		"a budget that waits for a Pending pod": {deployment(3, "1500m", "", "minAvailable: 2"), []string{
 			"one more node like w-1: 0",
+			"set maxUnavailable: 2 in poddisruptionbudget/b1 (now minAvailable 2): 1",
 			"cordon w-1, then delete pod web-64c59f79d5-5dh92, which asks no budget: 1",
 		}},
 	} {
