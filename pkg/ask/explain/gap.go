@@ -132,6 +132,9 @@ func (g *Gap) find(ctx context.Context, result *simulation.Result, step *simulat
 	if changes := startRollout(object); changes != nil {
 		return changes, nil
 	}
+	if r.AwaitsEnd {
+		return endTerminating(step.State, g.Ref), nil
+	}
 	return slices.Concat(deleteOldUnready(step.State, object), undoRollout(step.State, object), letBecomeReady(step.State, g.Ref), rollPastUnavailable(step.State, object)), nil
 }
 
@@ -286,14 +289,14 @@ func rollPastUnavailable(state *cluster.State, object cluster.Object) []candidat
 		return nil
 	}
 	unavailable := 0
-	var silent []string
+	var silent []*v1.Node
 	for _, pod := range podsOf(state)[cluster.RefTo(ds)] {
 		if podutil.IsPodAvailable(pod, ds.Spec.MinReadySeconds, state.Now) && pod.DeletionTimestamp == nil {
 			continue
 		}
 		unavailable++
 		if node := state.Node(pod.Spec.NodeName); node != nil && !cluster.KubeletResponds(node) {
-			silent = append(silent, node.Name)
+			silent = append(silent, node)
 		}
 	}
 	if unavailable == 0 {
@@ -303,8 +306,7 @@ func rollPastUnavailable(state *cluster.State, object cluster.Object) []candidat
 		obj.(*appsv1.DaemonSet).Spec.UpdateStrategy.RollingUpdate.MaxUnavailable = ptr.To(intstr.FromInt(unavailable + 1))
 	}}}
 	if len(silent) > 0 {
-		all = append(all, candidate{change: fmt.Sprintf("delete %s, once it is certain that %s not come back", words.Pick(len(silent), "node ", "nodes ")+words.And(silent), words.Pick(len(silent), "it does", "they do")),
-			steps: []scenario.Step{{RemoveNodes: &scenario.RemoveNodes{Nodes: scenario.Nodes{Names: silent}}}}})
+		all = append(all, deleteSilent(silent))
 	}
 	return all
 }

@@ -55,8 +55,22 @@ func TestFindGaps(t *testing.T) {
 			name: "a node that does not answer", kind: "DaemonSet",
 			scenario: nodes + strings.Replace(fmt.Sprintf(daemons, "RollingUpdate", ", tolerations: [{key: role, operator: Exists}]"), "type: RollingUpdate", "type: RollingUpdate, rollingUpdate: {maxUnavailable: 1}", 1) +
 				"steps:\n- {name: lost, fail: {names: [n2], mode: unreachable}}\n- {name: release, rollout: {target: ds/web, restart: true}}\n",
-			want: []string{"its rollout stands still, 0 of 1 pod updated: pod web-7h46m is Terminating on node n2, which does not answer; the 2 old pods stay because maxUnavailable is 1",
+			want: []string{"its rollout stands still, 0 of 1 pod updated: pod web-7h46m is Terminating on node n2, which does not answer; the 1 old pod stays because maxUnavailable is 1",
 				"maxUnavailable: 2 (now 1): replaces 1 pod of daemonset/web that runs", "delete node n2, once it is certain that it does not come back: replaces 1 pod of daemonset/web that runs"},
+		},
+		{
+			name: "two nodes that do not answer", kind: "DaemonSet",
+			scenario: nodes + node("n3", "a", "") + strings.Replace(fmt.Sprintf(daemons, "RollingUpdate", ", tolerations: [{key: role, operator: Exists}]"), "type: RollingUpdate", "type: RollingUpdate, rollingUpdate: {maxUnavailable: 1}", 1) +
+				"steps:\n- {name: lost, fail: {names: [n2, n3], mode: unreachable}}\n- {name: release, rollout: {target: ds/web, restart: true}}\n",
+			want: []string{"its rollout stands still, 0 of 1 pod updated: pod web-7h46m is Terminating on node n2, which does not answer, as is one more; the 1 old pod stays because maxUnavailable is 1",
+				"maxUnavailable: 3 (now 1): replaces 1 pod of daemonset/web that runs", "delete nodes n2 and n3, once it is certain that they do not come back: replaces 1 pod of daemonset/web that runs"},
+		},
+		{
+			name: "Recreate behind a pod that does not end", kind: "Deployment",
+			scenario: nodes + strings.Replace(workload("Deployment", 1, "cpu: 1", ", tolerations: [{key: role, operator: Exists}], nodeSelector: {kubernetes.io/hostname: n2}"), "replicas: 1", "replicas: 1\n      strategy: {type: Recreate}", 1) +
+				"steps:\n- {name: lost, fail: {names: [n2], mode: unreachable}}\n- {name: release, patch: {target: deploy/web, patch: {spec: {template: {spec: {nodeSelector: {kubernetes.io/hostname: n1}}}}}}}\n",
+			want: []string{"its rollout stands still, 0 of 1 pod updated: 1 old pod must go before a new one is created; web-6b7fd6997d-c6qcs is Terminating on node n2, which does not answer",
+				"taint node n2 with node.kubernetes.io/out-of-service=nodeshutdown:NoExecute, once it is certain that the machine is off: ", "delete node n2, once it is certain that it does not come back: "},
 		},
 		{
 			name: "a partition", kind: "StatefulSet",

@@ -60,8 +60,8 @@ type haltedPod struct {
 	pod *v1.Pod
 }
 
-// attempts returns the ways to help: if the pod waits for a volume, a rollout that stops old pods first or fewer replicas, and the taint of
-// out-of-service on each node that does not answer and has a Terminating pod of the workload, or the node's deletion.
+// attempts returns the ways to help: if the pod waits for a volume, a rollout that stops old pods first or fewer replicas; and the taint of
+// out-of-service on the nodes that do not answer and have Terminating pods of the workload, or the deletion of these nodes.
 func (h *haltedPod) attempts() []attempt {
 	var attempts []attempt
 	if cluster.WaitsForVolume(h.pod) != "" {
@@ -73,26 +73,45 @@ func (h *haltedPod) attempts() []attempt {
 			attempts = append(attempts, h.fewer(waiting)...)
 		}
 	}
-	off := v1.Taint{Key: v1.TaintNodeOutOfService, Value: "nodeshutdown", Effect: v1.TaintEffectNoExecute}
-	for _, node := range h.step.State.Nodes {
-		waits := slices.ContainsFunc(h.step.State.Pods, func(pod *v1.Pod) bool {
-			return pod.Spec.NodeName == node.Name && pod.DeletionTimestamp != nil && h.ownerOf(pod) == h.owner
-		})
-		if !waits || cluster.KubeletResponds(node) || len(attempts) >= maxPerDomain {
-			continue
+	return append(attempts, list.Map(endTerminating(h.step.State, h.owner), h.attemptOne)...)
+}
+
+// endTerminating returns the changes with which the Terminating pods of a workload end whose nodes do not answer; none if there are no such pods.
+func endTerminating(state *cluster.State, owner cluster.Ref) []candidate {
+	var silent []*v1.Node
+	for _, pod := range podsOf(state)[owner] {
+		node := state.Node(pod.Spec.NodeName)
+		if pod.DeletionTimestamp != nil && node != nil && !cluster.KubeletResponds(node) && !slices.Contains(silent, node) {
+			silent = append(silent, node)
 		}
-		name := cluster.RefTo(node).String()
-		attempts = append(attempts,
-			h.attemptOne(candidate{
-				change: fmt.Sprintf("taint node %s with %s, once it is certain that the machine is off", node.Name, off.ToString()),
-				steps:  []scenario.Step{action.Merge(scenario.Target{Target: name}, map[string]any{"spec": map[string]any{"taints": append(slices.Clip(node.Spec.Taints), off)}})},
-			}),
-			h.attemptOne(candidate{
-				change: fmt.Sprintf("delete node %s, if it does not come back", node.Name),
-				steps:  []scenario.Step{{RemoveNodes: &scenario.RemoveNodes{Nodes: scenario.Nodes{Names: []string{node.Name}}}}},
-			}))
 	}
-	return attempts
+	switch {
+	case len(silent) == 0:
+		return nil
+	case owner.Kind == "DaemonSet": // it has no pod on a node with the taint
+		return []candidate{deleteSilent(silent)}
+	}
+	return []candidate{taintOff(silent), deleteSilent(silent)}
+}
+
+// taintOff returns the change by which an operator says that the nodes are off.
+func taintOff(nodes []*v1.Node) candidate {
+	off := v1.Taint{Key: v1.TaintNodeOutOfService, Value: "nodeshutdown", Effect: v1.TaintEffectNoExecute}
+	c := candidate{change: fmt.Sprintf("taint %s with %s, once it is certain that the %s off", nodesIn(nodes), off.ToString(), words.Pick(len(nodes), "machine is", "machines are"))}
+	for _, node := range nodes {
+		taints := append(slices.Clip(node.Spec.Taints), off)
+		c.steps = append(c.steps, action.Merge(scenario.Target{Target: cluster.RefTo(node).String()}, map[string]any{"spec": map[string]any{"taints": taints}}))
+	}
+	return c
+}
+
+// deleteSilent returns the change that deletes nodes that do not answer.
+func deleteSilent(nodes []*v1.Node) candidate {
+	names := list.Map(nodes, func(node *v1.Node) string { return node.Name })
+	return candidate{
+		change: fmt.Sprintf("delete %s, once it is certain that %s not come back", nodesIn(nodes), words.Pick(len(nodes), "it does", "they do")),
+		steps:  []scenario.Step{{RemoveNodes: &scenario.RemoveNodes{Nodes: scenario.Nodes{Names: names}}}},
+	}
 }
 
 // helpsPod returns the change as a fix if every pod of the workload that has a node then runs, and as many as before have one.
@@ -102,12 +121,16 @@ func (h *haltedPod) helpsPod(_ context.Context, c *candidate, steps []scenario.L
 	own, was := after[h.owner], h.crewsBefore[h.owner]
 	ownerOf := state.Owners()
 	halted := func(pod *v1.Pod) bool { return ownerOf(pod) == h.owner && WhyHalted(state, pod) != "" }
-	if id, lasts := cluster.Identity(h.owner, h.pod); slices.ContainsFunc(state.Pods, halted) || lasts && own.Placed[id] == nil {
+	leaves := h.owner.Kind == "DaemonSet" && state.Node(h.pod.Spec.NodeName) == nil // its pod goes with the node
+	if id, lasts := cluster.Identity(h.owner, h.pod); slices.ContainsFunc(state.Pods, halted) || lasts && own.Placed[id] == nil && !leaves {
 		return nil, nil
 	}
+	had := list.Count(slices.Collect(maps.Values(was.Placed)), func(pod *v1.Pod) bool {
+		return h.owner.Kind != "DaemonSet" || state.Node(pod.Spec.NodeName) != nil
+	})
 	displaced := h.displaced(after)
 	maps.DeleteFunc(displaced, func(owner cluster.Ref, _ int) bool { return owner.Kind == "DaemonSet" }) // its pod goes with a node that is deleted
-	if len(own.Placed) < min(len(was.Placed), replicasOf(state, h.owner)) || len(displaced) > 0 {
+	if len(own.Placed) < min(had, replicasOf(state, h.owner)) || len(displaced) > 0 {
 		return nil, nil
 	}
 	last := h.course.Last()

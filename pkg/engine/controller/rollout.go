@@ -40,10 +40,14 @@ type Rollout struct {
 	// OnlyScales means that the Deployment controller waits for ReplicaSets to be scaled although they have their size already, and so
 	// updates nothing.
 	OnlyScales bool `json:"-"`
+	// AwaitsEnd means that the Deployment creates no pod before Terminating ones have ended.
+	AwaitsEnd bool `json:"-"`
 }
 
 // Stuck reports whether pods of an old revision remain, or pods are not created yet. A first revision whose pods are Pending is not stuck.
-func (r *Rollout) Stuck() bool { return !r.Complete && (r.Old > 0 || len(r.NotCreated) > 0) }
+func (r *Rollout) Stuck() bool {
+	return !r.Complete && (r.Old > 0 || r.AwaitsEnd || len(r.NotCreated) > 0)
+}
 
 // Rollouts returns the rollouts of all Deployments, StatefulSets and DaemonSets, each kind in order of arrival.
 func Rollouts(s *cluster.State) []Rollout { return new(Controllers).Rollouts(s) }
@@ -73,6 +77,7 @@ func (c *Controllers) Rollouts(s *cluster.State) []Rollout {
 // tally counts the pods of a workload by state.
 type tally struct {
 	updated, old, ready, available int
+	oldEnding                      int // old pods that are counted and Terminating
 	// waiting are the updated pods that are not available, and isNew reports whether a pod is updated.
 	waiting []*v1.Pod
 	isNew   func(*v1.Pod) bool
@@ -100,6 +105,9 @@ func tallyPods(s *cluster.State, pods []*v1.Pod, minReady int32, endingToo bool,
 		}
 		if !isNew(pod) {
 			t.old++
+			if pod.DeletionTimestamp != nil {
+				t.oldEnding++
+			}
 			continue
 		}
 		t.updated++
@@ -144,7 +152,7 @@ func deploymentRollout(s *cluster.State, d *appsv1.Deployment, sets []*appsv1.Re
 			deploymentutil.DesiredReplicasAnnotation, scaled.Name, desired, r.Desired))
 	case t.old+len(t.ending) > 0 && d.Spec.Strategy.Type == appsv1.RecreateDeploymentStrategyType:
 		clause := fmt.Sprintf("%s must go before a new one is created", words.Count(t.old+len(t.ending), "old pod"))
-		if len(t.ending) > 0 {
+		if r.AwaitsEnd = len(t.ending) > 0; r.AwaitsEnd {
 			clause += fmt.Sprintf("; %s is Terminating on node %s, which does not answer", t.ending[0].Name, t.ending[0].Spec.NodeName)
 		}
 		clauses = append(clauses, clause)
@@ -253,9 +261,10 @@ func daemonSetRollout(s *cluster.State, ds *appsv1.DaemonSet, owned *owners) Rol
 		switch {
 		case ds.Spec.UpdateStrategy.Type == appsv1.OnDeleteDaemonSetStrategyType:
 			clauses = append(clauses, onDeleteClause(t.old))
+		case t.oldEnding == t.old:
 		case ds.Spec.UpdateStrategy.RollingUpdate != nil && ds.Spec.UpdateStrategy.RollingUpdate.MaxUnavailable != nil:
 			limit, _ := daemonutil.UnavailableCount(ds, desired)
-			clauses = append(clauses, fmt.Sprintf("the %s because maxUnavailable is %s", oldPodsStay(t.old),
+			clauses = append(clauses, fmt.Sprintf("the %s because maxUnavailable is %s", oldPodsStay(t.old-t.oldEnding),
 				formatLimit(*ds.Spec.UpdateStrategy.RollingUpdate.MaxUnavailable, limit)))
 		}
 	}
