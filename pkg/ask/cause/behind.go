@@ -2,12 +2,38 @@ package cause
 
 import (
 	"context"
+	"slices"
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/list"
 )
+
+// TaintToleration looks at a node before NodeAffinity does. So the message says nothing of a label that no node has, if all nodes are tainted.
+
+// behindTaints returns why NodeAffinity would refuse the nodes that are cordoned or have a taint, if no node of the cluster meets the pod's selector and
+// NodeAffinity refuses no other node, which would say the same.
+func (v *view) behindTaints(refusals []pluginRefused) []Cause {
+	if slices.ContainsFunc(v.state.Nodes, func(node *v1.Node) bool { return cluster.Attracts(node, v.pod) }) {
+		return nil
+	}
+	var tainted refused
+	for _, plugin := range refusals {
+		switch plugin.name {
+		case "NodeAffinity":
+			return nil
+		case "TaintToleration", "NodeUnschedulable":
+			tainted.nodes = append(tainted.nodes, plugin.nodes...)
+		}
+	}
+	causes := nodeAffinities(v, tainted)
+	for i := range causes {
+		causes[i].Behind = true
+	}
+	return causes
+}
 
 // NodeResourcesFit looks at a node before the plugins for volumes, spreading and affinity do. So the message says of a full node only that the
 // node is full, even if the pod's volume is in another zone and room there would not help.

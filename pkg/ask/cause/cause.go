@@ -28,7 +28,7 @@ type Cause struct {
 	Plugin string `json:"plugin"`
 	// Nodes is the number of nodes that the plugin refuses for this reason; 0 if it refuses the pod before it looks at nodes.
 	Nodes int `json:"nodes"`
-	// Behind means that other plugins refuse these nodes first, for lack of room: with room, this plugin would still refuse them.
+	// Behind means that other plugins refuse these nodes first, for lack of room or for a taint: without that, this plugin would still refuse them.
 	Behind bool `json:"behind,omitempty"`
 	// Sentence says why, with the values of both sides.
 	Sentence string `json:"sentence"`
@@ -165,7 +165,7 @@ func (f *Finder) Causes(ctx context.Context, state *cluster.State, pod *v1.Pod, 
 	if err != nil {
 		return nil, err
 	}
-	causes := append(v.findCauses(refusals), behind...)
+	causes := slices.Concat(v.findCauses(refusals), v.behindTaints(refusals), behind)
 	if i := slices.IndexFunc(causes, func(c Cause) bool { return c.NodeAffinity != nil && len(c.NodeAffinity.Unmet) > 0 }); i > 0 {
 		causes = slices.Concat(causes[i:i+1], causes[:i], causes[i+1:])
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/faultline/faultline/pkg/ask/cause"
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/internal/runtest"
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/simulation"
 )
 
@@ -64,7 +65,7 @@ func TestCauses(t *testing.T) {
 				"  - {apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: data}, spec: {accessModes: [ReadWriteOnce], storageClassName: gp3, volumeName: pv, resources: {requests: {storage: 1Gi}}}}\n",
 				pod("a-1", "w-1", "3", ""), pod("b-1", "w-2", "2500m", ""), pod("new", "", "2", ", volumes: [{name: v, persistentVolumeClaim: {claimName: data}}]")},
 			[]string{"NodeResourcesFit 2: asks 2 cpu; the most that is free where nothing else refuses it is 1 on w-1 (4 allocatable, 3 requested by 1 pod)", dedicated,
-				"VolumeBinding 1, even with room: claim data is bound to volume pv, which only nodes with topology.kubernetes.io/zone=a reach: w-1 (full, Insufficient cpu)"},
+				"VolumeBinding 1, behind others: claim data is bound to volume pv, which only nodes with topology.kubernetes.io/zone=a reach: w-1 (full, Insufficient cpu)"},
 		},
 		"a request by default": {
 			[]string{"  - {apiVersion: v1, kind: LimitRange, metadata: {name: limits}, spec: {limits: [{type: Container, defaultRequest: {cpu: 5}}]}}\n",
@@ -265,28 +266,32 @@ func TestCauses(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			result := runtest.Run(t, world(test.objects...))
-			found, err := cause.ExplainRun(t.Context(), result)
-			if err != nil {
-				t.Fatal(err)
-			}
-			step := result.Last()
-			if len(step.Pending) != 1 {
-				t.Fatalf("%d pods are Pending, one is expected", len(step.Pending))
-			}
-			var got []string
-			for _, c := range found[len(found)-1][cluster.NameOf(step.Pending[0].Pod)] {
-				behind := ""
-				if c.Behind {
-					behind = ", even with room"
-				}
-				got = append(got, fmt.Sprintf("%s %d%s: %s", c.Plugin, c.Nodes, behind, c.Sentence))
-			}
-			if diff := cmp.Diff(test.want, got); diff != "" {
+			if diff := cmp.Diff(test.want, causesOfPending(t, world(test.objects...))); diff != "" {
 				t.Errorf("causes (-want +got):\n%s", diff)
 			}
 		})
 	}
+}
+
+// causesOfPending runs the scenario and describes the causes of its only Pending pod.
+func causesOfPending(t *testing.T, scenario string) []string {
+	t.Helper()
+	result := runtest.Run(t, scenario)
+	found, err := cause.ExplainRun(t.Context(), result)
+	if err != nil {
+		t.Fatal(err)
+	}
+	step := result.Last()
+	if len(step.Pending) != 1 {
+		t.Fatalf("%d pods are Pending, one is expected", len(step.Pending))
+	}
+	return list.Map(found[len(found)-1][cluster.NameOf(step.Pending[0].Pod)], func(c cause.Cause) string {
+		behind := ""
+		if c.Behind {
+			behind = ", behind others"
+		}
+		return fmt.Sprintf("%s %d%s: %s", c.Plugin, c.Nodes, behind, c.Sentence)
+	})
 }
 
 // TestGroupWaits has groups of two pods on 4 + 4 CPU, since db-1 is tainted.

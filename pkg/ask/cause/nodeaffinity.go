@@ -3,6 +3,7 @@ package cause
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -73,9 +74,25 @@ func isSimilar(a, b string) bool {
 
 // requirement is a single requirement on a node, with its text.
 type requirement struct {
-	text string
-	key  string // the key of the label; "" for a field
-	met  func(*v1.Node) bool
+	text  string
+	key   string // the key of the label; "" for a field
+	met   func(*v1.Node) bool
+	bound *int64 // of Gt and Lt, which compare numbers; nil for other operators
+}
+
+// distance returns by how much the node's labels miss the bounds of the requirements; a label that is no number misses its bound by more than any number.
+func distance(lacks []requirement, node *v1.Node) (sum float64) {
+	for _, req := range lacks {
+		if req.bound == nil {
+			continue
+		}
+		has, err := strconv.ParseInt(node.Labels[req.key], 10, 64)
+		if err != nil {
+			return math.Inf(1)
+		}
+		sum += math.Abs(float64(has - *req.bound))
+	}
+	return sum
 }
 
 // nodeAffinities returns why NodeAffinity refuses the nodes. It returns none if the pod names its node by a field, as a DaemonSet's pod
@@ -89,7 +106,7 @@ func nodeAffinities(v *view, r refused) []Cause {
 		if slices.ContainsFunc(lacked, func(req requirement) bool { return req.key == "" }) {
 			continue
 		}
-		if n++; nearest == nil || len(lacked) < len(lacks) {
+		if n++; nearest == nil || len(lacked) < len(lacks) || len(lacked) == len(lacks) && distance(lacked, node) < distance(lacks, nearest) {
 			nearest, wants, lacks = node, of, lacked
 		}
 	}
@@ -151,7 +168,7 @@ func requirementsOf(pod *v1.Pod) [][]requirement {
 	var selector []requirement
 	for _, key := range slices.Sorted(maps.Keys(pod.Spec.NodeSelector)) {
 		value := pod.Spec.NodeSelector[key]
-		selector = append(selector, requirement{key + "=" + value, key, func(node *v1.Node) bool { return node.Labels[key] == value }})
+		selector = append(selector, requirement{text: key + "=" + value, key: key, met: func(node *v1.Node) bool { return node.Labels[key] == value }})
 	}
 	affinity := pod.Spec.Affinity
 	if affinity == nil || affinity.NodeAffinity == nil || affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
@@ -161,10 +178,10 @@ func requirementsOf(pod *v1.Pod) [][]requirement {
 	for _, term := range affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
 		wants := slices.Clip(selector)
 		for _, expression := range term.MatchExpressions {
-			wants = append(wants, requirement{expressionText(&expression), expression.Key, requirementMatcher(v1.NodeSelectorTerm{MatchExpressions: []v1.NodeSelectorRequirement{expression}})})
+			wants = append(wants, requirement{expressionText(&expression), expression.Key, requirementMatcher(v1.NodeSelectorTerm{MatchExpressions: []v1.NodeSelectorRequirement{expression}}), boundOf(&expression)})
 		}
 		for _, field := range term.MatchFields {
-			wants = append(wants, requirement{expressionText(&field), "", requirementMatcher(v1.NodeSelectorTerm{MatchFields: []v1.NodeSelectorRequirement{field}})})
+			wants = append(wants, requirement{text: expressionText(&field), met: requirementMatcher(v1.NodeSelectorTerm{MatchFields: []v1.NodeSelectorRequirement{field}})})
 		}
 		all = append(all, wants)
 	}
@@ -175,6 +192,18 @@ func requirementsOf(pod *v1.Pod) [][]requirement {
 func requirementMatcher(term v1.NodeSelectorTerm) func(*v1.Node) bool {
 	selector, err := nodeaffinity.NewNodeSelector(&v1.NodeSelector{NodeSelectorTerms: []v1.NodeSelectorTerm{term}})
 	return func(node *v1.Node) bool { return err == nil && selector.Match(node) }
+}
+
+// boundOf returns the number with which a requirement Gt or Lt compares; nil for other operators.
+func boundOf(r *v1.NodeSelectorRequirement) *int64 {
+	if r.Operator != v1.NodeSelectorOpGt && r.Operator != v1.NodeSelectorOpLt || len(r.Values) != 1 {
+		return nil
+	}
+	bound, err := strconv.ParseInt(r.Values[0], 10, 64)
+	if err != nil {
+		return nil
+	}
+	return &bound
 }
 
 // expressionText returns the requirement as kubectl -l writes it.

@@ -53,7 +53,7 @@ type Fix struct {
 //  1. Remove a scheduling gate; create a pod group or a claim that the pod names; uncordon a node; end a state of a node that has a taint for it; delete a pod
 //     whose template has changed since.
 //  2. Let a rule that keeps the workload's pods apart select these alone. Refine a spread constraint: nodeTaintsPolicy, nodeAffinityPolicy, matchLabelKeys, minDomains, maxSkew.
-//  3. Ask for a similar key or resource that nodes have, or one of the same vendor, tolerate the value that a taint has, or select the labels that the pod itself has. Add the label
+//  3. Ask for a similar key or resource that nodes have, or one of the same vendor, tolerate the value that a taint has, or both, or select the labels that the pod itself has. Add the label
 //     that nodes or the pod's volume lack, or ask for a value that nodes have, of labels or of devices. Give a claim without a volume one: let a free volume
 //     or the claim be as the other is.
 //  4. Let a rollout stop old pods before it starts new ones.
@@ -157,7 +157,7 @@ func (p *pendingPod) singleAttempts() []attempt {
 	if created := p.createClaims(); created != nil {
 		return created
 	}
-	return slices.Concat(p.uncordonAttempts(), p.endNodeStates(), p.deleteOld(), p.selectOwnPods(), p.refineSpreads(), p.selectSimilar(), p.askForSimilar(), p.correctTolerations(), p.selectOwnLabels(), p.labelNodes(), p.selectPresent(), p.loosenSelectors(),
+	return slices.Concat(p.uncordonAttempts(), p.endNodeStates(), p.deleteOld(), p.selectOwnPods(), p.refineSpreads(), p.selectSimilar(), p.askForSimilar(), p.correctTolerations(), p.correctLabelAndToleration(), p.selectOwnLabels(), p.labelNodes(), p.selectPresent(), p.loosenSelectors(),
 		p.labelVolumes(), p.provideVolumes(), p.stopOldPodsFirst(), p.renewClaims(), p.deleteClaim(), p.movePorts(), p.raisePriority(), p.requestLess(), p.labelForRuntime(), p.askForFewerDevices(), p.offerMore(), p.attachMore(),
 		p.claimAlone(), p.moveOthers(), p.tolerate(), p.tolerateDevices(), p.lookElsewhere(), p.soften(), p.softenOthers(), p.raiseMaxima(), p.addNodeAttempts(), p.fewerReplicas())
 }

@@ -215,8 +215,17 @@ func TestFixesOfReports(t *testing.T) {
 			name: "a number that no node reaches", cluster: strings.Replace(node("n1", "a", ""), "labels: {", "labels: {gpu-memory: '16', ", 1),
 			workload: workload("Deployment", 1, "cpu: 1", ", affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressions: [{key: gpu-memory, operator: Gt, values: ['40']}]}]}}}"),
 			fixes: []string{
+				"ask for nodes with gpu-memory>15 (now >40): the nearest value there is 16: 0 (0) n1",
 				"make the required node affinity to gpu-memory>40 preferred: 0 (0) n1",
 				"one more node like n1 with gpu-memory=41 in topology.kubernetes.io/zone a: 0 (0) n1-new-1",
+			},
+		},
+		{
+			name:     "a misspelt label of nodes whose taint the pod tolerates with another value",
+			cluster:  strings.Replace(node("n1", "a", "taints: [{key: dedicated, value: ml-team, effect: NoSchedule}]"), "labels: {", "labels: {pool: gpu, ", 1),
+			workload: workload("Deployment", 1, "cpu: 1", ", nodeSelector: {pool: gpus}, tolerations: [{key: dedicated, value: ml, effect: NoSchedule}]"),
+			fixes: []string{
+				"ask for nodes with pool=gpu (now gpus), and tolerate dedicated=ml-team:NoSchedule (now dedicated=ml:NoSchedule): 0 (0) n1",
 			},
 		},
 		{
@@ -355,7 +364,7 @@ workloads:
 			halted:   "it is Terminating: the kubelet of n2 does not answer, so that nobody confirms its end, and statefulset/web makes no other web-1 as long as it is there",
 			fixes: []string{
 				"taint node n2 with node.kubernetes.io/out-of-service=nodeshutdown:NoExecute, once it is certain that the machine is off: 0 (0)",
-				"delete node n2, if it does not come back: 0 (0)",
+				"delete node n2, once it is certain that it does not come back: 0 (0)",
 			},
 		},
 	} {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
@@ -18,8 +19,8 @@ import (
 // Changes of names in the pod's spec that the cluster knows by other values: a label of nodes, a scheduler, a port of the host.
 
 // selectPresent returns the attempts that let the pod's node selector and required affinity ask for a label that nodes have, where no node has the
-// label that they ask for, or where no node has all of them: another value. A value that says what a node is stays as it is: an
-// image for amd64 does not run on arm64.
+// label that they ask for, or where no node has all of them: another value, or a bound that a node meets. A value that says what a node is stays as it
+// is: an image for amd64 does not run on arm64.
 func (p *pendingPod) selectPresent() []attempt {
 	if p.spec == nil || !p.refusedBy("NodeAffinity") {
 		return nil
@@ -28,7 +29,42 @@ func (p *pendingPod) selectPresent() []attempt {
 	for _, want := range p.wantedLabels() {
 		attempts = append(attempts, p.attemptFirst(p.askForValues(want))...)
 	}
-	return attempts
+	return append(attempts, list.Map(p.moveBounds(), p.attemptOne)...)
+}
+
+// moveBounds returns the changes of bounds of the pod's required affinity (Gt, Lt) that no node meets: the nearest bound that a node does. With nodes
+// of 8 and 16 cores, cores>16 becomes cores>15.
+func (p *pendingPod) moveBounds() []candidate {
+	a := p.spec.Affinity
+	if a == nil || a.NodeAffinity == nil || a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
+		return nil
+	}
+	var all []candidate
+	for i, term := range a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
+		for j, r := range term.MatchExpressions {
+			bound, err := strconv.ParseInt(strings.Join(r.Values, ","), 10, 64)
+			values := p.numbersOf(r.Key)
+			if err != nil || len(values) == 0 {
+				continue
+			}
+			sign, nearest, to := "", int64(0), int64(0)
+			switch least, most := slices.Min(values), slices.Max(values); {
+			case r.Operator == v1.NodeSelectorOpGt && most <= bound:
+				sign, nearest, to = ">", most, most-1
+			case r.Operator == v1.NodeSelectorOpLt && least >= bound:
+				sign, nearest, to = "<", least, least+1
+			default:
+				continue
+			}
+			all = append(all, candidate{
+				change: fmt.Sprintf("ask for nodes with %s%s%d (now %s%d): the nearest value there is %d", r.Key, sign, to, sign, bound, nearest),
+				edit: func(spec *v1.PodSpec) {
+					terms := spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms
+					terms[i].MatchExpressions[j].Values = []string{strconv.FormatInt(to, 10)}
+				}})
+		}
+	}
+	return all
 }
 
 // selectSimilar returns the attempts that let the pod ask for a similar key that nodes have, where no node has the key that it asks for: one of both
@@ -133,6 +169,16 @@ func (p *pendingPod) valuesOf(key string) []string {
 		}
 	}
 	return slices.Sorted(maps.Keys(values))
+}
+
+// numbersOf returns the values that the nodes have for the label and that are numbers.
+func (p *pendingPod) numbersOf(key string) (numbers []int64) {
+	for _, value := range p.valuesOf(key) {
+		if n, err := strconv.ParseInt(value, 10, 64); err == nil {
+			numbers = append(numbers, n)
+		}
+	}
+	return numbers
 }
 
 // nameScheduler returns the attempt that gives the pod to the scheduler, if it names one that is not there. Nothing else helps then.

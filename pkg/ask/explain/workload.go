@@ -75,16 +75,22 @@ func (p *pendingPod) tolerate() []attempt {
 	return attempts
 }
 
-// correctTolerations returns the attempts that let a toleration of a taint's key have the value and the effect of the taint, which it misses.
+// correctTolerations returns the attempts that let the pod tolerate the value or the effect that a taint has, where it tolerates another of the same key.
 func (p *pendingPod) correctTolerations() []attempt {
 	if p.spec == nil || !p.refusedBy("TaintToleration") {
 		return nil
 	}
-	var attempts []attempt
+	return list.Map(p.tolerationsOf(p.nodes), p.attemptOne)
+}
+
+// tolerationsOf returns the changes that correct a toleration of the pod so that it tolerates a taint of one of the nodes, which has the toleration's key
+// and another value or effect.
+func (p *pendingPod) tolerationsOf(nodes []*v1.Node) []candidate {
+	var all []candidate
 	known := map[string]bool{}
-	for _, node := range p.nodes {
+	for _, node := range nodes {
 		taint := cluster.Untolerated(node, p.pod)
-		if taint == nil || known[taint.ToString()] || len(attempts) == maxPerKind {
+		if taint == nil || known[taint.ToString()] || len(all) == maxPerKind {
 			continue
 		}
 		known[taint.ToString()] = true
@@ -93,12 +99,32 @@ func (p *pendingPod) correctTolerations() []attempt {
 				continue
 			}
 			now := v1.Taint{Key: has.Key, Value: has.Value, Effect: has.Effect}
-			attempts = append(attempts, p.attemptOne(candidate{change: fmt.Sprintf("tolerate %s (now %s)", taint.ToString(), now.ToString()), edit: func(spec *v1.PodSpec) {
+			all = append(all, candidate{change: fmt.Sprintf("tolerate %s (now %s)", taint.ToString(), now.ToString()), edit: func(spec *v1.PodSpec) {
 				spec.Tolerations[i].Operator, spec.Tolerations[i].Value, spec.Tolerations[i].Effect = v1.TolerationOpEqual, taint.Value, taint.Effect
-			}}))
+			}})
 		}
 	}
-	return attempts
+	return all
+}
+
+// correctLabelAndToleration returns the attempts that let the pod ask for a label that nodes have and correct its toleration of these nodes' taint: where
+// both are mistakes, neither change alone gives the pod the nodes that it is meant for.
+func (p *pendingPod) correctLabelAndToleration() []attempt {
+	if p.spec == nil || !p.refusedBy("TaintToleration") || len(p.matchingNodes()) > 0 {
+		return nil
+	}
+	var pairs []candidate
+	for _, want := range p.wantedLabels() {
+		for _, label := range slices.Concat(p.askForKeys(want), p.askForValues(want)) {
+			asking := p.pod.DeepCopy()
+			label.edit(&asking.Spec)
+			meant := list.Where(p.nodes, func(node *v1.Node) bool { return cluster.Attracts(node, asking) })
+			for _, toleration := range p.tolerationsOf(meant) {
+				pairs = append(pairs, label.combine(toleration))
+			}
+		}
+	}
+	return list.Map(pairs[:min(len(pairs), maxPerDomain)], p.attemptOne)
 }
 
 // onlyThereIs reports whether only nodes with the taint have some resource that the pod requests, as only tainted nodes have GPUs.

@@ -37,6 +37,8 @@ func causeLine(c cause.Cause) string {
 		return c.Sentence
 	case c.Nodes == 0:
 		return fmt.Sprintf("%s: %s", c.Plugin, c.Sentence)
+	case c.Behind && c.NodeAffinity != nil:
+		return fmt.Sprintf("%s would refuse %s even without taints: %s", c.Plugin, words.Count(c.Nodes, "node"), c.Sentence)
 	case c.Behind:
 		return fmt.Sprintf("%s would refuse %s even with room: %s", c.Plugin, words.Count(c.Nodes, "node"), c.Sentence)
 	}
