@@ -270,7 +270,7 @@ func (r *run) runStep(ctx context.Context, state *cluster.State, spec *scenario.
 	if !r.brief {
 		r.Conclude(state, spec, &step.Record)
 	}
-	step.Notes = slices.Concat(step.Notes, controller.FinishedJobs(before, state), refusedClaimNotes(state.Refused), deferredResizeNotes(before, state))
+	step.Notes = slices.Concat(step.Notes, controller.FinishedJobs(before, state), refusedClaimNotes(state.Refused), unselectedClaimNotes(state), deferredResizeNotes(before, state))
 	step.State, step.Refused = state, list.Without(state.Refused, cluster.Refusal.OfVolume)
 	step.Placed = world.SurvivingPlacements(step.Placed, state)
 	step.after = r.Mark()
@@ -330,6 +330,26 @@ func refusedClaimNotes(refused []cluster.Refusal) []string {
 		notes = append(notes, fmt.Sprintf("The ephemeral volume controller cannot create the %s %s%s: %s.", words.Pick(claims[reason], "claim", "claims"), first[reason], others, reason))
 	}
 	return notes
+}
+
+// unselectedClaimNotes returns a note for the pods that have their nodes by spec.nodeName and wait for a claim for which only the scheduler selects a node:
+// they count as running, and no kubelet starts them.
+func unselectedClaimNotes(state *cluster.State) []string {
+	if !slices.ContainsFunc(state.PersistentVolumeClaims, func(c *v1.PersistentVolumeClaim) bool { return c.Spec.VolumeName == "" }) {
+		return nil
+	}
+	var names []string
+	claim := ""
+	for _, pod := range state.Pods {
+		if claims := state.UnselectedClaims(pod); len(claims) > 0 && cluster.IsActive(pod) {
+			names, claim = append(names, cluster.Qualify(pod.Namespace, pod.Name)), cmp.Or(claim, claims[0].Name)
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("No kubelet starts %s: claim %s has no volume before the scheduler selects a node for the pod (WaitForFirstConsumer), and spec.nodeName passes the scheduler by.",
+		words.Pick(len(names), "pod ", "pods ")+words.Few(names), claim)}
 }
 
 // deferredResizeNotes returns a note for each running pod whose resize has become Deferred: the node lacks room for the new resources.

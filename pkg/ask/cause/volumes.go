@@ -12,7 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/sets"
-	"k8s.io/component-helpers/storage/ephemeral"
 	storagehelpers "k8s.io/component-helpers/storage/volume"
 	"k8s.io/utils/ptr"
 
@@ -115,23 +114,14 @@ func otherLabels(selector *metav1.LabelSelector, has map[string]string) []string
 
 // claimsOf returns the claims of the pod, in the order of its volumes; an object is nil if no claim has the name.
 func (v *view) claimsOf(pod *v1.Pod) (names []string, claims []*v1.PersistentVolumeClaim) {
-	for i := range pod.Spec.Volumes {
-		volume := &pod.Spec.Volumes[i]
-		name := ""
-		switch {
-		case volume.PersistentVolumeClaim != nil:
-			name = volume.PersistentVolumeClaim.ClaimName
-		case volume.Ephemeral != nil:
-			name = ephemeral.VolumeClaimName(pod, volume)
-		default:
-			continue
-		}
+	names = cluster.ClaimNames(pod)
+	for _, name := range names {
 		at := slices.IndexFunc(v.state.PersistentVolumeClaims, func(c *v1.PersistentVolumeClaim) bool { return c.Namespace == pod.Namespace && c.Name == name })
 		var claim *v1.PersistentVolumeClaim
 		if at >= 0 {
 			claim = v.state.PersistentVolumeClaims[at]
 		}
-		names, claims = append(names, name), append(claims, claim)
+		claims = append(claims, claim)
 	}
 	return names, claims
 }
@@ -214,7 +204,7 @@ func (v *view) usersOf(claim *v1.PersistentVolumeClaim) []LocatedPod {
 	var users []LocatedPod
 	for _, node := range v.state.Nodes {
 		for _, other := range v.podsOn[node.Name] {
-			if names, _ := v.claimsOf(other); other.Namespace == claim.Namespace && slices.Contains(names, claim.Name) {
+			if cluster.HasClaim(other, claim) {
 				users = append(users, LocatedPod{Pod: other.Namespace + "/" + other.Name, Node: node.Name})
 			}
 		}

@@ -175,9 +175,9 @@ func (d *deniedWorkload) deleteUnusedClaims(denial *cause.Denial) []attempt {
 	}
 	used := map[string]bool{}
 	for _, pod := range d.step.State.Pods {
-		for _, v := range pod.Spec.Volumes {
-			if v.PersistentVolumeClaim != nil && pod.Namespace == d.owner.Namespace {
-				used[v.PersistentVolumeClaim.ClaimName] = true
+		if pod.Namespace == d.owner.Namespace {
+			for _, name := range cluster.ClaimNames(pod) {
+				used[name] = true
 			}
 		}
 	}

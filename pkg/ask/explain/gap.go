@@ -9,6 +9,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 	daemonutil "k8s.io/kubernetes/pkg/controller/daemon/util"
@@ -28,7 +29,7 @@ import (
 // A workload can lack pods of which none is Pending: its controller does not make them.
 
 // Gap is what a workload lacks after a step, though none of its pods is Pending: a rollout that stands still, a DaemonSet that has no pod on nodes
-// whose taints it does not tolerate, an autoscaler at its maximum, or a suspended Job.
+// whose taints it does not tolerate, an autoscaler at its maximum, a suspended Job, a CronJob whose last Job does not start, or pods that the cluster of a dump refused.
 type Gap struct {
 	// Step is the step after which the workload lacks this.
 	Step string `json:"step"`
@@ -50,7 +51,7 @@ func FindGaps(ctx context.Context, result *simulation.Result, of Question, opts 
 		return nil, nil
 	}
 	owns, crews := of.ownerFilter(step.State), step.State.PodsByWorkload()
-	var gaps []Gap
+	gaps := refusedBefore(result, step, owns)
 	for _, r := range controller.Rollouts(step.State) {
 		refused := slices.ContainsFunc(step.Refused, func(refused cluster.Refusal) bool { return refused.Ref == r.Ref })
 		if !owns(r.Ref) || refused || len(crews[r.Ref].Waiting) > 0 {
@@ -75,7 +76,42 @@ func FindGaps(ctx context.Context, result *simulation.Result, of Question, opts 
 			return nil, err
 		}
 	}
+	for _, job := range step.State.CronJobs {
+		gap := Gap{Step: step.Name, Ref: cluster.RefTo(job)}
+		if !owns(gap.Ref) {
+			continue
+		}
+		var err error
+		if gaps, err = gap.appendFixed(ctx, gaps, result, gap.lackNextRun(step.State, job), opts); err != nil {
+			return nil, err
+		}
+	}
 	return gaps, nil
+}
+
+// lackNextRun says which Job keeps a CronJob with concurrencyPolicy Forbid from its next run: one whose pod has a node and never starts, such as for an image
+// that nobody can pull. It returns the change that starts a run without it.
+func (g *Gap) lackNextRun(state *cluster.State, cron *batchv1.CronJob) []candidate {
+	if cron.Spec.ConcurrencyPolicy != batchv1.ForbidConcurrent {
+		return nil
+	}
+	for _, job := range state.Jobs {
+		if finished, _ := jobutil.FinishedCondition(job); finished || !metav1.IsControlledBy(job, cron) {
+			continue
+		}
+		for _, pod := range state.Pods {
+			waiting := func(s v1.ContainerStatus) bool { return s.State.Waiting != nil && s.State.Waiting.Reason != "" }
+			at := slices.IndexFunc(pod.Status.ContainerStatuses, waiting)
+			if !metav1.IsControlledBy(pod, job) || pod.Status.Phase != v1.PodPending || pod.Spec.NodeName == "" || at < 0 {
+				continue
+			}
+			g.Says = fmt.Sprintf("no further run as long as job/%s has not ended, since concurrencyPolicy is Forbid: its pod %s on %s does not start (%s)",
+				job.Name, pod.Name, pod.Spec.NodeName, pod.Status.ContainerStatuses[at].State.Waiting.Reason)
+			return []candidate{{change: fmt.Sprintf("delete job/%s, and start a run", job.Name), price: []string{"its pod starts only if what keeps this one is mended"}, steps: []scenario.Step{
+				action.Delete(job.Namespace, "job/"+job.Name), {Trigger: &scenario.Trigger{Target: action.Target(g.Ref)}}}}}
+		}
+	}
+	return nil
 }
 
 // lackRun says why a Job that is suspended or has failed runs no pod, and returns the change with which it does.

@@ -126,6 +126,25 @@ func TestFindGaps(t *testing.T) {
 			want: []string{"no more pods: it has failed: Job has reached the specified backoff limit (BackoffLimitExceeded), after 4 failed pods; the log of its pods says why",
 				"delete the Job and create it again, once what fails is mended: "},
 		},
+		{
+			name: "a CronJob whose last Job does not start", kind: "CronJob",
+			scenario: nodes + `  - {apiVersion: batch/v1, kind: CronJob, metadata: {name: web, uid: c}, spec: {schedule: "0 * * * *", concurrencyPolicy: Forbid, jobTemplate: {spec: {template: {spec: {restartPolicy: Never, containers: [{name: c, image: c}]}}}}}}
+  - {apiVersion: batch/v1, kind: Job, metadata: {name: web-1, uid: j, resourceVersion: "1", ownerReferences: [{apiVersion: batch/v1, kind: CronJob, name: web, uid: c, controller: true}]}, spec: {parallelism: 1, completions: 1, backoffLimit: 3, suspend: false, completionMode: NonIndexed, selector: {matchLabels: {batch.kubernetes.io/controller-uid: j}},
+     template: {metadata: {labels: {batch.kubernetes.io/controller-uid: j, job-name: web-1}}, spec: {restartPolicy: Never, containers: [{name: c, image: c}]}}}, status: {active: 1}}
+  - {apiVersion: v1, kind: Pod, metadata: {name: web-1-x, uid: p, creationTimestamp: "2026-11-01T10:00:00Z", resourceVersion: "2", labels: {batch.kubernetes.io/controller-uid: j, job-name: web-1}, ownerReferences: [{apiVersion: batch/v1, kind: Job, name: web-1, uid: j, controller: true}]}, spec: {nodeName: n1, priority: 0, restartPolicy: Never, containers: [{name: c, image: c}]},
+     status: {phase: Pending, conditions: [{type: Ready, status: 'False'}], containerStatuses: [{name: c, image: c, imageID: "", ready: false, restartCount: 0, state: {waiting: {reason: ImagePullBackOff}}}]}}
+`,
+			want: []string{"no further run as long as job/web-1 has not ended, since concurrencyPolicy is Forbid: its pod web-1-x on n1 does not start (ImagePullBackOff)",
+				"delete job/web-1, and start a run: its pod starts only if what keeps this one is mended; replaces 1 pod of cronjob/web that runs"},
+		},
+		{
+			name: "pods that the cluster refuses, and nothing in the dump", kind: "Deployment",
+			scenario: nodes + `  - {apiVersion: apps/v1, kind: Deployment, metadata: {name: web, uid: d, resourceVersion: "1", annotations: {deployment.kubernetes.io/revision: "1"}}, spec: {replicas: 1, selector: {matchLabels: {app: web}}, template: {metadata: {labels: {app: web}}, spec: {containers: [{name: c, image: c}]}}}}
+  - {apiVersion: apps/v1, kind: ReplicaSet, metadata: {name: web-1, uid: r, resourceVersion: "2", labels: {app: web, pod-template-hash: "1"}, annotations: {deployment.kubernetes.io/revision: "1", deployment.kubernetes.io/desired-replicas: "1"}, ownerReferences: [{apiVersion: apps/v1, kind: Deployment, name: web, uid: d, controller: true}]}, spec: {replicas: 1, selector: {matchLabels: {app: web, pod-template-hash: "1"}}, template: {metadata: {labels: {app: web, pod-template-hash: "1"}}, spec: {containers: [{name: c, image: c}]}}},
+     status: {replicas: 0, conditions: [{type: ReplicaFailure, status: "True", reason: FailedCreate, lastTransitionTime: "2026-11-01T10:00:00Z", message: 'admission webhook "images.example.com" denied the request: image c is not signed.'}]}}
+`,
+			want: []string{`the cluster of the dump creates no pods for it, since 2026-11-01T10:00:00Z: admission webhook "images.example.com" denied the request: image c is not signed; nothing in the dump refuses them, so they are created here`},
+		},
 		{name: "Pending pods say more", kind: "Deployment", scenario: nodes + workload("Deployment", 2, "cpu: 3", "") + release},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/component-helpers/storage/volume"
 
 	"github.com/faultline/faultline/pkg/ask/action"
 	"github.com/faultline/faultline/pkg/cluster"
@@ -23,6 +24,9 @@ import (
 func WhyHalted(state *cluster.State, pod *v1.Pod) string {
 	if why := cluster.WaitsForVolume(pod); why != "" {
 		return "it has not started, and " + why
+	}
+	if claims := state.UnselectedClaims(pod); len(claims) > 0 && !cluster.IsTerminal(pod) {
+		return fmt.Sprintf("it does not start: claim %s has no volume before the scheduler selects a node for the pod (WaitForFirstConsumer), and spec.nodeName passes the scheduler by", claims[0].Name)
 	}
 	node := state.Node(pod.Spec.NodeName)
 	if pod.DeletionTimestamp == nil || node == nil || cluster.KubeletResponds(node) {
@@ -73,7 +77,33 @@ func (h *haltedPod) attempts() []attempt {
 			attempts = append(attempts, h.fewer(waiting)...)
 		}
 	}
+	attempts = append(attempts, list.Map(h.letScheduleClaims(), h.attemptOne)...)
 	return append(attempts, list.Map(endTerminating(h.step.State, h.owner), h.attemptOne)...)
+}
+
+// letScheduleClaims returns the changes with which the claims of a pod get their volumes that waits for the scheduler to select a node and names its own:
+// a node selector in place of the name, or the annotation that the scheduler would set.
+func (h *haltedPod) letScheduleClaims() []candidate {
+	claims, node := h.step.State.UnselectedClaims(h.pod), h.step.State.Node(h.pod.Spec.NodeName)
+	if len(claims) == 0 || node == nil {
+		return nil
+	}
+	var all []candidate
+	if host := node.Labels[v1.LabelHostname]; host != "" && h.spec != nil && h.spec.NodeName != "" {
+		all = append(all, candidate{change: fmt.Sprintf("nodeSelector %s: %s in place of nodeName", v1.LabelHostname, host), edit: func(spec *v1.PodSpec) {
+			spec.NodeName = ""
+			spec.NodeSelector = maps.Clone(spec.NodeSelector)
+			if spec.NodeSelector == nil {
+				spec.NodeSelector = map[string]string{}
+			}
+			spec.NodeSelector[v1.LabelHostname] = host
+		}})
+	}
+	annotate := candidate{change: fmt.Sprintf("annotate %s with %s=%s, as the scheduler does", words.And(list.Map(claims, func(c *v1.PersistentVolumeClaim) string { return "claim " + c.Name })), volume.AnnSelectedNode, node.Name)}
+	for _, claim := range claims {
+		annotate.steps = append(annotate.steps, action.Merge(action.Target(cluster.RefTo(claim)), map[string]any{"metadata": map[string]any{"annotations": map[string]any{volume.AnnSelectedNode: node.Name}}}))
+	}
+	return append(all, annotate)
 }
 
 // endTerminating returns the changes with which the Terminating pods of a workload end whose nodes do not answer; none if there are no such pods.

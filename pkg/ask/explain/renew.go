@@ -184,11 +184,8 @@ func (u claimUsers) text() string {
 // looseUsersOf returns the pods with a node that have the claim, and false if a controller would replace one of them.
 func (p *pendingPod) looseUsersOf(claim *v1.PersistentVolumeClaim) (users claimUsers, loose bool) {
 	for _, pod := range p.step.State.Pods {
-		has := pod.Spec.NodeName != "" && !cluster.IsTerminal(pod) && pod.Namespace == claim.Namespace && slices.ContainsFunc(pod.Spec.Volumes, func(v v1.Volume) bool {
-			return v.PersistentVolumeClaim != nil && v.PersistentVolumeClaim.ClaimName == claim.Name
-		})
 		switch {
-		case !has:
+		case pod.Spec.NodeName == "" || cluster.IsTerminal(pod) || !cluster.HasClaim(pod, claim):
 			continue
 		case metav1.GetControllerOfNoCopy(pod) != nil:
 			return claimUsers{}, false

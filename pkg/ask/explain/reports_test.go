@@ -359,6 +359,20 @@ workloads:
 			fixes:  []string{"one replica fewer: 1: 0 (0)"},
 		},
 		{
+			// https://github.com/kubernetes/kubernetes/issues/83632
+			name: "a node by name, and a claim that waits for the scheduler", kind: "Deployment",
+			scenario: "cluster:\n- objects:\n" + node("n1", "a", "") + node("n2", "a", "") + `  - {apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: disk}, provisioner: disk.csi.azure.com, volumeBindingMode: WaitForFirstConsumer}
+  - {apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: data}, spec: {accessModes: [ReadWriteOnce], storageClassName: disk, resources: {requests: {storage: 1Gi}}}}
+workloads:
+- objects:
+` + workload("Deployment", 1, "cpu: 1", ", nodeName: n2, volumes: [{name: d, persistentVolumeClaim: {claimName: data}}]"),
+			halted: "it does not start: claim data has no volume before the scheduler selects a node for the pod (WaitForFirstConsumer), and spec.nodeName passes the scheduler by",
+			fixes: []string{
+				"nodeSelector kubernetes.io/hostname: n2 in place of nodeName: 0 (0)",
+				"annotate claim data with volume.kubernetes.io/selected-node=n2, as the scheduler does: 0 (0)",
+			},
+		},
+		{
 			name: "a node that does not answer", kind: "StatefulSet",
 			scenario: "cluster:\n- objects:\n" + node("n1", "a", "") + node("n2", "a", "") + "workloads:\n- objects:\n" + workload("StatefulSet", 2, "cpu: 1", "") + "steps:\n- {name: lost, fail: {names: [n2], mode: unreachable}}\n",
 			halted:   "it is Terminating: the kubelet of n2 does not answer, so that nobody confirms its end, and statefulset/web makes no other web-1 as long as it is there",

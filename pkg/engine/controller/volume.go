@@ -10,7 +10,6 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/component-helpers/storage/ephemeral"
 	"k8s.io/component-helpers/storage/volume"
 	v1helper "k8s.io/kubernetes/pkg/apis/core/v1/helper"
 
@@ -90,14 +89,11 @@ func (p *pass) collectClaims() []*v1.PersistentVolumeClaim {
 func (p *pass) usedClaims() map[types.NamespacedName]bool {
 	used := map[types.NamespacedName]bool{}
 	for _, pod := range p.Pods {
-		for i := range pod.Spec.Volumes {
-			switch v := &pod.Spec.Volumes[i]; {
-			case pod.Spec.NodeName == "":
-			case v.PersistentVolumeClaim != nil:
-				used[types.NamespacedName{Namespace: pod.Namespace, Name: v.PersistentVolumeClaim.ClaimName}] = true
-			case v.Ephemeral != nil:
-				used[types.NamespacedName{Namespace: pod.Namespace, Name: ephemeral.VolumeClaimName(pod, v)}] = true
-			}
+		if pod.Spec.NodeName == "" {
+			continue
+		}
+		for _, name := range cluster.ClaimNames(pod) {
+			used[types.NamespacedName{Namespace: pod.Namespace, Name: name}] = true
 		}
 	}
 	return used
