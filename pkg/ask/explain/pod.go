@@ -412,6 +412,7 @@ func addFlipsAndFixes(ctx context.Context, result *simulation.Result, pods []Pod
 		}
 		switch {
 		case pod.Placed != nil:
+			pod.Notes = append(slices.Clip(pod.Notes), endingNotes(result.Scenario, pod)...)
 			pod.Flips, err = flipsIn(ctx, result.Scenario.Config, memberOf(in.State, pod.Placed.Pod), pod.Placed)
 		case !fixed[refusalOf(in, pod)]:
 			fixed[refusalOf(in, pod)] = true

@@ -3,16 +3,21 @@ package explain
 import (
 	"context"
 	"fmt"
+	"slices"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/controller"
 	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/engine/sched"
 	"github.com/faultline/faultline/pkg/list"
+	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
+	"github.com/faultline/faultline/pkg/words"
 	"github.com/faultline/faultline/pkg/world"
 	"github.com/faultline/faultline/pkg/world/fleet"
 )
@@ -82,4 +87,29 @@ func placeAgain(ctx context.Context, result *simulation.Result, step *simulation
 		explained = append(explained, again)
 	}
 	return explained, nil
+}
+
+// endingNotes returns a note for each pod of a dump that was Terminating on the node which the pod got. It is taken to end when its grace period does,
+// and in the cluster it may have stayed for hours: a finalizer keeps it, or its kubelet cannot stop it.
+func endingNotes(s *scenario.Scenario, pod *Pod) []string {
+	objects := slices.Clone(s.Cluster)
+	for i := range s.Steps {
+		if s.Steps[i].Name == pod.Step {
+			objects = append(objects, s.Steps[i].Objects...)
+		}
+	}
+	var notes []string
+	for _, obj := range objects {
+		ending, is := obj.(*v1.Pod)
+		if !is || ending.DeletionTimestamp == nil || ending.Spec.NodeName != pod.Placed.Node || cluster.IsTerminal(ending) || !cluster.FromDump(ending) {
+			continue
+		}
+		kept := ""
+		if len(ending.Finalizers) > 0 {
+			kept = fmt.Sprintf(" (%s %s)", words.Pick(len(ending.Finalizers), "finalizer", "finalizers"), words.And(ending.Finalizers))
+		}
+		notes = append(notes, fmt.Sprintf("pod %s of the dump is Terminating on %s since %s%s; here it ends and its room is free, and until it does the cluster counts it",
+			cluster.Qualify(ending.Namespace, ending.Name), pod.Placed.Node, ending.DeletionTimestamp.Add(-time.Duration(ptr.Deref(ending.DeletionGracePeriodSeconds, 0))*time.Second).UTC().Format(time.RFC3339), kept))
+	}
+	return notes
 }

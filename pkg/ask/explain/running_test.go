@@ -46,3 +46,22 @@ func TestPodsThatCameWithTheirNodesArePlacedAgain(t *testing.T) {
 		t.Errorf("error %v for a pod that is not there", err)
 	}
 }
+
+// The pod gets the room of a Terminating pod of the dump, which a finalizer may keep for long.
+func TestPlacedPodsNameWhatEndsBeforeThem(t *testing.T) {
+	const ending = `  - apiVersion: v1
+    kind: Pod
+    metadata: {name: old, resourceVersion: "1", creationTimestamp: "2026-11-01T09:00:00Z", deletionTimestamp: "2026-11-01T10:00:30Z", deletionGracePeriodSeconds: 30, finalizers: [example.com/backup]}
+    spec: {nodeName: n1, priority: 0, containers: [{name: c, image: c, resources: {requests: {cpu: 3}}}]}
+    status: {phase: Running}
+`
+	s := loaded(t, "apiVersion: faultline/v1alpha1\nkind: Scenario\ncluster:\n- objects:\n"+node("n1", "a", "")+ending+"workloads:\n- objects:\n"+workload("Deployment", 1, "cpu: 3", ""))
+	_, pods, _, err := Pods(t.Context(), s, Question{Ref: cluster.Ref{Kind: "Deployment", Name: "web"}}, Options{})
+	if err != nil || len(pods) != 1 {
+		t.Fatal(err, len(pods))
+	}
+	want := []string{"pod old of the dump is Terminating on n1 since 2026-11-01T10:00:00Z (finalizer example.com/backup); here it ends and its room is free, and until it does the cluster counts it"}
+	if diff := cmp.Diff(want, pods[0].Notes); diff != "" {
+		t.Errorf("notes (-want +got):\n%s", diff)
+	}
+}
