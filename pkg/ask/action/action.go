@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
@@ -39,6 +40,23 @@ func Merge(target scenario.Target, change map[string]any) scenario.Step {
 		panic(err) // this is plain data
 	}
 	return scenario.Step{Patch: &scenario.Patch{Target: target, Type: "merge", Patch: runtime.RawExtension{Raw: raw}}}
+}
+
+// MakeReady returns the step that makes all conditions of a pod true, as its kubelet does once the pod is ready.
+func MakeReady(pod *v1.Pod) scenario.Step {
+	conditions := list.Map(pod.Status.Conditions, func(condition v1.PodCondition) v1.PodCondition {
+		condition.Status = v1.ConditionTrue
+		return condition
+	})
+	return Merge(Target(cluster.RefTo(pod)), map[string]any{"status": map[string]any{"conditions": conditions}})
+}
+
+// OutOfService is the taint by which an operator says that a machine is off, so that the pods on it end although no kubelet confirms that.
+var OutOfService = v1.Taint{Key: v1.TaintNodeOutOfService, Value: "nodeshutdown", Effect: v1.TaintEffectNoExecute}
+
+// DeclareOff returns the step that gives a node the taint [OutOfService].
+func DeclareOff(node *v1.Node) scenario.Step {
+	return Merge(Target(cluster.RefTo(node)), map[string]any{"spec": map[string]any{"taints": append(slices.Clip(node.Spec.Taints), OutOfService)}})
 }
 
 // Commands returns the steps as commands of kubectl; none if kubectl cannot do one of them.

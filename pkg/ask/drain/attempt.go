@@ -124,11 +124,7 @@ func (d *stuckDrain) letBecomeReady(kept []*v1.Pod) []attempt {
 			continue
 		}
 		says = append(says, fmt.Sprintf("%s on %s", pod.Name, pod.Spec.NodeName))
-		conditions := list.Map(pod.Status.Conditions, func(condition v1.PodCondition) v1.PodCondition {
-			condition.Status = v1.ConditionTrue
-			return condition
-		})
-		a.steps = append(a.steps, action.Merge(action.Target(cluster.RefTo(pod)), map[string]any{"status": map[string]any{"conditions": conditions}}))
+		a.steps = append(a.steps, action.MakeReady(pod))
 	}
 	if len(says) == 0 {
 		return nil
@@ -300,7 +296,6 @@ func (d *stuckDrain) deleteByHand(kept []*v1.Pod) attempt {
 
 // declareOff returns the attempt that says of the nodes whose kubelets do not answer that their machines are off.
 func (d *stuckDrain) declareOff(ended []*v1.Pod) []attempt {
-	off := v1.Taint{Key: v1.TaintNodeOutOfService, Value: "nodeshutdown", Effect: v1.TaintEffectNoExecute}
 	var a attempt
 	var names []string
 	for _, pod := range ended {
@@ -309,12 +304,12 @@ func (d *stuckDrain) declareOff(ended []*v1.Pod) []attempt {
 			continue
 		}
 		names = append(names, node.Name)
-		a.steps = append(a.steps, action.Merge(scenario.Target{Target: "node/" + node.Name}, map[string]any{"spec": map[string]any{"taints": append(slices.Clip(node.Spec.Taints), off)}}))
+		a.steps = append(a.steps, action.DeclareOff(node))
 	}
 	if len(names) == 0 {
 		return nil
 	}
-	a.change = fmt.Sprintf("taint %s with %s, once it is certain that the machine is off", words.Few(names), off.ToString())
+	a.change = fmt.Sprintf("taint %s with %s, once it is certain that the machine is off", words.Few(names), action.OutOfService.ToString())
 	return []attempt{a}
 }
 

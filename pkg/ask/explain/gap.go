@@ -303,12 +303,8 @@ func letBecomeReady(state *cluster.State, of cluster.Ref) []candidate {
 		if !started || podutil.IsPodReady(pod) || len(names) == maxPerKind {
 			continue
 		}
-		conditions := list.Map(pod.Status.Conditions, func(condition v1.PodCondition) v1.PodCondition {
-			condition.Status = v1.ConditionTrue
-			return condition
-		})
 		names = append(names, pod.Name)
-		steps = append(steps, action.Merge(action.Target(cluster.RefTo(pod)), map[string]any{"status": map[string]any{"conditions": conditions}}))
+		steps = append(steps, action.MakeReady(pod))
 	}
 	if len(names) == 0 {
 		return nil

@@ -126,13 +126,10 @@ func endTerminating(state *cluster.State, owner cluster.Ref) []candidate {
 
 // taintOff returns the change by which an operator says that the nodes are off.
 func taintOff(nodes []*v1.Node) candidate {
-	off := v1.Taint{Key: v1.TaintNodeOutOfService, Value: "nodeshutdown", Effect: v1.TaintEffectNoExecute}
-	c := candidate{change: fmt.Sprintf("taint %s with %s, once it is certain that the %s off", nodesIn(nodes), off.ToString(), words.Pick(len(nodes), "machine is", "machines are"))}
-	for _, node := range nodes {
-		taints := append(slices.Clip(node.Spec.Taints), off)
-		c.steps = append(c.steps, action.Merge(scenario.Target{Target: cluster.RefTo(node).String()}, map[string]any{"spec": map[string]any{"taints": taints}}))
+	return candidate{
+		change: fmt.Sprintf("taint %s with %s, once it is certain that the %s off", nodesIn(nodes), action.OutOfService.ToString(), words.Pick(len(nodes), "machine is", "machines are")),
+		steps:  list.Map(nodes, action.DeclareOff),
 	}
-	return c
 }
 
 // deleteSilent returns the change that deletes nodes that do not answer.
