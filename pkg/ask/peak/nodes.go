@@ -19,8 +19,7 @@ import (
 )
 
 // grownLosses is the largest number of losses for which an autoscaler looks for nodes: the worst ones. The nodes that it finds are tried with
-// all losses that other changes are tried with. Above fewPods without a node, which take it many seconds each time, it looks for the worst
-// loss alone, and other changes have fewer tries.
+// all losses that other changes are tried with. Above fewPods without a node, each try takes seconds, and changes that need several have fewer.
 const grownLosses, fewPods = 3, 150
 
 // growingGroup is a group of equal nodes in one zone, of which more can be added.
@@ -59,10 +58,8 @@ func (f *finder) addNodes(ctx context.Context, answer *Answer, domains []domain)
 		return nil, err
 	}
 	var grown []*domain
-	for i := range domains {
-		if i < grownLosses && (i == 0 || answer.Most() <= fewPods) {
-			grown = append(grown, &domains[i])
-		}
+	for i := range domains[:min(grownLosses, len(domains))] {
+		grown = append(grown, &domains[i])
 	}
 	if len(grown) == 0 {
 		grown = []*domain{nil} // the peak itself
