@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
@@ -24,6 +25,9 @@ func Brief(causes []Cause) string {
 	}
 	refusing := list.Where(causes, func(c Cause) bool { return c.Preemption == nil && c.Rollout == nil })
 	slices.SortStableFunc(refusing, Compare)
+	if len(refusing) > 1 && refusing[0].HostPort != nil && refusing[1].HostPort != nil && refusing[0].Nodes == refusing[1].Nodes {
+		return fmt.Sprintf("host ports %d and %d are taken on %s", refusing[0].HostPort.Port, refusing[1].HostPort.Port, words.Count(refusing[0].Nodes, "node"))
+	}
 	first := list.Distinct(list.Map(refusing[:min(2, len(refusing))], Cause.brief))
 	if text := strings.Join(first, ", "); len(text) <= maxBrief || len(first) < 2 {
 		return text
@@ -64,6 +68,8 @@ func (c Cause) brief() string {
 	on := words.Count(c.Nodes, "node")
 	if c.Resource != nil && c.Resource.Unusable > 0 {
 		on = words.Count(c.Nodes-c.Resource.Unusable, "node")
+	} else if c.Resource != nil && c.Resource.Without > 0 {
+		on = words.Count(c.Nodes-c.Resource.Without, "node") + " of " + strconv.Itoa(c.Nodes)
 	}
 	switch {
 	case c.Resource != nil && c.Resource.Resource == v1.ResourcePods:

@@ -260,6 +260,16 @@ func TestCauses(t *testing.T) {
 			[]string{"NodeAffinity 2: wants disk=nvme; w-1 comes nearest and lacks disk=nvme (it has disk=hdd)",
 				"TaintToleration 2: untolerated taint dedicated=db:NoSchedule on db-1; not ready (taint node.kubernetes.io/not-ready:NoSchedule) on new-1 (cni plugin not initialized)"},
 		},
+		"every GPU in use: w-2 has one, and w-1 none": {
+			[]string{"  - {apiVersion: v1, kind: Node, metadata: {name: w-3, labels: {kubernetes.io/hostname: w-3}}, status: {allocatable: {cpu: 4, memory: 8Gi, pods: 110, nvidia.com/gpu: 1}}}\n",
+				strings.Replace(pod("infer", "w-3", "1", ""), "requests: {cpu: 1}", "limits: {cpu: 1, nvidia.com/gpu: 1}", 1),
+				strings.Replace(pod("new", "", "1", ""), "requests: {cpu: 1}", "limits: {cpu: 1, nvidia.com/gpu: 1}", 1)},
+			[]string{"NodeResourcesFit 3: asks 1 nvidia.com/gpu; the most that is free is 0 on w-3 (1 allocatable, 1 requested by default/infer); 2 nodes have no nvidia.com/gpu", dedicated},
+		},
+		"a label of the value \"\", which nodes do not have": {
+			[]string{pod("new", "", "1", `, nodeSelector: {node-role.kubernetes.io/infra: ""}`)},
+			[]string{"NodeAffinity 2: wants node-role.kubernetes.io/infra=; no node has node-role.kubernetes.io/infra=; w-1 comes nearest and lacks node-role.kubernetes.io/infra=", dedicated},
+		},
 		"two gates": {
 			[]string{pod("new", "", "1", ", schedulingGates: [{name: example.com/quota}, {name: example.com/paid}]")},
 			[]string{"SchedulingGates 0: example.com/quota and example.com/paid keep the scheduler from trying the pod, until whoever set the gates removes them"},

@@ -208,16 +208,16 @@ func (v *view) nodesLacking(offers *devices.Offers, d *Devices, request *resourc
 			return nil
 		}
 	}
-	nearest, matching := 0, 0
+	var nearest []int // what the nearest node lacks, and the negative numbers of its devices that match and that are of a class
 	for _, node := range nodes {
 		tried := slices.Clone(options)
-		least, match := 0, 0
+		least, match, ofClass := 0, 0, 0
 		for i := range tried {
 			tried[i].setOffer(v, offers.On(context.Background(), node, wants[i]))
 			if lack := tried[i].countLacking(); i == 0 || lack < least {
 				least = lack
 			}
-			match = max(match, tried[i].Matching)
+			match, ofClass = max(match, tried[i].Matching), max(ofClass, tried[i].OfClass)
 		}
 		if least <= 0 {
 			continue
@@ -227,8 +227,9 @@ func (v *view) nodesLacking(offers *devices.Offers, d *Devices, request *resourc
 				tried[i].Has = v.selectedValues(node, tried[i].Selectors)
 			}
 		}
-		if short = append(short, node); len(short) == 1 || least < nearest || least == nearest && match > matching {
-			nearest, matching, d.Node, d.Options = least, match, node.Name, tried
+		short = append(short, node)
+		if near := []int{least, -match, -ofClass}; nearest == nil || slices.Compare(near, nearest) < 0 {
+			nearest, d.Node, d.Options = near, node.Name, tried
 		}
 	}
 	return short

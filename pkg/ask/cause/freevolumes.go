@@ -1,6 +1,7 @@
 package cause
 
 import (
+	"fmt"
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
@@ -20,7 +21,7 @@ func ReleasedVolumes(state *cluster.State, claim *v1.PersistentVolumeClaim) []*v
 			return false
 		}
 		return !slices.ContainsFunc(state.PersistentVolumeClaims, func(c *v1.PersistentVolumeClaim) bool {
-			return c.Namespace == of.Namespace && c.Name == of.Name && (c.UID == of.UID && of.UID != "" || c.Spec.VolumeName == pv.Name)
+			return c.Namespace == of.Namespace && c.Name == of.Name && (c.UID == of.UID && of.UID != "" || c.Spec.VolumeName == pv.Name && isBound(pv, c))
 		})
 	})
 }
@@ -59,4 +60,28 @@ func VolumesOfOtherClasses(state *cluster.State, claim *v1.PersistentVolumeClaim
 		return nil
 	}
 	return others
+}
+
+// isBound reports whether the claim has the volume that it names, or will have it: a claim can name a volume that another claim has.
+func isBound(pv *v1.PersistentVolume, claim *v1.PersistentVolumeClaim) bool {
+	return claim.Status.Phase == v1.ClaimBound || storagehelpers.IsVolumeBoundToClaim(pv, claim)
+}
+
+// namedSentence says why a claim does not get the volume that it names: "claim data names volume pv-1, which is kept for claim data, an earlier one of this
+// name, which is gone".
+func namedSentence(state *cluster.State, pv *v1.PersistentVolume, claim *v1.PersistentVolumeClaim) string {
+	names := fmt.Sprintf("claim %s names volume %s, ", claim.Name, pv.Name)
+	class := storagehelpers.GetPersistentVolumeClass(pv)
+	switch of := pv.Spec.ClaimRef; {
+	case of != nil && slices.ContainsFunc(ReleasedVolumes(state, claim), func(kept *v1.PersistentVolume) bool { return kept.Name == pv.Name }):
+		return names + "which is kept for claim " + KeptFor(state, pv, claim)
+	case of != nil:
+		return names + fmt.Sprintf("which claim %s of namespace %s has", of.Name, of.Namespace)
+	case class != storagehelpers.GetPersistentVolumeClaimClass(claim):
+		return names + fmt.Sprintf("which is of class %q, and the claim is of class %q", class, storagehelpers.GetPersistentVolumeClaimClass(claim))
+	}
+	if why := misfit(pv, claim); why != "" {
+		return names + "which " + why
+	}
+	return names + "and they are not bound yet"
 }

@@ -43,14 +43,21 @@ type Unmet struct {
 	Similar string `json:"similar,omitempty"`
 }
 
+// renamedKeys are labels that Kubernetes has given another name: of the control plane in 1.24, see
+// https://github.com/kubernetes/enhancements/tree/master/keps/sig-cluster-lifecycle/kubeadm/2067-rename-master-label-taint.
+var renamedKeys = map[string]string{"node-role.kubernetes.io/master": "node-role.kubernetes.io/control-plane"}
+
+// IsRenamed reports whether Kubernetes has given the key the other name.
+func IsRenamed(key, to string) bool { return to != "" && renamedKeys[key] == to }
+
 // SimilarKeys returns the keys of the nodes' labels that may be meant by a key that no node has, sorted: the same but for case, dots, dashes and
-// underscores, such as disktype for disk-type, or the same name with another prefix, such as topology.kubernetes.io/zone for
-// failure-domain.beta.kubernetes.io/zone.
+// underscores, such as disktype for disk-type, the same name with another prefix, such as topology.kubernetes.io/zone for
+// failure-domain.beta.kubernetes.io/zone, or the new name of a label.
 func SimilarKeys(key string, nodes []*v1.Node) []string {
 	similar := map[string]bool{}
 	for _, node := range nodes {
 		for other := range node.Labels {
-			if other != key && isSimilar(other, key) {
+			if other != key && (isSimilar(other, key) || IsRenamed(key, other)) {
 				similar[other] = true
 			}
 		}
@@ -168,7 +175,10 @@ func requirementsOf(pod *v1.Pod) [][]requirement {
 	var selector []requirement
 	for _, key := range slices.Sorted(maps.Keys(pod.Spec.NodeSelector)) {
 		value := pod.Spec.NodeSelector[key]
-		selector = append(selector, requirement{text: key + "=" + value, key: key, met: func(node *v1.Node) bool { return node.Labels[key] == value }})
+		selector = append(selector, requirement{text: key + "=" + value, key: key, met: func(node *v1.Node) bool {
+			has, labelled := node.Labels[key] // labels of roles have the value ""
+			return labelled && has == value
+		}})
 	}
 	affinity := pod.Spec.Affinity
 	if affinity == nil || affinity.NodeAffinity == nil || affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {

@@ -35,6 +35,10 @@ type Shortage struct {
 	Capacity  string `json:"capacity,omitempty"`
 	Requested string `json:"requested"`
 	Pods      int    `json:"pods"`
+	// HeldBy are these pods, as namespace/name, if the resource is an extended one or huge pages, which few pods request.
+	HeldBy []string `json:"heldBy,omitempty"`
+	// Without is the number of refused nodes that have nothing of the resource, if others have some.
+	Without int `json:"without,omitempty"`
 	// Similar are extended resources of a similar name that nodes have, if none that could take the pod has this one; without such, those of the
 	// same vendor, or huge pages of another size.
 	Similar []string `json:"similar,omitempty"`
@@ -131,9 +135,13 @@ func shortages(v *view, r refused) []Cause {
 				short.Unusable++
 			}
 			n++
-			if short.Node == "" || v.isNearer(node.Name, free, short.Node, short.free) {
+			all := node.Status.Allocatable[name]
+			if all.IsZero() {
+				short.Without++
+			}
+			if short.Node == "" || v.isNearer(node, free, &short) {
 				short.Node, short.free, short.Pods = node.Name, free, len(v.podsOn[node.Name])
-				short.allocatable, short.capacity, short.Requested = node.Status.Allocatable[name], node.Status.Capacity[name], quantityText(used)
+				short.allocatable, short.capacity, short.Requested = all, node.Status.Capacity[name], quantityText(used)
 			}
 		}
 		if n == 0 {
@@ -141,6 +149,12 @@ func shortages(v *view, r refused) []Cause {
 		}
 		if short.Unusable == n {
 			short.Unusable = 0
+		}
+		if short.Without == n {
+			short.Without = 0
+		}
+		if isScarce(name) {
+			short.HeldBy = v.holdersOf(name, short.Node)
 		}
 		if short.allocatable.IsZero() {
 			similar := SimilarResources(name, v.state.Nodes)
@@ -163,12 +177,30 @@ func shortages(v *view, r refused) []Cause {
 	return causes
 }
 
-// isNearer reports whether a full node is nearer to taking the pod than another one: room alone would help it, or it has more free.
-func (v *view) isNearer(node string, free resource.Quantity, other string, otherFree resource.Quantity) bool {
-	if v.behind[node] != v.behind[other] {
-		return v.behind[other]
+// isNearer reports whether a full node is nearer to taking the pod than the nearest so far: room alone would help it, it has more free, or it has more in
+// all, as a node whose GPUs are in use is nearer than one without.
+func (v *view) isNearer(node *v1.Node, free resource.Quantity, than *Shortage) bool {
+	if v.behind[node.Name] != v.behind[than.Node] {
+		return v.behind[than.Node]
 	}
-	return free.Cmp(otherFree) > 0
+	all := node.Status.Allocatable[than.Resource]
+	return cmp.Or(free.Cmp(than.free), all.Cmp(than.allocatable)) > 0
+}
+
+// isScarce reports whether few pods request the resource, so that their names say something.
+func isScarce(name v1.ResourceName) bool {
+	return v1helper.IsExtendedResourceName(name) || v1helper.IsHugePageResourceName(name)
+}
+
+// holdersOf returns the pods on the node that request the resource.
+func (v *view) holdersOf(name v1.ResourceName, node string) []string {
+	var holders []string
+	for _, pod := range v.podsOn[node] {
+		if held := podRequests(pod, true)[name]; !held.IsZero() {
+			holders = append(holders, pod.Namespace+"/"+pod.Name)
+		}
+	}
+	return holders
 }
 
 // sentence returns, for example, "asks 3 cpu (pod-level requests 3, its containers 1); the most that is free is 1900m on w-2 (8
@@ -196,8 +228,15 @@ func (s *Shortage) sentence() string {
 	case s.allocatable.Cmp(s.asked) < 0:
 		asks += fmt.Sprintf(", more than %s has in all", s.Node)
 	}
+	by := words.Count(s.Pods, "pod")
+	if len(s.HeldBy) > 0 {
+		by = words.Few(s.HeldBy)
+	}
 	line := fmt.Sprintf("%s; the most that is free%s is %s on %s (%s allocatable, %s requested by %s)",
-		asks, words.Pick(min(s.Unusable, 1), " where nothing else refuses it", ""), s.Free, s.Node, s.Allocatable, s.Requested, words.Count(s.Pods, "pod"))
+		asks, words.Pick(min(s.Unusable, 1), " where nothing else refuses it", ""), s.Free, s.Node, s.Allocatable, s.Requested, by)
+	if s.Without > 0 {
+		line += fmt.Sprintf("; %s no %s", words.Count(s.Without, "node")+words.Pick(s.Without, " has", " have"), s.Resource)
+	}
 	if len(s.Resizes) > 0 {
 		line += "; " + words.Few(list.Map(s.Resizes, Resize.describe))
 	}

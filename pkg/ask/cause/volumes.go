@@ -162,6 +162,9 @@ func volumeBindings(v *view, r refused) []Cause {
 			causes = append(causes, v.missingClaim("VolumeBinding", names[i]))
 		case claim.DeletionTimestamp != nil && len(r.nodes) == 0:
 			causes = append(causes, Cause{Plugin: "VolumeBinding", Sentence: v.endingSentence(&fact, claim), Volume: &fact})
+		case pv != nil && !isBound(pv, claim):
+			fact.Volume = pv.Name
+			causes = append(causes, Cause{Plugin: "VolumeBinding", Nodes: len(r.nodes), Sentence: namedSentence(v.state, pv, claim), Volume: &fact})
 		case pv != nil:
 			fact.Volume = pv.Name
 			away := list.Where(r.nodes, func(node *v1.Node) bool { return storagehelpers.CheckNodeAffinity(pv, node.Labels) != nil })

@@ -7,6 +7,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 	"k8s.io/utils/ptr"
 
@@ -79,13 +80,25 @@ func (d *stuckDrain) ownersOf(pods []*v1.Pod) (owners []cluster.Ref, replicas []
 	of := d.end.Owners()
 	for _, pod := range pods {
 		owner := of(pod)
-		if obj := d.end.Find(owner); obj != nil && !slices.Contains(owners, owner) {
+		if obj := d.end.Find(owner); obj != nil && !slices.Contains(owners, owner) && d.unknownOwner(pod) == "" {
 			if n, scales := cluster.Replicas(obj); scales {
 				owners, replicas = append(owners, owner), append(replicas, n)
 			}
 		}
 	}
 	return owners, replicas
+}
+
+// unknownOwner returns the kind of the pod's controller if the controller is not in the input, so that nobody knows whether it scales; "" if it is.
+func (d *stuckDrain) unknownOwner(pod *v1.Pod) string {
+	ref := metav1.GetControllerOfNoCopy(pod)
+	switch d.end.Find(d.end.Owners()(pod)).(type) {
+	case *cluster.UnknownOwner, nil:
+		if ref != nil {
+			return ref.Kind
+		}
+	}
+	return ""
 }
 
 // runMore returns the attempt that runs one more replica of each workload, so that its budget has one to spare. It does not count on a new
@@ -144,7 +157,7 @@ func (d *stuckDrain) hasStarted(pod *v1.Pod) bool {
 func (d *stuckDrain) widenBudgets(kept []*v1.Pod) []attempt {
 	var a attempt
 	var says []string
-	most := int32(0)
+	of, most, unknown := d.end.Budgets(), int32(0), ""
 	for _, budget := range d.budgetsOf(kept) {
 		now := "no bound"
 		switch {
@@ -154,8 +167,15 @@ func (d *stuckDrain) widenBudgets(kept []*v1.Pod) []attempt {
 			now = "maxUnavailable " + budget.Spec.MaxUnavailable.String()
 		}
 		leaving := int32(list.Count(kept, func(pod *v1.Pod) bool {
-			return !podutil.IsPodReady(pod) && slices.Contains(d.budgetsOf([]*v1.Pod{pod}), budget)
+			return !podutil.IsPodReady(pod) && slices.Contains(of(pod), budget)
 		}))
+		if at := slices.IndexFunc(kept, func(pod *v1.Pod) bool { return d.unknownOwner(pod) != "" && slices.Contains(of(pod), budget) }); at >= 0 {
+			least := max(0, budget.Status.DesiredHealthy-1) // a budget with maxUnavailable asks the controller's scale, which it may not have
+			says = append(says, fmt.Sprintf("set minAvailable: %d in %s (now %s)", least, nameOf(budget), now))
+			a.steps = append(a.steps, patchSpec(budget, map[string]any{"minAvailable": least, "maxUnavailable": nil}))
+			unknown = d.unknownOwner(kept[at])
+			continue
+		}
 		missing := 1 + max(0, budget.Status.ExpectedPods-budget.Status.CurrentHealthy-leaving)
 		if now == fmt.Sprintf("maxUnavailable %d", missing) {
 			continue
@@ -168,7 +188,12 @@ func (d *stuckDrain) widenBudgets(kept []*v1.Pod) []attempt {
 		return nil
 	}
 	a.change = words.Few(says)
-	a.price = []string{words.Pick(int(most), "one pod", fmt.Sprintf("%d pods", most)) + " of it may be missing, always"}
+	if most > 0 {
+		a.price = append(a.price, words.Pick(int(most), "one pod", fmt.Sprintf("%d pods", most))+" of it may be missing, always")
+	}
+	if unknown != "" {
+		a.price = append(a.price, fmt.Sprintf("whatever works with the %s loses its guard, and its controller may set the budget back", unknown))
+	}
 	return []attempt{a}
 }
 
@@ -291,6 +316,9 @@ func (d *stuckDrain) deleteByHand(kept []*v1.Pod) attempt {
 	}
 	a.change = fmt.Sprintf("cordon %s, then delete %s %s, which asks no budget", words.Few(d.nodes), words.Pick(len(names), "pod", "pods"), words.Few(names))
 	a.price = []string{words.Pick(len(names), "it does not run", "they do not run") + " until the replacement is ready"}
+	if at := slices.IndexFunc(kept, func(pod *v1.Pod) bool { return d.unknownOwner(pod) != "" }); at >= 0 {
+		a.price[0] += fmt.Sprintf(", if its %s makes one", d.unknownOwner(kept[at]))
+	}
 	return a
 }
 

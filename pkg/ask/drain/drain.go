@@ -107,12 +107,12 @@ func Fixes(ctx context.Context, result *simulation.Result, nodes []string, optio
 	if err := d.drainAsAsked(ctx); err != nil || d.fine(d.drained) {
 		return nil, nil, err
 	}
-	if flags := d.flagAttempt(); flags != nil {
+	for flags := d.flagAttempt(); flags != nil && len(d.fixes) == 0; flags = d.flagAttempt() {
 		if err := d.try(ctx, flags); err != nil {
 			return nil, nil, err
 		}
 		d.options, d.flags, d.flagPrice = flags.options, flags.flags, flags.price
-		if len(d.fixes) == 0 { // budgets keep pods, too
+		if len(d.fixes) == 0 { // budgets keep pods, too, or kubectl asks for another flag
 			if err := d.drainAsAsked(ctx); err != nil {
 				return nil, nil, err
 			}
@@ -228,9 +228,10 @@ func (d *stuckDrain) try(ctx context.Context, a *attempt) error {
 	return nil
 }
 
-// flagAttempt returns the drain with the flags that kubectl asks for; nil if it asks for none.
+// flagAttempt returns the drain with the flags that kubectl asks for, besides those that it has asked for before: of each pod kubectl names one obstacle.
+// It returns nil if kubectl asks for none.
 func (d *stuckDrain) flagAttempt() *attempt {
-	a := &attempt{options: d.options}
+	a := &attempt{options: d.options, flags: slices.Clone(d.flags), price: slices.Clone(d.flagPrice)}
 	var alone, local int
 	for i := range d.drained {
 		for _, pod := range d.drained[i].Blocked {
@@ -250,7 +251,7 @@ func (d *stuckDrain) flagAttempt() *attempt {
 		a.options.DeleteEmptyDirData, a.flags = true, append(a.flags, "--delete-emptydir-data")
 		a.price = append(a.price, fmt.Sprintf("%s %s what is in %s emptyDir volumes", words.Count(local, "pod"), words.Pick(local, "loses", "lose"), words.Pick(local, "its", "their")))
 	}
-	if len(a.flags) == 0 {
+	if len(a.flags) == len(d.flags) {
 		return nil
 	}
 	a.change = "kubectl drain with " + words.And(a.flags)

@@ -53,6 +53,15 @@ func TestFixes(t *testing.T) {
 		"a bare pod": {"  - {apiVersion: v1, kind: Pod, metadata: {name: bare}, spec: {nodeName: w-1, containers: [{name: c, image: c}]}}\n", []string{
 			"kubectl drain with --force: 0",
 		}},
+		"a bare pod with local storage, of which kubectl names one obstacle": {"  - {apiVersion: v1, kind: Pod, metadata: {name: bare}, spec: {nodeName: w-1, volumes: [{name: d, emptyDir: {}}], containers: [{name: c, image: c}]}}\n", []string{
+			"kubectl drain with --delete-emptydir-data and --force: 0",
+		}},
+		"a controller that is not there, which may not scale": {`  - {apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: b1}, spec: {minAvailable: 1, selector: {matchLabels: {app: im}}}}
+  - {apiVersion: v1, kind: Pod, metadata: {name: im-1, labels: {app: im}, ownerReferences: [{apiVersion: longhorn.io/v1beta2, kind: InstanceManager, name: im-1, uid: im, controller: true}]}, spec: {nodeName: w-1, containers: [{name: c, image: c}]}, status: {phase: Running, conditions: [{type: Ready, status: "True"}]}}
+`, []string{
+			"set minAvailable: 0 in poddisruptionbudget/b1 (now minAvailable 1): 0",
+			"cordon w-1, then delete pod im-1, which asks no budget: 0",
+		}},
 		"the evicted pod has no other node": {deployment(2, "100m", apart), []string{
 			"one more node like w-1: 0",
 		}},

@@ -6,6 +6,7 @@ import (
 
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/faultline/faultline/pkg/ask/action"
 	"github.com/faultline/faultline/pkg/cluster"
@@ -18,16 +19,45 @@ import (
 // none. The reason of the condition is that of
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/podautoscaler/horizontal.go.
 func ceilingOf(state *cluster.State, of cluster.Ref) *autoscalingv2.HorizontalPodAutoscaler {
+	hpa := autoscalerOf(state, of)
+	if hpa == nil || !slices.ContainsFunc(hpa.Status.Conditions, func(c autoscalingv2.HorizontalPodAutoscalerCondition) bool {
+		return c.Type == autoscalingv2.ScalingLimited && c.Status == v1.ConditionTrue && c.Reason == "TooManyReplicas"
+	}) {
+		return nil
+	}
+	return hpa
+}
+
+// autoscalerOf returns the HorizontalPodAutoscaler that sets the replicas of a workload; nil if there is none.
+func autoscalerOf(state *cluster.State, of cluster.Ref) *autoscalingv2.HorizontalPodAutoscaler {
 	for _, hpa := range state.HorizontalPodAutoscalers {
-		target := hpa.Spec.ScaleTargetRef
-		limited := slices.ContainsFunc(hpa.Status.Conditions, func(c autoscalingv2.HorizontalPodAutoscalerCondition) bool {
-			return c.Type == autoscalingv2.ScalingLimited && c.Status == v1.ConditionTrue && c.Reason == "TooManyReplicas"
-		})
-		if limited && hpa.Namespace == of.Namespace && target.Kind == of.Kind && target.Name == of.Name {
+		if target := hpa.Spec.ScaleTargetRef; hpa.Namespace == of.Namespace && target.Kind == of.Kind && target.Name == of.Name {
 			return hpa
 		}
 	}
 	return nil
+}
+
+// boundReplicas returns the change with which a workload runs that many replicas, also if an autoscaler sets them, which would take back another number.
+func (w *stuckWorkload) boundReplicas(now, left int32) candidate {
+	scale := scenario.Step{Scale: &scenario.Scale{Target: action.Target(w.owner), Replicas: left}}
+	hpa := autoscalerOf(w.step.State, w.owner)
+	if hpa == nil || hpa.Spec.MaxReplicas <= left {
+		says := fmt.Sprintf("%d replicas fewer: %d", now-left, left)
+		if now-left == 1 {
+			says = fmt.Sprintf("one replica fewer: %d", left)
+		}
+		return candidate{change: says, gone: true, steps: []scenario.Step{scale}}
+	}
+	bounds := map[string]any{"maxReplicas": left}
+	says := fmt.Sprintf("maxReplicas: %d (now %d)", left, hpa.Spec.MaxReplicas)
+	if least := ptr.Deref(hpa.Spec.MinReplicas, 1); least > left {
+		bounds["minReplicas"] = left
+		says += fmt.Sprintf(" and minReplicas: %d (now %d)", left, least)
+	}
+	name := cluster.RefTo(hpa)
+	return candidate{change: fmt.Sprintf("%s in %s, which sets the replicas", says, name.String()), gone: true,
+		steps: []scenario.Step{action.Merge(action.Target(name), map[string]any{"spec": bounds}), scale}}
 }
 
 // reachCeiling says that the autoscaler of the workload is at its maximum, and returns the changes that let it go on, which grow the workload as the

@@ -274,8 +274,8 @@ func limitAtMost(of *v1.ResourceRequirements, name v1.ResourceName, most resourc
 // specified is what a quota misses: "requests.cpu for: web,proxy".
 var specified = regexp.MustCompile(`([a-z0-9./-]+) for: ([a-z0-9,-]+)`)
 
-// giveRequests gives the containers that lack a request or a limit an equal share of what is left of the quota, or lets a LimitRange do so. Of
-// CPU and memory, they request no more than a node has free.
+// giveRequests gives the containers that lack a request or a limit an equal share of what is left of the quota, or lets a LimitRange do so. They get no more
+// than nodes have free.
 func (d *deniedWorkload) giveRequests(denial *cause.Denial) []attempt {
 	missing := specified.FindAllStringSubmatch(denial.Says, -1)
 	_, name, _ := strings.Cut(denial.Object, "/")
@@ -286,7 +286,10 @@ func (d *deniedWorkload) giveRequests(denial *cause.Denial) []attempt {
 	quota := d.step.State.ResourceQuotas[at]
 	pods, _ := d.refusedIn(d.step.Refused)
 	requests, limits := v1.ResourceList{}, v1.ResourceList{}
-	occupancy, nodes := cause.NewOccupancy(d.step.State.Pods), list.Where(d.step.State.Nodes, cluster.KubeletResponds)
+	occupancy, nodes := cause.NewOccupancy(d.step.State.Pods), list.Where(d.step.State.Nodes, func(node *v1.Node) bool {
+		pod := &v1.Pod{Spec: *d.spec}
+		return cluster.KubeletResponds(node) && cluster.Attracts(node, pod) && !cluster.Repels(node, pod)
+	})
 	var parts []string
 	for _, m := range missing {
 		containers := int64(len(strings.Split(m[2], ",")))
@@ -303,9 +306,9 @@ func (d *deniedWorkload) giveRequests(denial *cause.Denial) []attempt {
 			whole--
 		}
 		each := whole / max(1, int64(pods)*containers)
-		if free := occupancy.MostFree(of, nodes); !isLimit && free.Sign() > 0 {
-			each = min(each, unit.amount(free)/containers)
-		}
+		each = fitShare(each, int64(pods), containers, list.Map(nodes, func(node *v1.Node) int64 {
+			return unit.amount(occupancy.MostFree(of, []*v1.Node{node}))
+		}))
 		share := unit.quantity(each)
 		if share.Sign() <= 0 {
 			return nil
@@ -314,12 +317,29 @@ func (d *deniedWorkload) giveRequests(denial *cause.Denial) []attempt {
 		parts = append(parts, fmt.Sprintf("%s of at most %s for %s", m[1], share.String(), words.And(strings.Split(m[2], ","))))
 	}
 	given := candidate{change: "set " + words.And(parts), edit: func(spec *v1.PodSpec) {
-		for i := range spec.Containers {
-			fillIn(&spec.Containers[i].Resources.Requests, requests)
-			fillIn(&spec.Containers[i].Resources.Limits, limits)
+		for _, containers := range [][]v1.Container{spec.InitContainers, spec.Containers} {
+			for i := range containers {
+				fillIn(&containers[i].Resources.Requests, requests)
+				fillIn(&containers[i].Resources.Limits, limits)
+			}
 		}
 	}}
 	return []attempt{d.attemptOne(given), d.attemptOne(d.defaults(requests, limits))}
+}
+
+// fitShare halves the share of each container until as many pods fit on nodes with so much free; it returns the share if none of them ever does. A limit alone
+// is the request, too.
+func fitShare(share, pods, containers int64, free []int64) int64 {
+	for each := share; each > 0; each /= 2 {
+		fit := int64(0)
+		for _, amount := range free {
+			fit += amount / (each * containers)
+		}
+		if fit >= pods {
+			return each
+		}
+	}
+	return share
 }
 
 // fillIn adds the amounts that are not given.

@@ -169,14 +169,24 @@ func (p *pendingPod) addNodesInNewDomain(open []*v1.Node, key string) []candidat
 	var all []candidate
 	for _, node := range p.different(list.Without(open, func(node *v1.Node) bool { return node.Labels[key] == "" })) {
 		own := "new-" + node.Labels[key]
-		labels := map[string]string{key: own}
-		if _, zoned := node.Labels[v1.LabelTopologyZone]; zoned && key == v1.LabelTopologyRegion {
-			labels[v1.LabelTopologyZone] = own // a zone is in one region
+		labels := map[string]string{}
+		for label := range node.Labels {
+			if inDomain(node, label, key) || key == v1.LabelTopologyRegion && inDomain(node, label, v1.LabelTopologyZone) { // a zone is in one region
+				labels[label] = own
+			}
 		}
 		all = append(all, candidate{change: "one more node like " + p.shownName(node.Name) + " in a " + key + " of its own",
 			steps: []scenario.Step{{AddNodes: &scenario.AddNodes{Count: 1, Like: p.shownName(node.Name), Labels: labels}}}})
 	}
 	return all
+}
+
+// inDomain reports whether the label says the same of the node as the topology key: it is the key, or a driver's name for it, as
+// topology.ebs.csi.aws.com/zone is for topology.kubernetes.io/zone.
+func inDomain(node *v1.Node, label, key string) bool {
+	value, labelled := node.Labels[key]
+	_, name, _ := strings.Cut(key, "/")
+	return label == key || labelled && node.Labels[label] == value && strings.HasSuffix(label, "/"+name)
 }
 
 // addLargerNodes returns the changes that add one node of twice, four and eight times the size of the largest node; none if some node has as much
@@ -317,7 +327,9 @@ func (p *pendingPod) labelNodes() []attempt {
 // labelNearest returns the changes that give the nodes with the most room the labels that they lack for the pod.
 func (p *pendingPod) labelNearest(price []string) []candidate {
 	present := func(node *v1.Node) func(string) bool {
-		return func(key string) bool { return node.Labels[key] != "" || isDescriptiveLabel(key) }
+		return func(key string) bool {
+			return node.Labels[key] != "" || isDescriptiveLabel(key) || isControlPlaneRole(key)
+		}
 	}
 	lacking := list.Where(p.openNodes(), func(node *v1.Node) bool { return len(p.missingLabels(node, present(node))) > 0 })
 	return list.Map(p.roomiest(lacking), func(node *v1.Node) candidate {
@@ -382,13 +394,18 @@ func (p *pendingPod) missingLabels(node *v1.Node, fixed func(key string) bool) m
 			switch {
 			case r.Operator == v1.NodeSelectorOpIn && len(r.Values) > 0 && !slices.Contains(r.Values, node.Labels[r.Key]):
 				labels[r.Key] = r.Values[0]
-			case r.Operator == v1.NodeSelectorOpExists && node.Labels[r.Key] == "":
-				labels[r.Key] = "true"
+			case r.Operator == v1.NodeSelectorOpExists:
+				if _, labelled := node.Labels[r.Key]; !labelled {
+					labels[r.Key] = "true"
+				}
 			case r.Operator == v1.NodeSelectorOpGt || r.Operator == v1.NodeSelectorOpLt:
 				labels[r.Key] = valueBeyond(r, node.Labels[r.Key])
 			}
 		}
-		maps.DeleteFunc(labels, func(key, value string) bool { return node.Labels[key] == value })
+		maps.DeleteFunc(labels, func(key, value string) bool {
+			has, labelled := node.Labels[key]
+			return labelled && has == value
+		})
 		ours := !slices.ContainsFunc(slices.Collect(maps.Keys(labels)), fixed)
 		if len(labels) == 0 || len(labels) > 2 || !ours {
 			continue
@@ -416,6 +433,11 @@ func valueBeyond(r v1.NodeSelectorRequirement, now string) string {
 		return strconv.FormatInt(bound+1, 10)
 	}
 	return strconv.FormatInt(bound-1, 10)
+}
+
+// isControlPlaneRole reports whether a label says that a node is of the control plane.
+func isControlPlaneRole(key string) bool {
+	return key == "node-role.kubernetes.io/control-plane" || key == "node-role.kubernetes.io/master"
 }
 
 // isDescriptiveLabel reports whether a label says where or what a node is, so that nobody can choose its value.

@@ -9,6 +9,7 @@ import (
 	cloudproviderapi "k8s.io/cloud-provider/api"
 
 	"github.com/faultline/faultline/pkg/ask/action"
+	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/words"
@@ -39,24 +40,47 @@ func stateOf(taint v1.Taint) string {
 	return ""
 }
 
+// removesTaint reports whether a workload seems to be the one that removes the taint from nodes, by its name: a cloud controller manager initialises nodes, and
+// the agent of cilium removes node.cilium.io/agent-not-ready.
+func removesTaint(workload cluster.Ref, taint v1.Taint) bool {
+	if taint.Key == cloudproviderapi.TaintExternalCloudProvider {
+		return strings.Contains(workload.Name, "cloud-controller") || strings.Contains(workload.Name, "cloud-provider")
+	}
+	domain, _, _ := strings.Cut(taint.Key, "/")
+	labels := strings.Split(domain, ".")
+	return strings.HasSuffix(taint.Key, "not-ready") && !strings.HasPrefix(taint.Key, "node.kubernetes.io/") && len(labels) > 1 && strings.Contains(workload.Name, labels[len(labels)-2])
+}
+
+// waitingAgent says that the workload which removes the taint has no node itself, where one is Pending; "" if none is.
+func (p *pendingPod) waitingAgent(taints []v1.Taint) string {
+	for _, pending := range p.step.Pending {
+		owner := p.ownerOf(pending.Pod)
+		if slices.ContainsFunc(taints, func(taint v1.Taint) bool { return removesTaint(owner, taint) }) {
+			return fmt.Sprintf("; %s, which does that, is Pending itself", owner.Qualified())
+		}
+	}
+	return ""
+}
+
 // endNodeStates returns the attempts that end a state for which a node repels the pod.
 func (p *pendingPod) endNodeStates() []attempt {
 	if p.member != nil || !p.refusedBy("TaintToleration") {
 		return nil
 	}
 	var all []candidate
+	ends := func(taint v1.Taint) bool { return stateOf(taint) != "" && !removesTaint(p.owner, taint) }
 	for _, node := range p.nodes {
-		left := slices.DeleteFunc(slices.Clone(node.Spec.Taints), func(taint v1.Taint) bool { return stateOf(taint) != "" })
-		if len(left) == len(node.Spec.Taints) || len(all) == maxPerDomain {
+		ended := list.Where(node.Spec.Taints, ends)
+		if len(ended) == 0 || len(all) == maxPerDomain {
 			continue
 		}
-		ended := list.Where(node.Spec.Taints, func(taint v1.Taint) bool { return stateOf(taint) != "" })
+		left := list.Without(node.Spec.Taints, ends)
 		changes := list.Distinct(list.Map(ended, func(taint v1.Taint) string { return fmt.Sprintf(stateOf(taint), "node "+node.Name) }))
 		is := map[string]any{"spec": map[string]any{"taints": left}}
 		if len(node.Status.Conditions) > 0 {
 			is["status"] = wellStatus(node)
 		}
-		all = append(all, candidate{change: words.And(changes), byHand: true, steps: []scenario.Step{action.Merge(scenario.Target{Target: "node/" + node.Name}, is)}})
+		all = append(all, candidate{change: words.And(changes) + p.waitingAgent(ended), byHand: true, steps: []scenario.Step{action.Merge(scenario.Target{Target: "node/" + node.Name}, is)}})
 	}
 	return p.attemptFirst(all)
 }

@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/engine/placement"
 )
 
 // raisePriority returns the attempt that gives the workload's pods the lowest priority class that helps: one of the cluster or, for a
@@ -23,6 +24,10 @@ func (p *pendingPod) raisePriority() []attempt {
 	if p.spec == nil || p.member != nil || len(p.pending.Reasons) == 0 {
 		return nil
 	}
+	// A pod that loses its port to this one gets it nowhere else: one of both is without a node, whatever the priorities.
+	onlyPorts := !slices.ContainsFunc(p.pending.Reasons, func(r placement.Reason) bool {
+		return r.Plugin != "NodePorts" && r.Plugin != "NodeAffinity" && r.Plugin != "TaintToleration"
+	})
 	now, never := corev1.PodPriority(p.pod), ptr.Deref(p.pod.Spec.PreemptionPolicy, v1.PreemptLowerPriority) == v1.PreemptNever
 	var all []candidate
 	for _, class := range p.higherClasses(now, never) {
@@ -31,7 +36,7 @@ func (p *pendingPod) raisePriority() []attempt {
 			is += " and preemptionPolicy Never"
 		}
 		all = append(all, candidate{
-			change: fmt.Sprintf("give the pods the priority class %s (%s)", class.Name, is), evicts: p.owner.Kind == "DaemonSet" || now != 0 || never,
+			change: fmt.Sprintf("give the pods the priority class %s (%s)", class.Name, is), evicts: (p.owner.Kind == "DaemonSet" || now != 0 || never) && !onlyPorts,
 			edit: func(spec *v1.PodSpec) {
 				spec.PriorityClassName, spec.Priority, spec.PreemptionPolicy = class.Name, nil, nil
 			},

@@ -91,7 +91,47 @@ func TestFixesOfReports(t *testing.T) {
 			workload: "  - {apiVersion: apps/v1, kind: DaemonSet, metadata: {name: web}, spec: {selector: {matchLabels: {app: web}}, template: {metadata: {labels: {app: web}},\n     spec: {hostNetwork: true, containers: [{name: c, image: c, ports: [{containerPort: 9100, hostPort: 9100}]}]}}}}\n",
 			fixes: []string{
 				"host port 9101 (now 9100): 0 (0) n1",
-				"give the pods the priority class system-cluster-critical (2000000000, now 0): 0 (0) n1",
+			},
+		},
+		{
+			// https://github.com/kubernetes/enhancements/tree/master/keps/sig-cluster-lifecycle/kubeadm/2067-rename-master-label-taint
+			name:     "the label and the taint of the control plane before 1.24",
+			cluster:  strings.Replace(node("cp", "a", "taints: [{key: node-role.kubernetes.io/control-plane, effect: NoSchedule}]"), "labels: {", `labels: {node-role.kubernetes.io/control-plane: "", `, 1) + node("n1", "a", ""),
+			workload: workload("Deployment", 1, "cpu: 1", `, nodeSelector: {node-role.kubernetes.io/master: ""}, tolerations: [{key: node-role.kubernetes.io/master, operator: Exists, effect: NoSchedule}]`),
+			fixes: []string{
+				"ask for nodes with node-role.kubernetes.io/control-plane= (now node-role.kubernetes.io/master=), and tolerate node-role.kubernetes.io/control-plane:NoSchedule (now node-role.kubernetes.io/master:NoSchedule): 0 (0) cp",
+				"make the node selector node-role.kubernetes.io/master= preferred node affinity: 0 (0) n1",
+				"one more node like n1 with node-role.kubernetes.io/master= in topology.kubernetes.io/zone a: 0 (0) n1-new-1",
+			},
+		},
+		{
+			// https://github.com/kubernetes-csi/csi-driver-smb/issues/821
+			name: "a claim that names a released volume",
+			cluster: node("n1", "a", "") + `  - {apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: smb}, provisioner: smb.csi.k8s.io}
+  - {apiVersion: v1, kind: PersistentVolume, metadata: {name: pv}, spec: {capacity: {storage: 1Gi}, accessModes: [ReadWriteMany], storageClassName: smb, persistentVolumeReclaimPolicy: Retain, claimRef: {namespace: default, name: data, uid: old}, csi: {driver: smb.csi.k8s.io, volumeHandle: v}}}
+  - {apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: data, uid: new}, spec: {accessModes: [ReadWriteMany], storageClassName: smb, volumeName: pv, resources: {requests: {storage: 1Gi}}}}
+`,
+			workload: workload("Deployment", 1, "cpu: 1", ", volumes: [{name: d, persistentVolumeClaim: {claimName: data}}]"),
+			fixes: []string{
+				"free volume pv, which is kept for claim data that is gone: remove its claimRef: 0 (0) n1",
+				"delete claim data and create it again without volumeName (now pv): 0 (0) n1",
+			},
+		},
+		{
+			// https://github.com/kubernetes/cloud-provider-openstack/issues/2455
+			name:     "the cloud controller manager on nodes that it has to initialise",
+			cluster:  node("n1", "a", "taints: [{key: node.cloudprovider.kubernetes.io/uninitialized, value: 'true', effect: NoSchedule}]"),
+			workload: strings.ReplaceAll(workload("Deployment", 1, "cpu: 1", ""), "web", "openstack-cloud-controller-manager"),
+			fixes:    []string{"tolerate node.cloudprovider.kubernetes.io/uninitialized=true:NoSchedule: 0 (0) n1"},
+		},
+		{
+			name:     "an autoscaler that sets the replicas",
+			cluster:  node("n1", "a", "") + "  - {apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, metadata: {name: web}, spec: {scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}, minReplicas: 2, maxReplicas: 3}}\n",
+			workload: workload("Deployment", 3, "cpu: 1500m", ""),
+			fixes: []string{
+				"request at most 500m CPU (now 1500m): 0 (0) n1",
+				"one more node like n1 in topology.kubernetes.io/zone a: 0 (0) n1-new-1",
+				"maxReplicas: 2 (now 3) in horizontalpodautoscaler/web, which sets the replicas: 0 (0)",
 			},
 		},
 		{

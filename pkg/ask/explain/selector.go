@@ -190,23 +190,23 @@ func (p *pendingPod) nameScheduler() []attempt {
 		edit: func(spec *v1.PodSpec) { spec.SchedulerName = v1.DefaultSchedulerName }})}
 }
 
-// movePorts returns the attempt that gives the pods other ports of the host, if pods of other workloads hold these. An old pod of the same rollout
-// goes, so that its port is free then.
+// movePorts returns the attempt that gives the pods other ports of the host, if a pod of another workload holds one of these. If only pods of the same
+// workload do, another port would be as full.
 func (p *pendingPod) movePorts() []attempt {
 	if p.spec == nil || !p.refusedBy("NodePorts") {
 		return nil
 	}
-	held, mine := map[int32]bool{}, false
+	held, others := map[int32]bool{}, false
 	for _, pod := range p.step.State.Pods {
 		if pod.Spec.NodeName == "" {
 			continue
 		}
 		for _, port := range hostPortsOf(&pod.Spec) {
 			held[*port] = true
-			mine = mine || p.ownerOf(pod) == p.owner
+			others = others || p.ownerOf(pod) != p.owner && slices.ContainsFunc(hostPortsOf(p.spec), func(own *int32) bool { return *own == *port })
 		}
 	}
-	if mine {
+	if !others {
 		return nil
 	}
 	var moves []string

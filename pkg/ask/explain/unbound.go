@@ -51,6 +51,11 @@ func (p *pendingPod) provideVolumes() []attempt {
 			byHand = append(byHand, claim)
 		}
 	}
+	for _, claim := range p.claims() {
+		if claim.Spec.VolumeName != "" && claim.Status.Phase != v1.ClaimBound {
+			attempts = slices.Concat(attempts, p.freeReleased(claim), p.nameNoVolume(claim))
+		}
+	}
 	if len(byHand) == 0 {
 		return attempts
 	}
@@ -111,7 +116,9 @@ func patchVolume(pv *v1.PersistentVolume, spec map[string]any) scenario.Step {
 
 // freeReleased returns the attempt that lets the claim have a volume that is kept for another claim, which does not exist.
 func (p *pendingPod) freeReleased(claim *v1.PersistentVolumeClaim) []attempt {
-	kept := list.Without(cause.ReleasedVolumes(p.step.State, claim), func(pv *v1.PersistentVolume) bool { return cause.IsAwaited(p.step.State, pv) })
+	kept := list.Without(cause.ReleasedVolumes(p.step.State, claim), func(pv *v1.PersistentVolume) bool {
+		return cause.IsAwaited(p.step.State, pv) || claim.Spec.VolumeName != "" && pv.Name != claim.Spec.VolumeName
+	})
 	price := []string{"claim " + claim.Name + " gets what is on it"}
 	return p.attemptFirst(list.Map(kept[:min(len(kept), maxPerDomain)], func(pv *v1.PersistentVolume) candidate {
 		if pv.Spec.ClaimRef.UID != "" {
@@ -121,6 +128,15 @@ func (p *pendingPod) freeReleased(claim *v1.PersistentVolumeClaim) []attempt {
 		return candidate{change: fmt.Sprintf("let the claimRef of volume %s name claim %s (now %s)", pv.Name, claim.Name, cause.KeptFor(p.step.State, pv, claim)), price: price,
 			steps: []scenario.Step{patchVolume(pv, map[string]any{"claimRef": map[string]any{"namespace": claim.Namespace, "name": claim.Name}})}}
 	}))
+}
+
+// nameNoVolume returns the attempt that creates a claim again without the volume that it names and does not get, so that it gets another.
+func (p *pendingPod) nameNoVolume(claim *v1.PersistentVolumeClaim) []attempt {
+	if !slices.ContainsFunc(p.step.State.PersistentVolumes, func(pv *v1.PersistentVolume) bool { return pv.Name == claim.Spec.VolumeName }) {
+		return nil // as renewClaims says
+	}
+	return []attempt{p.attemptOne(candidate{change: fmt.Sprintf("delete claim %s and create it again without volumeName (now %s)", claim.Name, claim.Spec.VolumeName),
+		price: []string{"the volume is an empty one"}, renewed: []cluster.Object{copyClaim(claim)}})}
 }
 
 // createClaims returns the attempt that creates the claims which the pod names and which are not there; nil if there are all. Nothing else helps then.

@@ -9,11 +9,10 @@ import (
 	resourcehelper "k8s.io/component-helpers/resource"
 	v1helper "k8s.io/kubernetes/pkg/apis/core/v1/helper"
 
-	"github.com/faultline/faultline/pkg/ask/action"
+	"github.com/faultline/faultline/pkg/ask/cause"
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/cluster/rule"
 	"github.com/faultline/faultline/pkg/list"
-	"github.com/faultline/faultline/pkg/scenario"
 )
 
 // Changes to the workload itself: its rules, tolerations and replicas.
@@ -49,7 +48,7 @@ func (p *pendingPod) namesMachine(r rule.Rule) bool {
 }
 
 // tolerate returns the attempts that tolerate each taint that the workload seems to be meant to tolerate. It leaves out taints that
-// say that a node is not well, or not ready yet.
+// say that a node is not well, or not ready yet, unless the workload is what removes the taint.
 func (p *pendingPod) tolerate() []attempt {
 	if p.spec == nil || !p.refusedBy("TaintToleration") {
 		return nil
@@ -60,7 +59,8 @@ func (p *pendingPod) tolerate() []attempt {
 			known := slices.ContainsFunc(taints, func(other v1.Taint) bool { return taint.MatchTaint(&other) && taint.Value == other.Value })
 			alone := &v1.Node{Spec: v1.NodeSpec{Taints: []v1.Taint{taint}}}
 			corrected := slices.ContainsFunc(p.spec.Tolerations, func(t v1.Toleration) bool { return t.Key == taint.Key })
-			if !known && !corrected && stateOf(taint) == "" && !strings.HasPrefix(taint.Key, "node.kubernetes.io/") && cluster.Repels(alone, p.pod) && p.seemsMeantFor(taint) {
+			meant := stateOf(taint) == "" && !strings.HasPrefix(taint.Key, "node.kubernetes.io/") && p.seemsMeantFor(taint) || removesTaint(p.owner, taint)
+			if !known && !corrected && cluster.Repels(alone, p.pod) && meant {
 				taints = append(taints, taint)
 			}
 		}
@@ -83,8 +83,8 @@ func (p *pendingPod) correctTolerations() []attempt {
 	return list.Map(p.tolerationsOf(p.nodes), p.attemptOne)
 }
 
-// tolerationsOf returns the changes that correct a toleration of the pod so that it tolerates a taint of one of the nodes, which has the toleration's key
-// and another value or effect.
+// tolerationsOf returns the changes that correct a toleration of the pod so that it tolerates a taint of one of the nodes, which has the toleration's key,
+// or its new name, and another value or effect.
 func (p *pendingPod) tolerationsOf(nodes []*v1.Node) []candidate {
 	var all []candidate
 	known := map[string]bool{}
@@ -95,12 +95,12 @@ func (p *pendingPod) tolerationsOf(nodes []*v1.Node) []candidate {
 		}
 		known[taint.ToString()] = true
 		for i, has := range p.spec.Tolerations {
-			if has.Key != taint.Key || strings.HasPrefix(has.Key, "node.kubernetes.io/") {
+			if has.Key != taint.Key && !cause.IsRenamed(has.Key, taint.Key) || strings.HasPrefix(has.Key, "node.kubernetes.io/") {
 				continue
 			}
 			now := v1.Taint{Key: has.Key, Value: has.Value, Effect: has.Effect}
 			all = append(all, candidate{change: fmt.Sprintf("tolerate %s (now %s)", taint.ToString(), now.ToString()), edit: func(spec *v1.PodSpec) {
-				spec.Tolerations[i].Operator, spec.Tolerations[i].Value, spec.Tolerations[i].Effect = v1.TolerationOpEqual, taint.Value, taint.Effect
+				spec.Tolerations[i].Key, spec.Tolerations[i].Operator, spec.Tolerations[i].Value, spec.Tolerations[i].Effect = taint.Key, v1.TolerationOpEqual, taint.Value, taint.Effect
 			}})
 		}
 	}
@@ -207,12 +207,7 @@ func (w *stuckWorkload) fewer(most int) []attempt {
 		return nil
 	}
 	fewer := w.attemptMost("fewer replicas", int64(most), 0, func(fewer int64) candidate {
-		left := int(replicas) - int(fewer)
-		change := fmt.Sprintf("%d replicas fewer: %d", fewer, left)
-		if fewer == 1 {
-			change = fmt.Sprintf("one replica fewer: %d", left)
-		}
-		return candidate{change: change, gone: true, steps: []scenario.Step{{Scale: &scenario.Scale{Target: action.Target(w.owner), Replicas: int32(left)}}}}
+		return w.boundReplicas(replicas, replicas-int32(fewer))
 	})
 	fewer.gone = true
 	return []attempt{fewer}

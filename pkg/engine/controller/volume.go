@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/component-helpers/storage/volume"
 	v1helper "k8s.io/kubernetes/pkg/apis/core/v1/helper"
+	"k8s.io/utils/ptr"
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/input/admission"
@@ -138,7 +139,7 @@ func (p *pass) reclaimVolume(pv *v1.PersistentVolume, claims map[types.Namespace
 func (p *pass) bindClaim(claim *v1.PersistentVolumeClaim, free freeVolumes) error {
 	key := cluster.NameOf(claim)
 	if claim.Spec.VolumeName != "" { // the user asks for this volume
-		if pv := free.byName[claim.Spec.VolumeName]; pv != nil && (pv.Spec.ClaimRef == nil || volume.IsVolumeBoundToClaim(pv, claim)) {
+		if pv := free.byName[claim.Spec.VolumeName]; pv != nil && (pv.Spec.ClaimRef == nil && satisfiesClaim(pv, claim) || volume.IsVolumeBoundToClaim(pv, claim)) {
 			return p.bindVolumeToClaim(pv, claim, free)
 		}
 		return nil
@@ -171,6 +172,14 @@ func (p *pass) bindClaim(claim *v1.PersistentVolumeClaim, free freeVolumes) erro
 	p.putObject(provisioned)
 	p.putObject(bound)
 	return nil
+}
+
+// satisfiesClaim reports whether a free volume may have the claim that names it; upstream's checkVolumeSatisfyClaim.
+func satisfiesClaim(pv *v1.PersistentVolume, claim *v1.PersistentVolumeClaim) bool {
+	return pv.DeletionTimestamp == nil && pv.Spec.Capacity.Storage().Cmp(*claim.Spec.Resources.Requests.Storage()) >= 0 &&
+		volume.GetPersistentVolumeClass(pv) == volume.GetPersistentVolumeClaimClass(claim) &&
+		ptr.Deref(pv.Spec.VolumeAttributesClassName, "") == ptr.Deref(claim.Spec.VolumeAttributesClassName, "") &&
+		!volume.CheckVolumeModeMismatches(&claim.Spec, &pv.Spec) && volume.CheckAccessModes(claim, pv)
 }
 
 // findStorageClass returns the StorageClass of that name; nil if there is none.

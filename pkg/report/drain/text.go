@@ -183,8 +183,13 @@ func (t *writer) fixes() {
 	}
 	t.Table("  ", rows...)
 	for i, fix := range r.Fixes {
-		if len(fix.Commands) > 0 && (i == 0 || t.All) {
-			t.Linef(doc.Plain, "  %s: %s", fix.Change, strings.Join(fix.Commands, "; "))
+		commands := words.Pick(len(fix.Commands), "command", "commands")
+		switch {
+		case len(fix.Commands) == 0:
+		case t.All:
+			t.Linef(doc.Plain, "  As %s, %s: %s", commands, fix.Change, strings.Join(fix.Commands, "; "))
+		case i == 0:
+			t.Linef(doc.Plain, "  The first as %s: %s", words.Pick(len(fix.Commands), "a command", commands), strings.Join(fix.Commands, "; "))
 		}
 	}
 	if len(r.Tried) > 0 {
