@@ -143,8 +143,7 @@ func (t *writer) isFolded(i int) bool {
 		return false
 	}
 	e := &t.report.Pods[i]
-	asked := slices.ContainsFunc(e.Asked, func(a Asked) bool { return a.Node != e.Runs })
-	if asked || e.Halted != "" {
+	if e.asksElsewhere() || e.Halted != "" {
 		return false
 	}
 	if e.Runs != "" && len(t.report.NotMade)+len(t.report.Gaps) > 0 {
@@ -157,6 +156,11 @@ func (t *writer) isFolded(i int) bool {
 	return e.Runs != "" && before.Runs != "" || e.Node == "" && len(e.Fixes)+len(e.Tried) == 0 && e.isPendingLike(before)
 }
 
+// asksElsewhere reports whether the user asks about another node than that of the pod.
+func (e *Explanation) asksElsewhere() bool {
+	return slices.ContainsFunc(e.Asked, func(a Asked) bool { return a.Node != e.Runs })
+}
+
 // isPendingLike reports whether the pod waits in the same step with the same message and for the same reasons as another.
 func (e *Explanation) isPendingLike(other *Explanation) bool {
 	same := func(a, b cause.Cause) bool { return a.Sentence == b.Sentence }
@@ -165,6 +169,10 @@ func (e *Explanation) isPendingLike(other *Explanation) bool {
 }
 
 func (t *writer) explanation(e *Explanation) {
+	if e.Halted != "" && e.Runs != "" && !t.All && !e.asksElsewhere() { // the question is what it waits for, not where it would go
+		t.fixes("Changes that help", e.Fixes, e.Tried)
+		return
+	}
 	if e.Node == "" {
 		for _, line := range doc.WaitLines(e.Message, e.Reason, e.Untried) {
 			t.Linef(doc.Yellow, "  %s", line)
