@@ -80,6 +80,8 @@ func (c Cause) brief() string {
 		return fmt.Sprintf("%s %s asked and at most %s free on %s", c.Resource.Asked, c.Resource.Resource, c.Resource.Free, on)
 	case len(c.Taints) > 0:
 		return fmt.Sprintf("untolerated %s on %s", words.Pick(len(c.Taints), "taint "+c.Taints[0].Taint, "taints "+words.Few(list.Map(c.Taints, func(t Taint) string { return t.Taint }))), on)
+	case c.NodeAffinity != nil && c.NodeAffinity.Exclusive != "":
+		return fmt.Sprintf("two values of %s are wanted at once", c.NodeAffinity.Exclusive)
 	case c.NodeAffinity != nil:
 		return fmt.Sprintf("%s %s", on, words.Pick(c.Nodes, "lacks ", "lack ")+words.And(c.NodeAffinity.Lacks))
 	case len(c.Cordoned) > 0:

@@ -266,6 +266,10 @@ func TestCauses(t *testing.T) {
 				strings.Replace(pod("new", "", "1", ""), "requests: {cpu: 1}", "limits: {cpu: 1, nvidia.com/gpu: 1}", 1)},
 			[]string{"NodeResourcesFit 3: asks 1 nvidia.com/gpu; the most that is free is 0 on w-3 (1 allocatable, 1 requested by default/infer); 2 nodes have no nvidia.com/gpu", dedicated},
 		},
+		"two zones at once": {
+			[]string{pod("new", "", "1", ", affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressions: [{key: disk, operator: In, values: [hdd]}, {key: disk, operator: In, values: [ssd]}]}]}}}")},
+			[]string{"NodeAffinity 2: wants disk=hdd and disk=ssd; no node can have two values of disk: the expressions of a term must all be met, and terms are alternatives; w-1 comes nearest and lacks only disk=ssd (it has disk=hdd)", dedicated},
+		},
 		"a label of the value \"\", which nodes do not have": {
 			[]string{pod("new", "", "1", `, nodeSelector: {node-role.kubernetes.io/infra: ""}`)},
 			[]string{"NodeAffinity 2: wants node-role.kubernetes.io/infra=; no node has node-role.kubernetes.io/infra=; w-1 comes nearest and lacks node-role.kubernetes.io/infra=", dedicated},

@@ -30,6 +30,9 @@ type NodeAffinity struct {
 	// Nearest is the refused node that lacks the fewest requirements, and Lacks are these.
 	Nearest string   `json:"nearest"`
 	Lacks   []string `json:"lacks"`
+	// Exclusive is a label of which two different values are wanted, so that no node can have both; "" if there is none. The expressions of a term must
+	// all be met; several terms are alternatives.
+	Exclusive string `json:"exclusive,omitempty"`
 	// Unmet are the requirements that no node of the cluster meets, each with the values that nodes have for its label.
 	Unmet []Unmet `json:"unmet,omitempty"`
 }
@@ -123,6 +126,7 @@ func nodeAffinities(v *view, r refused) []Cause {
 	text := func(req requirement) string { return req.text }
 	fact := NodeAffinity{Wants: list.Map(wants, text), Nearest: nearest.Name, Lacks: list.Map(lacks, text)}
 	fact.RuntimeClass, fact.FromClass = v.runtimeClassSelector()
+	fact.Exclusive = exclusiveKey(wants)
 	for _, req := range wants {
 		if req.key == "" || slices.ContainsFunc(v.state.Nodes, req.met) {
 			continue
@@ -140,6 +144,22 @@ func nodeAffinities(v *view, r refused) []Cause {
 		fact.Unmet = append(fact.Unmet, unmet)
 	}
 	return []Cause{{Plugin: "NodeAffinity", Nodes: n, Sentence: fact.sentence(nearest, lacks), NodeAffinity: &fact}}
+}
+
+// exclusiveKey returns the first label of which two requirements want different values; "" if there is none.
+func exclusiveKey(wants []requirement) string {
+	values := map[string]string{}
+	for _, req := range wants {
+		value, single := strings.CutPrefix(req.text, req.key+"=")
+		if !single || req.key == "" {
+			continue
+		}
+		if other, wanted := values[req.key]; wanted && other != value {
+			return req.key
+		}
+		values[req.key] = value
+	}
+	return ""
 }
 
 // runtimeClassSelector returns the pod's RuntimeClass and its node selector, which the API server adds to the pod's, such as runtime=kata; "" if the
@@ -252,6 +272,9 @@ func (a *NodeAffinity) sentence(nearest *v1.Node, lacks []requirement) string {
 		s += fmt.Sprintf(" (of RuntimeClass %s)", a.RuntimeClass)
 	case a.RuntimeClass != "":
 		s += fmt.Sprintf(" (RuntimeClass %s wants %s)", a.RuntimeClass, words.And(a.FromClass))
+	}
+	if a.Exclusive != "" {
+		s += "; no node can have two values of " + a.Exclusive + ": the expressions of a term must all be met, and terms are alternatives"
 	}
 	for _, unmet := range a.Unmet {
 		s += "; no node has " + unmet.Requirement

@@ -112,11 +112,19 @@ func newPendingPod(course *simulation.Course, s *simulation.Step, pod *v1.Pod) (
 // refusalUnclear reports whether the refusal does not say what keeps the pod Pending: the scheduler looked at no node, or other pods of the pod
 // group have none.
 func (p *pendingPod) refusalUnclear() bool {
-	return len(p.pending.Reasons) == 0 || p.pending.Group != nil
+	return len(p.pending.Reasons) == 0 && !p.awaitsClaims() || p.pending.Group != nil
+}
+
+// awaitsClaims reports whether VolumeBinding refuses the pod before the scheduler looks at nodes, for claims that have to be bound before.
+func (p *pendingPod) awaitsClaims() bool {
+	return strings.Contains(p.pending.Message, "pod has unbound immediate PersistentVolumeClaims")
 }
 
 // refusedBy reports whether one of the plugins refuses the pod on a node. If the refusal is unclear, any plugin may.
 func (p *pendingPod) refusedBy(plugins ...string) bool {
+	if p.awaitsClaims() && slices.Contains(plugins, "VolumeBinding") {
+		return true
+	}
 	return p.refusalUnclear() || slices.ContainsFunc(p.pending.Reasons, func(r placement.Reason) bool { return slices.Contains(plugins, r.Plugin) })
 }
 

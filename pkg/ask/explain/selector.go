@@ -25,11 +25,41 @@ func (p *pendingPod) selectPresent() []attempt {
 	if p.spec == nil || !p.refusedBy("NodeAffinity") {
 		return nil
 	}
-	var attempts []attempt
+	attempts := list.Map(p.askForEither(), p.attemptOne)
 	for _, want := range p.wantedLabels() {
 		attempts = append(attempts, p.attemptFirst(p.askForValues(want))...)
 	}
 	return append(attempts, list.Map(p.moveBounds(), p.attemptOne)...)
+}
+
+// askForEither returns the changes that join two expressions of a term of the pod's required affinity which want different values of one label: both
+// must be met, so that no node is enough, and one expression with both values was meant.
+func (p *pendingPod) askForEither() []candidate {
+	a := p.spec.Affinity
+	if a == nil || a.NodeAffinity == nil || a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
+		return nil
+	}
+	var all []candidate
+	for i, term := range a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
+		first := map[string]int{}
+		for j, r := range term.MatchExpressions {
+			at, twice := first[r.Key]
+			switch {
+			case r.Operator != v1.NodeSelectorOpIn:
+				continue
+			case !twice:
+				first[r.Key] = j
+				continue
+			}
+			either := list.Distinct(slices.Concat(term.MatchExpressions[at].Values, r.Values))
+			all = append(all, candidate{change: fmt.Sprintf("ask for nodes with %s %s in one expression (now two, which must both be met)", r.Key, words.Or(either)), edit: func(spec *v1.PodSpec) {
+				term := &spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms[i]
+				term.MatchExpressions[at].Values = either
+				term.MatchExpressions = slices.Delete(term.MatchExpressions, j, j+1)
+			}})
+		}
+	}
+	return all
 }
 
 // moveBounds returns the changes of bounds of the pod's required affinity (Gt, Lt) that no node meets: the nearest bound that a node does. With nodes
