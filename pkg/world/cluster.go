@@ -1,6 +1,7 @@
 package world
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -10,6 +11,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/component-helpers/scheduling/corev1"
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/autoscaler"
@@ -318,7 +320,7 @@ func (c *Cluster) runRound(ctx context.Context, state *cluster.State, to *Record
 	}
 	queue := c.shuffleWaitingPods(state, sortQueue(c.controllers.Unscheduled(next)))
 	if next != state {
-		queue = c.cutQueueAtRandom(queue)
+		queue = c.cutQueueAtRandom(state, queue)
 	}
 	c.engine.Progress, c.engine.Record = c.Progress, nil
 	if c.Record != nil {
@@ -368,11 +370,18 @@ func (c *Cluster) reconcile(state *cluster.State) (_ *cluster.State, behind bool
 }
 
 // cutQueueAtRandom returns the pods that the scheduler tries before the controllers sync again. These are all pods or, with random ties, perhaps
-// only the first few.
-func (c *Cluster) cutQueueAtRandom(queue []*v1.Pod) []*v1.Pod {
+// only the first few. Of the pods that waited in the state before, those of a higher priority are the first: all of them are in the queue already, while new
+// pods come one after the other.
+func (c *Cluster) cutQueueAtRandom(before *cluster.State, queue []*v1.Pod) []*v1.Pod {
 	random := c.controllers.Rand
 	if random == nil || len(queue) < 2 || random.IntN(2) == 0 {
 		return queue
+	}
+	old, fresh := splitQueue(before, queue)
+	higher := func(a, b *v1.Pod) int { return cmp.Compare(corev1.PodPriority(b), corev1.PodPriority(a)) }
+	if !slices.IsSortedFunc(old, higher) {
+		slices.SortStableFunc(old, higher)
+		queue = slices.Concat(old, fresh)
 	}
 	return queue[:1+random.IntN(len(queue)-1)]
 }

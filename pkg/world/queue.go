@@ -40,12 +40,7 @@ func (c *Cluster) shuffleWaitingPods(before *cluster.State, queue []*v1.Pod) []*
 	if random == nil {
 		return queue
 	}
-	there := map[types.UID]bool{}
-	for _, pod := range before.Unscheduled() {
-		there[pod.UID] = true
-	}
-	isOld := func(pod *v1.Pod) bool { return there[pod.UID] }
-	old, fresh := list.Where(queue, isOld), list.Without(queue, isOld)
+	old, fresh := splitQueue(before, queue)
 	if len(old) < 2 {
 		return queue
 	}
@@ -57,4 +52,14 @@ func (c *Cluster) shuffleWaitingPods(before *cluster.State, queue []*v1.Pod) []*
 		random.Shuffle(len(old), func(i, j int) { old[i], old[j] = old[j], old[i] })
 	}
 	return append(old, fresh...)
+}
+
+// splitQueue returns the pods of the queue that waited in the state before, and the new ones.
+func splitQueue(before *cluster.State, queue []*v1.Pod) (old, fresh []*v1.Pod) {
+	there := map[types.UID]bool{}
+	for _, pod := range before.Unscheduled() {
+		there[pod.UID] = true
+	}
+	isOld := func(pod *v1.Pod) bool { return there[pod.UID] }
+	return list.Where(queue, isOld), list.Without(queue, isOld)
 }

@@ -6,11 +6,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/engine/controller"
 )
 
 // podTriedAt returns a pod that was created at the time created and, if tried is above 0, last tried at the time tried, in seconds after the
@@ -73,5 +75,21 @@ func TestPodsThatAreMovedTogetherAreMixed(t *testing.T) {
 	}
 	if got := podNames(queue); got != "a b c d" {
 		t.Errorf("the given queue is now %s", got)
+	}
+}
+
+// low and high waited before, and fresh has just been made. A scheduler that gets through a part of its queue begins with high.
+func TestACutQueueBeginsWithTheHighestPriority(t *testing.T) {
+	low, high, fresh := podTriedAt("low", 0, 1), podTriedAt("high", 1, 2), podTriedAt("fresh", 3, 0)
+	high.Spec.Priority = new(int32(100))
+	before := &cluster.State{Pods: []*v1.Pod{low, high}}
+	seen := map[string]bool{}
+	for seed := range uint64(50) {
+		c := &Cluster{controllers: controller.Controllers{Rand: rand.New(rand.NewPCG(seed, 0))}} //nolint:gosec // not for secrets
+		seen[podNames(c.cutQueueAtRandom(before, []*v1.Pod{low, high, fresh}))] = true
+	}
+	want := map[string]bool{"low high fresh": true, "high": true, "high low": true} // the whole queue is sorted by the scheduler
+	if diff := cmp.Diff(want, seen); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

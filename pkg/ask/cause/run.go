@@ -2,6 +2,7 @@ package cause
 
 import (
 	"context"
+	"slices"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -59,7 +60,7 @@ func (f *Finder) ExplainPending(ctx context.Context, state *cluster.State, p *pl
 	case p.Message == placement.Gated:
 		return append(gateCauses(p.Pod), waits...), nil
 	case p.Untried != "":
-		return append(waits, missingGroup(state, p.Pod)...), nil
+		return slices.Concat(waits, missingGroup(state, p.Pod), missingTemplates(state, p.Pod), absentScheduler(state, p)), nil
 	}
 	refused, err := f.explainInMember(ctx, state, p)
 	return append(waits, refused...), err

@@ -6,7 +6,9 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	"k8s.io/utils/ptr"
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/placement"
@@ -102,4 +104,43 @@ func (g *PodGroup) sentence() string {
 		line += "; " + strings.Join(parts, ", ")
 	}
 	return line
+}
+
+// TemplatesIn returns the names of the ResourceClaimTemplates of a namespace, sorted.
+func TemplatesIn(state *cluster.State, namespace string) []string {
+	own := list.Where(state.ResourceClaimTemplates, func(t *resourcev1.ResourceClaimTemplate) bool { return t.Namespace == namespace })
+	names := list.Map(own, func(t *resourcev1.ResourceClaimTemplate) string { return t.Name })
+	slices.Sort(names)
+	return names
+}
+
+// missingTemplates returns the ResourceClaimTemplates and ResourceClaims that the pod names and that do not exist, so that its claims are never made.
+func missingTemplates(state *cluster.State, pod *v1.Pod) []Cause {
+	var causes []Cause
+	there := TemplatesIn(state, pod.Namespace)
+	for _, claim := range pod.Spec.ResourceClaims {
+		name := ptr.Deref(claim.ResourceClaimTemplateName, "")
+		if name == "" || slices.Contains(there, name) || state.Federation != nil {
+			continue
+		}
+		exists := "there is none"
+		if len(there) > 0 {
+			exists = words.Pick(len(there), "there is ", "there are ") + words.Few(there)
+		}
+		causes = append(causes, Cause{Plugin: "DynamicResources", Devices: &Devices{Claim: pod.Namespace + "/" + claim.Name},
+			Sentence: fmt.Sprintf("claim %s names ResourceClaimTemplate %s, which does not exist in namespace %s (%s)", claim.Name, name, pod.Namespace, exists)})
+	}
+	return causes
+}
+
+// absentScheduler says that nothing in the input looks like the scheduler that the pod names: a running pod whose name has the scheduler's. It says nothing
+// of a scheduler that may be there, since that one decides.
+func absentScheduler(state *cluster.State, p *placement.Pending) []Cause {
+	name := p.Pod.Spec.SchedulerName
+	if !strings.HasPrefix(p.Untried, placement.LeftTo) || slices.ContainsFunc(state.Pods, func(pod *v1.Pod) bool {
+		return pod.Spec.NodeName != "" && strings.Contains(pod.Name, name)
+	}) {
+		return nil
+	}
+	return []Cause{{Plugin: "schedulerName", Sentence: fmt.Sprintf("no pod that runs has %q in its name, so that nobody may be there to place the pod", name)}}
 }

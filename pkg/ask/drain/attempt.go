@@ -33,7 +33,7 @@ func (d *stuckDrain) attempts() []attempt {
 	if len(kept) > 0 {
 		all = append(all, d.deleteByHand(kept))
 	}
-	all = slices.Concat(all, d.declareOff(ended))
+	all = slices.Concat(all, d.declareOff(ended), d.uncordonAfter())
 	for i := range all {
 		all[i].options, all[i].flags = d.options, slices.Concat(d.flags, all[i].flags)
 		all[i].price = slices.Concat(d.flagPrice, all[i].price)
@@ -339,6 +339,20 @@ func (d *stuckDrain) declareOff(ended []*v1.Pod) []attempt {
 	}
 	a.change = fmt.Sprintf("taint %s with %s, once it is certain that the machine is off", words.Few(names), action.OutOfService.ToString())
 	return []attempt{a}
+}
+
+// uncordonAfter returns the attempt that uncordons the nodes after a drain that ends and leaves pods without a node.
+func (d *stuckDrain) uncordonAfter() []attempt {
+	waits := newlyPending(d.drained)
+	if !ends(d.drained) || len(waits) == 0 {
+		return nil
+	}
+	names := list.Map(waits, func(p world.PendingPod) string { return p.Name })
+	return []attempt{{
+		change: fmt.Sprintf("uncordon %s when the work there is done: %s %s back", words.Few(d.nodes), words.Few(names), words.Pick(len(names), "comes", "come")),
+		price:  []string{words.Pick(len(names), "it does not run", "they do not run") + " until then"},
+		after:  []scenario.Step{{Uncordon: &scenario.NodesInTurn{Nodes: scenario.Nodes{Names: d.nodes}}}},
+	}}
 }
 
 // nameOf returns, for example, "poddisruptionbudget/web" or "shop/poddisruptionbudget/web".

@@ -37,6 +37,8 @@ type Fix struct {
 	Commands []string `json:"commands,omitempty"`
 	// Steps make the change as further steps of the scenario, before the drain.
 	Steps []scenario.Step `json:"steps,omitempty"`
+	// After are steps after the drain.
+	After []scenario.Step `json:"after,omitempty"`
 	// Pending is the number of pods that have no node then, because of the drain or the change.
 	Pending int `json:"pending"`
 }
@@ -94,6 +96,7 @@ func newlyPending(drained []world.DrainedNode) []world.PendingPod {
 //  5. Add nodes like the first one.
 //  6. Cordon the nodes, and delete the pods by hand.
 //  7. Say that a machine is off whose kubelet does not answer.
+//  8. If nothing else helps, uncordon the nodes once the work on them is done, for pods that can run nowhere else, such as those of local volumes.
 func Fixes(ctx context.Context, result *simulation.Result, nodes []string, options world.DrainOptions) (fixes []Fix, tried []string, err error) {
 	if result.Scenario.Federated() {
 		return nil, nil, nil
@@ -121,7 +124,7 @@ func Fixes(ctx context.Context, result *simulation.Result, nodes []string, optio
 	if len(d.fixes) == 0 {
 		enough := false // of nodes: more of them help, too
 		for _, a := range d.attempts() {
-			if a.newNodes && enough {
+			if a.newNodes && enough || len(a.after) > 0 && len(d.fixes) > 0 {
 				continue
 			}
 			found := len(d.fixes)
@@ -159,6 +162,8 @@ type attempt struct {
 	options world.DrainOptions
 	flags   []string
 	steps   []scenario.Step
+	// after are steps after the drain.
+	after []scenario.Step
 	// byHand means that no command of kubectl makes the change, and newNodes that it adds nodes.
 	byHand, newNodes bool
 }
@@ -177,7 +182,7 @@ func (d *stuckDrain) drain(ctx context.Context, a *attempt) (*simulation.Step, e
 		return nil, err
 	}
 	last := scenario.Step{Drain: &scenario.Drain{Nodes: scenario.Nodes{Names: d.nodes}, Force: a.options.Force, DeleteEmptyDirData: a.options.DeleteEmptyDirData}}
-	for i, step := range append(slices.Clip(a.steps), last) {
+	for i, step := range slices.Concat(a.steps, []scenario.Step{last}, a.after) {
 		step.Name = d.stepName(i)
 		if _, err := d.course.Do(ctx, step); errors.As(err, new(*simulation.StepError)) {
 			return nil, nil
@@ -216,13 +221,13 @@ func (d *stuckDrain) try(ctx context.Context, a *attempt) error {
 	if step != nil {
 		waits = len(cluster.NewlyPending(d.crews, step.State))
 	}
-	if step == nil || !ends(step.Drained) || ends(d.drained) && waits > 0 {
+	if step == nil || len(a.after) == 0 && !ends(step.Drained) || ends(d.drained) && waits > 0 {
 		d.tried = append(d.tried, a.change)
 		return nil
 	}
-	fix := Fix{Change: a.change, Price: a.price, Flags: a.flags, Steps: a.steps, Pending: waits}
+	fix := Fix{Change: a.change, Price: a.price, Flags: a.flags, Steps: a.steps, After: a.after, Pending: waits}
 	if !a.byHand {
-		fix.Commands = action.Commands(a.steps)
+		fix.Commands = action.Commands(slices.Concat(a.steps, a.after))
 	}
 	d.fixes = append(d.fixes, fix)
 	return nil

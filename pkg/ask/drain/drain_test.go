@@ -56,6 +56,12 @@ func TestFixes(t *testing.T) {
 		"a bare pod with local storage, of which kubectl names one obstacle": {"  - {apiVersion: v1, kind: Pod, metadata: {name: bare}, spec: {nodeName: w-1, volumes: [{name: d, emptyDir: {}}], containers: [{name: c, image: c}]}}\n", []string{
 			"kubectl drain with --delete-emptydir-data and --force: 0",
 		}},
+		"a local volume": {"  - {apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: local}, provisioner: kubernetes.io/no-provisioner, volumeBindingMode: WaitForFirstConsumer}\n" +
+			"  - {apiVersion: v1, kind: PersistentVolume, metadata: {name: pv}, spec: {capacity: {storage: 1Gi}, accessModes: [ReadWriteOnce], storageClassName: local, local: {path: /d}, nodeAffinity: {required: {nodeSelectorTerms: [{matchExpressions: [{key: kubernetes.io/hostname, operator: In, values: [w-1]}]}]}}}}\n" +
+			"  - {apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: data}, spec: {accessModes: [ReadWriteOnce], storageClassName: local, resources: {requests: {storage: 1Gi}}}}\n" +
+			deployment(1, "100m", ", volumes: [{name: d, persistentVolumeClaim: {claimName: data}}]"), []string{
+			"uncordon w-1 when the work there is done: web-844b447d77-wrnqn comes back: 0",
+		}},
 		"a controller that is not there, which may not scale": {`  - {apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: b1}, spec: {minAvailable: 1, selector: {matchLabels: {app: im}}}}
   - {apiVersion: v1, kind: Pod, metadata: {name: im-1, labels: {app: im}, ownerReferences: [{apiVersion: longhorn.io/v1beta2, kind: InstanceManager, name: im-1, uid: im, controller: true}]}, spec: {nodeName: w-1, containers: [{name: c, image: c}]}, status: {phase: Running, conditions: [{type: Ready, status: "True"}]}}
 `, []string{

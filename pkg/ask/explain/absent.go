@@ -2,6 +2,7 @@ package explain
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
@@ -44,6 +45,27 @@ func (p *pendingPod) createGroup() []attempt {
 	made.Spec.SchedulingPolicy.Gang = &schedulingv1beta1.GangSchedulingPolicy{MinCount: int32(pods)}
 	return []attempt{p.attemptOne(candidate{change: fmt.Sprintf("create PodGroup %s in namespace %s, with minCount %d for the %s it", name, p.pod.Namespace, pods, words.Pick(pods, "pod that names", "pods that name")),
 		objects: []cluster.Object{made}})}
+}
+
+// nameTemplates returns the attempts that let the pod name a ResourceClaimTemplate that exists, where it names one that does not; nil if all exist. Nothing
+// else helps then.
+func (p *pendingPod) nameTemplates() []attempt {
+	there := cause.TemplatesIn(p.step.State, p.pod.Namespace)
+	if p.spec == nil || p.member != nil {
+		return nil
+	}
+	var all []candidate
+	for i, claim := range p.spec.ResourceClaims {
+		name := claim.ResourceClaimTemplateName
+		if name == nil || slices.Contains(there, *name) {
+			continue
+		}
+		for _, other := range there[:min(len(there), maxPerDomain)] {
+			all = append(all, candidate{change: fmt.Sprintf("name ResourceClaimTemplate %s (now %s, which does not exist)", other, *name),
+				edit: func(spec *v1.PodSpec) { spec.ResourceClaims[i].ResourceClaimTemplateName = &other }})
+		}
+	}
+	return p.attemptFirst(all)
 }
 
 // createAccount returns the attempt that creates the service account.

@@ -50,7 +50,7 @@ type Fix struct {
 // before the others, fixes that cost pods of other workloads their nodes, or data on a volume, after fixes that do not, and fewer replicas come last. Only changes that
 // concern a plugin that refuses the pod are tried.
 //
-//  1. Remove a scheduling gate; create a pod group or a claim that the pod names; uncordon a node; end a state of a node that has a taint for it; delete a pod
+//  1. Remove a scheduling gate; create a pod group or a claim that the pod names, or name a template of claims that exists; uncordon a node; end a state of a node that has a taint for it; delete a pod
 //     whose template has changed since.
 //  2. Let a rule that keeps the workload's pods apart select these alone. Refine a spread constraint: nodeTaintsPolicy, nodeAffinityPolicy, matchLabelKeys, minDomains, maxSkew.
 //  3. Ask for a similar key or resource that nodes have, or one of the same vendor, tolerate the value that a taint has, or both, or select the labels that the pod itself has. Add the label
@@ -153,6 +153,9 @@ func (p *pendingPod) singleAttempts() []attempt {
 	}
 	if created := p.createGroup(); created != nil {
 		return created
+	}
+	if named := p.nameTemplates(); named != nil {
+		return named
 	}
 	if created := p.createClaims(); created != nil {
 		return created
@@ -272,10 +275,14 @@ func (w *stuckWorkload) tryCandidate(ctx context.Context, c *candidate) (*Fix, e
 	return w.helps(ctx, c, steps)
 }
 
-// describeChange describes the change. It mentions the recreation of a pod or a Job, whose specs cannot change.
+// describeChange describes the change. It mentions the recreation of a pod or a Job, whose specs cannot change, and of the Job that a CronJob has
+// made already.
 func (w *stuckWorkload) describeChange(c *candidate) string {
 	if c.edit != nil && (w.owner.Kind == "Pod" || w.owner.Kind == "Job") {
 		return fmt.Sprintf("delete %s and create it with: %s", w.owner, c.change)
+	}
+	if c.edit != nil && w.owner.Kind == "CronJob" && w.job != "" {
+		return fmt.Sprintf("%s in %s, then delete job/%s, which keeps its template, and start a run", c.change, w.owner, w.job)
 	}
 	return c.change
 }

@@ -169,12 +169,13 @@ func (h *haltedPod) helpsPod(_ context.Context, c *candidate, steps []scenario.L
 }
 
 // addHalted adds to the pods that have a node why they do not run after the last step, and to the first of each workload what helps. These
-// come after the Pending ones.
+// come after the Pending ones. It also adds the warnings of the dump about each pod.
 func addHalted(ctx context.Context, result *simulation.Result, pods []Pod, opts Options) error {
 	last := result.Last()
-	fixed := map[cluster.Ref]bool{}
+	fixed, warnings := map[cluster.Ref]bool{}, readWarnings(result.Scenario)
 	for i := range pods {
 		pod := &pods[i]
+		pod.Warnings = warningsAbout(warnings, last.State, pod.pod())
 		if pod.Placed == nil && pod.Runs == "" {
 			continue
 		}
@@ -183,7 +184,11 @@ func addHalted(ctx context.Context, result *simulation.Result, pods []Pod, opts 
 			continue
 		}
 		now := last.State.Pods[at]
-		if pod.Halted = WhyHalted(last.State, now); pod.Halted == "" || fixed[pod.Owner] {
+		if pod.Halted = WhyHalted(last.State, now); pod.Halted == "" {
+			pod.Halted = whyNotStarted(now, len(pod.Warnings) > 0) // nothing that the simulation could change helps
+			continue
+		}
+		if fixed[pod.Owner] {
 			continue
 		}
 		fixed[pod.Owner] = true

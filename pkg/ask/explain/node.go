@@ -193,8 +193,16 @@ func inDomain(node *v1.Node, label, key string) bool {
 // CPU and memory as the pod requests.
 func (p *pendingPod) addLargerNodes(open []*v1.Node) []candidate {
 	asks := resourcehelper.PodRequests(p.pod, resourcehelper.PodResourcesOptions{})
-	enough := func(node *v1.Node) bool {
-		return asks.Cpu().Cmp(*node.Status.Allocatable.Cpu()) <= 0 && asks.Memory().Cmp(*node.Status.Allocatable.Memory()) <= 0
+	enough := func(node *v1.Node) bool { // beside the pods that every node has
+		cpu, memory := asks.Cpu().DeepCopy(), asks.Memory().DeepCopy()
+		for _, pod := range p.step.State.Pods {
+			if pod.Spec.NodeName == node.Name && p.ownerOf(pod).Kind == "DaemonSet" {
+				held := resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{})
+				cpu.Add(*held.Cpu())
+				memory.Add(*held.Memory())
+			}
+		}
+		return cpu.Cmp(*node.Status.Allocatable.Cpu()) <= 0 && memory.Cmp(*node.Status.Allocatable.Memory()) <= 0
 	}
 	if slices.ContainsFunc(open, enough) || p.member != nil {
 		return nil

@@ -7,6 +7,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	cloudproviderapi "k8s.io/cloud-provider/api"
+	nodeutil "k8s.io/component-helpers/node/util"
 
 	"github.com/faultline/faultline/pkg/ask/action"
 	"github.com/faultline/faultline/pkg/cluster"
@@ -38,6 +39,16 @@ func stateOf(taint v1.Taint) string {
 		return "let the agent start on %s that removes its taint " + taint.Key
 	}
 	return ""
+}
+
+// describeEnd says how the state of the node ends for which it has the taint. A node without a network plugin becomes ready once one is installed, as its
+// kubelet says.
+func describeEnd(taint v1.Taint, node *v1.Node) string {
+	_, ready := nodeutil.GetNodeCondition(&node.Status, v1.NodeReady)
+	if taint.Key == v1.TaintNodeNotReady && ready != nil && (strings.Contains(ready.Message, "cni plugin not initialized") || strings.Contains(ready.Message, "cni config uninitialized")) {
+		return fmt.Sprintf("install a network plugin (CNI), without which node %s does not become ready", node.Name)
+	}
+	return fmt.Sprintf(stateOf(taint), "node "+node.Name)
 }
 
 // removesTaint reports whether a workload seems to be the one that removes the taint from nodes, by its name: a cloud controller manager initialises nodes, and
@@ -75,7 +86,7 @@ func (p *pendingPod) endNodeStates() []attempt {
 			continue
 		}
 		left := list.Without(node.Spec.Taints, ends)
-		changes := list.Distinct(list.Map(ended, func(taint v1.Taint) string { return fmt.Sprintf(stateOf(taint), "node "+node.Name) }))
+		changes := list.Distinct(list.Map(ended, func(taint v1.Taint) string { return describeEnd(taint, node) }))
 		is := map[string]any{"spec": map[string]any{"taints": left}}
 		if len(node.Status.Conditions) > 0 {
 			is["status"] = wellStatus(node)

@@ -32,6 +32,8 @@ type Pod struct {
 	Pending *placement.Pending
 	// Halted says why the pod does not run after the last step though it has a node; "" for a pod that runs.
 	Halted string
+	// Warnings are the latest Events of a dump about the pod and its claims, which say what the simulation cannot know.
+	Warnings []string
 	// Causes say why the scheduler refuses a Pending pod, with the values of both sides.
 	Causes []cause.Cause
 	// Flips are the changes that would have sent the pod elsewhere, and Effects say what each of its rules changes in the step.

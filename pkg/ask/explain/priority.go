@@ -42,10 +42,28 @@ func (p *pendingPod) raisePriority() []attempt {
 			},
 		})
 	}
-	if never && len(all) == 0 {
+	switch {
+	case never && len(all) == 0:
 		return p.dropNever()
+	case len(all) == 0 && p.pod.Spec.PriorityClassName != "" && !onlyPorts:
+		return p.createHigherClass(now)
 	}
 	return p.attemptFirst(all[:min(len(all), maxPerKind)])
+}
+
+// createHigherClass returns the attempt that gives the pods a new class just above their own, where no class is: pods of a class that is not above the default
+// one preempt nobody.
+func (p *pendingPod) createHigherClass(now int32) []attempt {
+	if now >= scheduling.HighestUserDefinablePriority {
+		return nil
+	}
+	made := &schedulingv1.PriorityClass{TypeMeta: metav1.TypeMeta{APIVersion: "scheduling.k8s.io/v1", Kind: "PriorityClass"},
+		ObjectMeta: metav1.ObjectMeta{Name: p.pod.Spec.PriorityClassName + "-higher"}, Value: now + 1}
+	return []attempt{p.attemptOne(candidate{
+		change: fmt.Sprintf("create PriorityClass %s of %d, and give it to the pods (now %s of %d)", made.Name, made.Value, p.pod.Spec.PriorityClassName, now),
+		evicts: true, objects: []cluster.Object{made}, edit: func(spec *v1.PodSpec) {
+			spec.PriorityClassName, spec.Priority, spec.PreemptionPolicy = made.Name, nil, nil
+		}})}
 }
 
 // dropNever returns the attempt that gives the pods a class like their own whose pods preempt: the preemptionPolicy of a class cannot change.

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/component-helpers/storage/volume"
 
@@ -128,7 +129,16 @@ func (p *pendingPod) renewClaims() []attempt {
 			c.change += fmt.Sprintf(": its volume %s does not exist", claim.Spec.VolumeName)
 			c.price = []string{"what was on the volume is lost"}
 		case p.owner.Kind != "StatefulSet" && p.isApart(bound, at):
+			class := p.storageClass(volume.GetPersistentVolumeClaimClass(claim))
 			c.change += ": the new one gets a volume where the pod's other volumes are"
+			if waits := p.waitingClass(); !isDelayed(class) && waits == nil {
+				continue // its class makes the volume at once, in a zone of the provisioner's choice
+			} else if !isDelayed(class) {
+				made := copyClaim(claim)
+				made.Spec.StorageClassName = &waits.Name
+				c.renewed = []cluster.Object{made}
+				c.change = fmt.Sprintf("delete claim %s and create it again with the class %s, which waits for the pod (now %s, which makes a volume at once, in any zone)", claim.Name, waits.Name, class.Name)
+			}
 			c.price, c.losesData = []string{"what is on volume " + bound[at].volume.Name + " is lost"}, true
 		default:
 			continue
@@ -139,6 +149,20 @@ func (p *pendingPod) renewClaims() []attempt {
 		attempts = append(attempts, p.attemptOne(c))
 	}
 	return attempts
+}
+
+// isDelayed reports whether volumes of the class are made only once the scheduler has selected a node for the pod.
+func isDelayed(class *storagev1.StorageClass) bool {
+	return class == nil || class.VolumeBindingMode != nil && *class.VolumeBindingMode == storagev1.VolumeBindingWaitForFirstConsumer
+}
+
+// waitingClass returns the first class whose volumes are made for the pod's node; nil if there is none.
+func (p *pendingPod) waitingClass() *storagev1.StorageClass {
+	all := p.provisioningClasses()
+	if at := slices.IndexFunc(all, isDelayed); at >= 0 {
+		return all[at]
+	}
+	return nil
 }
 
 // foreignFinalizers returns the finalizers of a claim besides Kubernetes' own, which goes when no pod has the claim.

@@ -271,7 +271,7 @@ func TestFixesOfReports(t *testing.T) {
 		{
 			name: "two zones that must both be met", cluster: node("n1", "a", "") + node("n2", "b", ""),
 			workload: workload("Deployment", 1, "cpu: 1", ", affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressions: [{key: topology.kubernetes.io/zone, operator: In, values: [a]}, {key: topology.kubernetes.io/zone, operator: In, values: [b]}]}]}}}"),
-			fixes:    []string{
+			fixes: []string{
 				"ask for nodes with topology.kubernetes.io/zone a or b in one expression (now two, which must both be met): 0 (0) n1",
 				"ask for nodes with topology.kubernetes.io/zone=b (now a): 0 (0) n2",
 				"ask for nodes with topology.kubernetes.io/zone=a (now b): 0 (0) n1",

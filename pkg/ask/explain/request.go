@@ -12,6 +12,7 @@ import (
 	v1helper "k8s.io/kubernetes/pkg/apis/core/v1/helper"
 
 	"github.com/faultline/faultline/pkg/ask/cause"
+	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/list"
 )
 
@@ -175,11 +176,15 @@ func (w *stuckWorkload) requestingParts(name v1.ResourceName, unit unit) []reque
 		}
 	}
 	var all []requestingPart
+	var template *v1.PodSpec
+	if w.object != nil {
+		template, _ = cluster.PodSpec(w.object)
+	}
 	several := len(w.spec.Containers)+len(w.spec.InitContainers) > 1
 	add := func(kind string, i int, list func(*v1.PodSpec) []v1.Container) {
 		container := &list(w.spec)[i]
 		now := requestOf(&container.Resources, name)
-		if now.IsZero() {
+		if now.IsZero() || template != nil && indexOf(list(template), container.Name) < 0 { // a webhook adds it, and the template cannot change it
 			return
 		}
 		words := ""
@@ -187,8 +192,9 @@ func (w *stuckWorkload) requestingParts(name v1.ResourceName, unit unit) []reque
 			words = " in " + kind + " " + container.Name
 		}
 		all = append(all, requestingPart{words, func(spec *v1.PodSpec) *v1.ResourceRequirements {
-			if containers := list(spec); i < len(containers) {
-				return &containers[i].Resources
+			containers := list(spec)
+			if at := indexOf(containers, container.Name); at >= 0 {
+				return &containers[at].Resources
 			}
 			return nil
 		}, now, least})
@@ -210,6 +216,11 @@ func (w *stuckWorkload) requestingParts(name v1.ResourceName, unit unit) []reque
 	}
 	slices.SortStableFunc(all, func(a, b requestingPart) int { return b.now.Cmp(a.now) })
 	return all
+}
+
+// indexOf returns the index of the container of that name; -1 if there is none.
+func indexOf(containers []v1.Container, name string) int {
+	return slices.IndexFunc(containers, func(c v1.Container) bool { return c.Name == name })
 }
 
 // defaultedParts returns the containers that request the resource although their template does not, since a LimitRange gives them a default.

@@ -71,11 +71,15 @@ func (a *admitCall) addPriorityClasses() {
 	}
 }
 
-// addPriorityClassOf adds the PriorityClass that a template from a dump names, with the value 0, if the class is missing and no pod shows
-// its value. If the cluster does not allow reading PriorityClasses, it does so for any object.
+// addPriorityClassOf adds the PriorityClass that a template from a dump names, with the value 0, if the class is missing, no pod shows its value, and the
+// dump has no PriorityClass at all: with some, it has all, and this one does not exist. If the cluster does not allow reading PriorityClasses,
+// addPriorityClassOf adds it for any object.
 func (a *admitCall) addPriorityClassOf(owner cluster.Object, name string) {
 	unread := !a.state.KnowsKind("PriorityClass")
 	if name == "" || !cluster.FromDump(owner) && !unread || a.pods.classes[name] != nil {
+		return
+	}
+	if slices.ContainsFunc(slices.Collect(maps.Values(a.pods.classes)), func(class *schedulingv1.PriorityClass) bool { return cluster.FromDump(class) }) {
 		return
 	}
 	class := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: name}}

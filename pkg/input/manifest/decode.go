@@ -87,7 +87,7 @@ func (it item) decode() outcome {
 		return foreign(fail("no kind %q in apiVersion %s%s", h.Kind, h.APIVersion, DidYouMean(h.Kind, listKinds(gv))))
 	}
 	ignored := Ignored{APIVersion: h.APIVersion, Ref: h.ref(), ResourceVersion: h.Metadata.ResourceVersion, Source: it.source}
-	if !admission.IsGroup(gv.Group) || h.Kind == "ConfigMap" || h.Kind == "Event" && bytes.Contains(it.json, []byte("FailedScheduling")) || gv.Group == "admissionregistration.k8s.io" {
+	if !admission.IsGroup(gv.Group) || h.Kind == "ConfigMap" || h.Kind == "Event" && (bytes.Contains(it.json, []byte("Warning")) || bytes.Contains(it.json, []byte("FailedScheduling"))) || gv.Group == "admissionregistration.k8s.io" {
 		ignored.JSON = slices.Clone(it.json)
 	}
 	return outcome{Set: Set{Ignored: []Ignored{ignored}}}

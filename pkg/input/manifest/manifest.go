@@ -80,8 +80,8 @@ type Ignored struct {
 	// ResourceVersion is the version of the object in an API server, if it has one.
 	ResourceVersion string
 	// JSON is the whole object if another package may need it: if its API group is not one of Kubernetes' own, so that an operator can
-	// expand it, or if it is a ConfigMap (which can be the parameter of a policy), a configuration of webhooks, or a FailedScheduling
-	// Event. Otherwise it is nil, so that Secrets are not stored.
+	// expand it, or if it is a ConfigMap (which can be the parameter of a policy), a configuration of webhooks, or an Event that
+	// warns or is FailedScheduling. Otherwise it is nil, so that Secrets are not stored.
 	JSON   []byte
 	Source Source
 }

@@ -78,9 +78,11 @@ type Explanation struct {
 	// Node is the pod's node; missing if it got none.
 	Node string `json:"node,omitempty"`
 	placement.Wait
-	// Halted says why the pod does not run after the last step though it has a node: its volume is attached to another node, or it is
-	// Terminating on a node that does not answer. Missing for a pod that runs.
+	// Halted says why the pod does not run after the last step though it has a node: its volume is attached to another node, it is
+	// Terminating on a node that does not answer, or a container waits, as its kubelet says in the dump. Missing for a pod that runs.
 	Halted string `json:"halted,omitempty"`
+	// Warnings are the latest Events of a dump about the pod and its claims, each reason once.
+	Warnings []string `json:"warnings,omitempty"`
 	// Causes explain why the scheduler refuses a Pending pod, with the values of both sides.
 	Causes []cause.Cause `json:"causes,omitempty"`
 	// Runs is the node on which the pod already ran, as in a dump; missing for a new pod. The rest then says what the scheduler would do

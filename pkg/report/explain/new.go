@@ -48,7 +48,7 @@ func podAfter(result *simulation.Result, step string, name types.NamespacedName)
 }
 
 func newExplanation(pod *explain.Pod, asked []string) Explanation {
-	e := Explanation{Step: pod.Step, Halted: pod.Halted, Runs: pod.Runs, Flips: pod.Flips, Effects: pod.Effects, Fixes: pod.Fixes, Tried: pod.Tried, Notes: pod.Notes}
+	e := Explanation{Step: pod.Step, Halted: pod.Halted, Warnings: pod.Warnings, Runs: pod.Runs, Flips: pod.Flips, Effects: pod.Effects, Fixes: pod.Fixes, Tried: pod.Tried, Notes: pod.Notes}
 	if pod.Placed != nil {
 		e.PodRef, e.Cycle = cluster.NewPodRef(pod.Placed.Pod, pod.Owner), pod.Placed.Cycle
 		e.Node, e.Decision = pod.Placed.Node, &pod.Placed.Decision

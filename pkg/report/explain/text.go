@@ -169,6 +169,9 @@ func (e *Explanation) isPendingLike(other *Explanation) bool {
 }
 
 func (t *writer) explanation(e *Explanation) {
+	for _, warning := range e.Warnings {
+		t.Linef(doc.Yellow, "  %s", warning)
+	}
 	if e.Halted != "" && e.Runs != "" && !t.All && !e.asksElsewhere() { // the question is what it waits for, not where it would go
 		t.fixes("Changes that help", e.Fixes, e.Tried)
 		return

@@ -77,6 +77,9 @@ explained. In a federation Karmada's decision comes first and, where it refuses 
 						of.Kind = "Pod"
 					}
 				}
+				if err := of.FollowTarget(loaded); err != nil {
+					return nil, c.Usage("nothing to explain: %s", err)
+				}
 				if err := explainResource(c.Command, loaded, &of); err != nil {
 					return nil, err
 				}
