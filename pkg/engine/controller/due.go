@@ -19,6 +19,9 @@ type due struct {
 	// deployments are due for a sync, counts are ReplicaSets whose pods must be counted, and sizes are ReplicaSets that may have too few or
 	// too many pods. ReplicationControllers count as ReplicaSets.
 	deployments, counts, sizes map[types.UID]bool
+	// statefulSets are due for a sync. claimsAndRevisions are the lists that all of their syncs see.
+	statefulSets       map[types.UID]bool
+	claimsAndRevisions [2]listID
 	// orphans counts the ReplicaSets without a controller, recreated the Deployments with strategy Recreate.
 	orphans, recreated int
 	// budgets are due, by their positions in the list.
@@ -117,7 +120,11 @@ func (d *due) followWorkloads(s *cluster.State) {
 			d.markReplicaSet(is.UID)
 		}
 	})
-	followKind(d, d.seen.StatefulSets, s.StatefulSets, func(*appsv1.StatefulSet, *appsv1.StatefulSet) {})
+	followKind(d, d.seen.StatefulSets, s.StatefulSets, func(_, is *appsv1.StatefulSet) {
+		if is != nil {
+			markDue(&d.statefulSets, is.UID)
+		}
+	})
 	followKind(d, d.seen.DaemonSets, s.DaemonSets, func(*appsv1.DaemonSet, *appsv1.DaemonSet) {})
 	cluster.VisitChanges(d.seen.Jobs, s.Jobs, func(was, is *batchv1.Job, _ int) {
 		d.adopts = d.adopts || was == nil || is == nil || !sameSelector(was.Spec.Selector, is.Spec.Selector)
@@ -125,6 +132,27 @@ func (d *due) followWorkloads(s *cluster.State) {
 	followKind(d, d.seen.UnknownOwners, s.UnknownOwners, func(*cluster.UnknownOwner, *cluster.UnknownOwner) {})
 	if d.seen = *s; d.index == nil {
 		d.index = newIndex(s)
+	}
+}
+
+// followStatefulSets marks the StatefulSets of which a sync may see something else than the last one, beside the sets and their own pods.
+func (d *due) followStatefulSets(s *cluster.State, owned *owners) {
+	d.followWorkloads(s)
+	for _, uid := range owned.adopters {
+		markDue(&d.statefulSets, uid)
+	}
+	lists := [2]listID{newListID(s.PersistentVolumeClaims), newListID(s.ControllerRevisions)}
+	changed := lists != d.claimsAndRevisions
+	d.claimsAndRevisions = lists
+	if !changed && len(d.statefulSets) <= len(s.StatefulSets) {
+		return
+	}
+	before := d.statefulSets // it also has the owners of other changed pods
+	d.statefulSets = map[types.UID]bool{}
+	for _, set := range s.StatefulSets {
+		if changed || before[set.UID] {
+			d.statefulSets[set.UID] = true
+		}
 	}
 }
 

@@ -39,6 +39,7 @@ const (
 	daemonsByNode                // of a DaemonSet, *daemons
 	templateRevision             // of a DaemonSet, *appsv1.ControllerRevision of its present template, or nil
 	parsedSelector               // labels.Selector
+	ownedRevisions               // map[types.UID][]*appsv1.ControllerRevision, by owner
 	publishedTaints              // of devices, map[device][]resourcev1.DeviceTaint
 	taintEvictions               // []deviceEviction
 	outOfBounds                  // []scaling: what autoscalers do
@@ -47,6 +48,7 @@ const (
 	claimsInSync
 	attachmentsInSync
 	volumesInSync
+	ephemeralVolumesInSync
 	exclusiveVolumes // *volumeLookup
 )
 

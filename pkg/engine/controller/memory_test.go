@@ -164,6 +164,16 @@ func TestAClaimChangesBesideAStatefulSetAtRest(t *testing.T) {
 	}
 }
 
+func TestAnOrphanAppearsBesideAStatefulSetAtRest(t *testing.T) {
+	w := newWorld(t, 1, placeAnywhere)
+	w.apply(workload("StatefulSet", "web", 1, "a", ""))
+	w.state = w.state.With(&v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web-7", Namespace: "default", UID: "bare", Labels: map[string]string{"app": "web"}}})
+	w.step()
+	if pod := w.state.Pods[len(w.state.Pods)-1]; !metav1.IsControlledBy(pod, w.state.StatefulSets[0]) {
+		t.Errorf("the pod has owners %v, want the StatefulSet", pod.OwnerReferences)
+	}
+}
+
 // First the budget changes, then the scale that it is a share of, while the pods stay the same: the first pod is Pending, so the
 // StatefulSet creates no other.
 func TestABudgetAndItsScaleChange(t *testing.T) {

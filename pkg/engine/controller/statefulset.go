@@ -10,6 +10,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -18,12 +19,21 @@ import (
 	"k8s.io/client-go/tools/record"
 	"k8s.io/kubernetes/pkg/controller/history"
 	"k8s.io/kubernetes/pkg/controller/statefulset"
+	"k8s.io/utils/ptr"
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/input/admission"
 )
 
 var statefulSetKind = appsv1.SchemeGroupVersion.WithKind("StatefulSet")
+
+// syncDueStatefulSet syncs a StatefulSet that may have something to do. With minReadySeconds pods become available with time.
+func (p *pass) syncDueStatefulSet(set *appsv1.StatefulSet) error {
+	if !p.due.statefulSets[set.UID] && set.Spec.MinReadySeconds == 0 && set.Spec.Template.Spec.NodeName == "" {
+		return nil
+	}
+	return p.syncStatefulSet(set)
+}
 
 // syncStatefulSet syncs a StatefulSet with upstream's own control loop,
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/statefulset/stateful_set_control.go,
@@ -50,7 +60,8 @@ func (p *pass) syncStatefulSet(set *appsv1.StatefulSet) error {
 	if seen != nil && set.Spec.MinReadySeconds > 0 {
 		seen = append(seen, p.Now)
 	}
-	return p.syncUnlessSettled(subject{inSync, set.UID}, seen, func() error {
+	about := subject{inSync, set.UID}
+	err := p.syncUnlessSettled(about, seen, func() error {
 		// As in upstream's isMemberOf, the pod's name before the ordinal must be the set's.
 		isMember := func(pod *v1.Pod) bool { return parentName(pod) == set.Name }
 		pods, err := p.claimPods(set, statefulSetKind, set.Spec.Selector, isMember)
@@ -64,14 +75,36 @@ func (p *pass) syncStatefulSet(set *appsv1.StatefulSet) error {
 		s := &statefulSetSync{pass: p, set: set, claims: claims, revisions: revisions, have: len(pods), claimless: map[string]bool{}}
 		control := statefulset.NewDefaultStatefulSetControl(
 			statefulset.NewStatefulPodControlFromManager(s, &record.FakeRecorder{}), s, s)
+		before := p.countActions()
 		if _, err := control.UpdateStatefulSet(context.Background(), set, pods, p.Now.Time); err != nil && s.refusal == "" && !s.awaitsClaim(err) {
 			return err
 		}
-		if len(s.newPods)+len(s.newClaims) == 0 {
-			return s.commitChanges()
+		if len(s.newPods)+len(s.newClaims) > 0 {
+			return p.doInTurn(set, s.commitChanges)
 		}
-		return p.doInTurn(set, s.commitChanges)
+		err = s.commitChanges()
+		if err == nil && seen != nil && s.refusal == "" && p.countActions() == before+1 && s.hasFinalStatus() {
+			seen[0] = s.updated
+			p.memory.remember(about, struct{}{}, seen...) // the next sync would do nothing
+		}
+		return err
 	})
+	if p.isSettled(about, seen) {
+		delete(p.due.statefulSets, set.UID)
+	}
+	return err
+}
+
+// hasFinalStatus reports whether another sync of the same pods and revisions would compute the status that this sync has set. Of the old
+// status, upstream's control reads the current revision and the collisions, keeps the conditions, and reads the current replicas only to
+// choose between two revisions for a new pod.
+func (s *statefulSetSync) hasFinalStatus() bool {
+	if s.updated == nil {
+		return false
+	}
+	was, is := &s.set.Status, &s.updated.Status
+	return is.CurrentRevision == was.CurrentRevision && is.CurrentRevision == is.UpdateRevision &&
+		ptr.Deref(is.CollisionCount, 0) == ptr.Deref(was.CollisionCount, 0) && equality.Semantic.DeepEqual(is.Conditions, was.Conditions)
 }
 
 // claimName returns the name of the pod's claim of a template.
@@ -106,6 +139,7 @@ type statefulSetSync struct {
 	claims    map[types.NamespacedName]*v1.PersistentVolumeClaim
 	revisions []*appsv1.ControllerRevision
 
+	updated          *appsv1.StatefulSet // the set with its new status; nil if that stays
 	newPods, oldPods []*v1.Pod
 	newClaims        []*v1.PersistentVolumeClaim
 	// have counts the set's pods. claimless has the new pods for which a claim was refused. refusal is the controller's first event about a
@@ -229,7 +263,8 @@ func (s *statefulSetSync) UpdateClaim(claim *v1.PersistentVolumeClaim, _ *appsv1
 func (s *statefulSetSync) UpdateStatefulSetStatus(_ context.Context, _ *appsv1.StatefulSet, status *appsv1.StatefulSetStatus) error {
 	updated := *s.set
 	updated.Status = *status
-	s.putObject(&updated)
+	s.updated = &updated
+	s.putObject(s.updated)
 	return nil
 }
 
