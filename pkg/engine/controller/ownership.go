@@ -179,22 +179,23 @@ func (c *Controllers) findAdoptable(s *cluster.State) (map[types.UID][]*v1.Pod, 
 // indexSelectors indexes the selectors of the controllers that adopt orphans.
 func (a *adoptions) indexSelectors(c *Controllers, s *cluster.State) {
 	a.selectors, a.uids, a.others = cluster.Selectors{}, nil, nil
-	add := func(namespace string, uid types.UID, selector *metav1.LabelSelector) {
-		if a.selectors.Add(namespace, selector) == nil { // [pass.claimPods] returns the error
-			a.uids = append(a.uids, uid)
+	add := func(owner cluster.Object, selector *metav1.LabelSelector) {
+		if parsed, err := c.parseSelector(owner, selector); err == nil { // [pass.claimPods] returns the error
+			a.selectors.AddParsed(owner.GetNamespace(), selector, parsed)
+			a.uids = append(a.uids, owner.GetUID())
 		}
 	}
 	for r := range c.replicaControllers(s) {
-		add(r.set.Namespace, r.set.UID, r.set.Spec.Selector)
+		add(r.object, r.set.Spec.Selector)
 	}
 	for _, set := range s.StatefulSets {
-		add(set.Namespace, set.UID, set.Spec.Selector)
+		add(set, set.Spec.Selector)
 	}
 	for _, ds := range s.DaemonSets {
-		add(ds.Namespace, ds.UID, ds.Spec.Selector)
+		add(ds, ds.Spec.Selector)
 	}
 	for _, job := range s.Jobs {
-		add(job.Namespace, job.UID, job.Spec.Selector)
+		add(job, job.Spec.Selector)
 	}
 	for _, owner := range s.UnknownOwners { // its selector is not known, so it adopts no orphan
 		a.others = append(a.others, owner.UID)
