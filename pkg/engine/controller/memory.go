@@ -29,6 +29,7 @@ type fact int
 
 const (
 	inSync           fact = iota // the last sync had nothing to do
+	earlierSetSyncs              // of a StatefulSet, []setSync
 	podsCounted                  // of a ReplicaSet: the status says how many pods there are
 	podsComplete                 // of a ReplicaSet: there are as many pods as it asks for
 	podCounts                    // of a ReplicaSet, *ownCount
