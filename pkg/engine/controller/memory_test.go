@@ -225,6 +225,14 @@ func TestARevisionChangesBesideAStatefulSetAtRest(t *testing.T) {
 	if len(w.state.ControllerRevisions) != 2 {
 		t.Errorf("have %d ControllerRevisions, want a new one for the template", len(w.state.ControllerRevisions))
 	}
+	w.settle()
+	orphan := other
+	orphan.Name, orphan.UID, orphan.OwnerReferences = "web-older", "older", nil
+	w.state = w.state.With(&orphan)
+	w.step()
+	if adopted := w.state.ControllerRevisions[2]; !metav1.IsControlledBy(adopted, w.state.StatefulSets[0]) {
+		t.Errorf("the ControllerRevision has owners %v, want the StatefulSet", adopted.OwnerReferences)
+	}
 }
 
 func TestAnOrphanAppearsBesideAStatefulSetAtRest(t *testing.T) {
