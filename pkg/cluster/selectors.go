@@ -29,9 +29,14 @@ type label struct{ namespace, key, value string }
 // Add adds a selector of a namespace. The first selector has position 0. Add returns an error for an invalid selector and does not add it.
 func (s *Selectors) Add(namespace string, selector *metav1.LabelSelector) error {
 	matching, err := metav1.LabelSelectorAsSelector(selector)
-	if err != nil {
-		return err
+	if err == nil {
+		s.AddParsed(namespace, selector, matching)
 	}
+	return err
+}
+
+// AddParsed does what Add does, with a selector that has been parsed.
+func (s *Selectors) AddParsed(namespace string, selector *metav1.LabelSelector, matching labels.Selector) {
 	at := len(s.selectors)
 	s.selectors = append(s.selectors, matching)
 	if selector == nil || len(selector.MatchLabels) == 0 {
@@ -39,7 +44,7 @@ func (s *Selectors) Add(namespace string, selector *metav1.LabelSelector) error 
 			s.byNamespace = map[string][]int{}
 		}
 		s.byNamespace[namespace] = append(s.byNamespace[namespace], at)
-		return nil
+		return
 	}
 	if s.byLabel == nil {
 		s.byLabel = map[label][]int{}
@@ -47,7 +52,6 @@ func (s *Selectors) Add(namespace string, selector *metav1.LabelSelector) error 
 	key := slices.Min(slices.Collect(maps.Keys(selector.MatchLabels)))
 	first := label{namespace, key, selector.MatchLabels[key]}
 	s.byLabel[first] = append(s.byLabel[first], at)
-	return nil
 }
 
 // Matching returns the positions of the selectors that match the pod, in order.

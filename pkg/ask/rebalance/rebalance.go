@@ -159,13 +159,26 @@ func sumGaps(gaps []gap) int {
 	return all
 }
 
-// makeMove makes the first move that helps, and returns the remaining gaps; nil if none helps.
+// makeMove makes the first move that helps, and returns the remaining gaps; nil if none helps. Deletions of pods that a volume holds in their
+// domain are tried only if no other helps: in a cluster of 450 pods with a volume in a zone, they were nine of ten.
 func (r *rebalancing) makeMove(ctx context.Context, gaps []gap) ([]gap, error) {
-	left := sumGaps(gaps)
 	slices.SortStableFunc(gaps, func(a, b gap) int { return cmp.Or(cmp.Compare(b.pods, a.pods), a.workload.Compare(b.workload)) })
+	if r.Goal == Soft { // its rules have keys of their own
+		return r.makeMoveAmong(ctx, gaps, func(*v1.Pod) bool { return false })
+	}
+	held := newHeldPods(r.course.State(), r.Level)
+	if next, err := r.makeMoveAmong(ctx, gaps, held.holds); next != nil || err != nil {
+		return next, err
+	}
+	return r.makeMoveAmong(ctx, gaps, func(pod *v1.Pod) bool { return !held.holds(pod) })
+}
+
+// makeMoveAmong makes the first move that helps, of a pod for which skips returns false.
+func (r *rebalancing) makeMoveAmong(ctx context.Context, gaps []gap, skips func(*v1.Pod) bool) ([]gap, error) {
+	left := sumGaps(gaps)
 	for _, g := range gaps {
 		for _, pod := range g.candidates {
-			if r.failedDeletions[g.workload][pod.Spec.NodeName] != "" {
+			if r.failedDeletions[g.workload][pod.Spec.NodeName] != "" || skips(pod) {
 				continue
 			}
 			next, why, err := r.tryDeletion(ctx, g.workload, pod, left)

@@ -119,3 +119,29 @@ func TestRun(t *testing.T) {
 		})
 	}
 }
+
+// The StatefulSet has three pods too many in zone a, the Deployment two. Volumes hold the pods of the StatefulSet, so the first deletion that is
+// tried is one of the Deployment.
+func TestPodsThatVolumesHoldAreTriedLast(t *testing.T) {
+	const set = `- apiVersion: apps/v1
+      kind: StatefulSet
+      metadata: {name: db}
+      spec:
+        replicas: 6
+        selector: {matchLabels: {app: db}}
+        volumeClaimTemplates: [{metadata: {name: d}, spec: {accessModes: [ReadWriteOnce], storageClassName: zonal, resources: {requests: {storage: 1Gi}}}}]
+        template: {metadata: {labels: {app: db}}, spec: {containers: [{name: c, image: i, resources: {requests: {cpu: 100m, memory: 1Gi}}}]}}`
+	result := runScenario(t, "Deployment", "", "", set)
+	w, err := simulation.NewCluster(result.Scenario)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	a, err := rebalance.Run(t.Context(), w, result, rebalance.Options{Goal: rebalance.Skew, Level: "topology.kubernetes.io/zone", Moves: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a.Tried != 1 || len(a.Moves) != 1 {
+		t.Errorf("tried %d deletions for %d moves, want 1 for 1: %+v", a.Tried, len(a.Moves), a.Moves)
+	}
+}

@@ -70,8 +70,8 @@ func (c *Controllers) syncAttachments(s *cluster.State, fresh map[types.UID]bool
 	}
 	var changed []cluster.Object
 	for _, pod := range a.pods {
-		if pod = a.podAfterAttach(pod, fresh[pod.UID]); pod != nil {
-			changed = append(changed, pod)
+		if next := a.podAfterAttach(pod, fresh[pod.UID]); next != nil {
+			changed = append(changed, next)
 		}
 	}
 	if len(changed) == 0 && slices.Equal(a.held, s.Attachments) {
@@ -93,89 +93,95 @@ func mustForceDetach(a cluster.Attachment, s *cluster.State) bool {
 // attachSync is one sync of the attach-detach controller.
 type attachSync struct {
 	*cluster.State
-	nodes         map[string]*v1.Node
-	pods          []*v1.Pod                       // pods that need volumes on their nodes
-	neededVolumes map[types.UID][]exclusiveVolume // by pod
-	held          []cluster.Attachment
-	attachedTo    map[string][]string // names of the nodes to which a volume is attached, by its handle
+	nodes   map[string]*v1.Node
+	volumes *volumeLookup
+	pods    []volumePod // pods that need volumes on their nodes
+	held    []cluster.Attachment
+	// These are names of nodes, by the number of a volume: on which pods need it, and to which it is attached.
+	neededOn, attachedTo [][]string
+}
+
+// volumePod is a pod with the exclusive volumes that it needs.
+type volumePod struct {
+	*v1.Pod
+	needed []exclusiveVolume
 }
 
 // newAttachSync returns a sync of the pods with attachable volumes that are on nodes.
 func newAttachSync(s *cluster.State, mounting []*v1.Pod, volumes *volumeLookup) *attachSync {
-	a := &attachSync{State: s, nodes: s.NodesByName(), neededVolumes: map[types.UID][]exclusiveVolume{}, attachedTo: map[string][]string{}}
+	a := &attachSync{State: s, nodes: s.NodesByName(), volumes: volumes}
 	for _, pod := range mounting {
 		if pod.Spec.NodeName == "" || a.nodes[pod.Spec.NodeName] == nil || cluster.IsTerminal(pod) || pod.DeletionTimestamp != nil && cluster.WaitsForVolume(pod) != "" {
 			continue
 		}
-		needed := volumes.exclusiveOf(pod)
-		if len(needed) > 0 {
-			a.neededVolumes[pod.UID] = needed
-		}
-		if len(needed) > 0 || cluster.WaitsForVolume(pod) != "" {
-			a.pods = append(a.pods, pod)
+		if needed := volumes.exclusiveOf(pod); len(needed) > 0 || cluster.WaitsForVolume(pod) != "" {
+			a.pods = append(a.pods, volumePod{pod, needed})
 		}
 	}
+	for _, held := range s.Attachments {
+		volumes.numberOf(held.Volume)
+	}
+	a.neededOn, a.attachedTo = make([][]string, len(volumes.numbers)), make([][]string, len(volumes.numbers))
 	return a
 }
 
 // detachUnused detaches the volumes that no pod on their node needs. A kubelet that works unmounts them at once.
 func (a *attachSync) detachUnused() {
-	needed := map[[2]string]bool{}
 	for _, pod := range a.pods {
-		for _, pv := range a.neededVolumes[pod.UID] {
-			needed[[2]string{pv.handle, pod.Spec.NodeName}] = true
+		for _, pv := range pod.needed {
+			a.neededOn[pv.number] = append(a.neededOn[pv.number], pod.Spec.NodeName)
 		}
 	}
 	for _, held := range a.Attachments {
-		node := a.nodes[held.Node]
+		number, node := a.volumes.numberOf(held.Volume), a.nodes[held.Node]
 		switch {
-		case needed[[2]string{held.Volume, held.Node}]:
+		case slices.Contains(a.neededOn[number], held.Node):
 			held.Unused.Reset()
 		case mustForceDetach(held, a.State), node != nil && (cluster.KubeletResponds(node) || taints.TaintKeyExists(node.Spec.Taints, v1.TaintNodeOutOfService)):
 			continue
 		case held.Unused.IsZero():
 			held.Unused = a.Now
 		}
-		a.keepAttached(held)
+		a.keepAttached(held, number)
 	}
 }
 
-// keepAttached keeps the volume attached to its node.
-func (a *attachSync) keepAttached(held cluster.Attachment) {
+// keepAttached keeps the volume of that number attached to its node.
+func (a *attachSync) keepAttached(held cluster.Attachment, number int) {
 	a.held = append(a.held, held)
-	a.attachedTo[held.Volume] = append(a.attachedTo[held.Volume], held.Node)
+	a.attachedTo[number] = append(a.attachedTo[number], held.Node)
 }
 
 // attachVolumes attaches the volumes that the pod needs to its node. Unless the pod runs, it skips volumes that are attached to another node.
-func (a *attachSync) attachVolumes(pod *v1.Pod, running bool) {
-	for _, pv := range a.neededVolumes[pod.UID] {
-		on := a.attachedTo[pv.handle]
+func (a *attachSync) attachVolumes(pod volumePod, running bool) {
+	for _, pv := range pod.needed {
+		on := a.attachedTo[pv.number]
 		if !slices.Contains(on, pod.Spec.NodeName) && (running || len(on) == 0) {
-			a.keepAttached(cluster.Attachment{Volume: pv.handle, Node: pod.Spec.NodeName})
+			a.keepAttached(cluster.Attachment{Volume: pv.handle, Node: pod.Spec.NodeName}, pv.number)
 		}
 	}
 }
 
 // podAfterAttach returns the pod with its next state: waiting while a volume is attached elsewhere, started once its own node has all volumes. It
 // returns nil if the pod stays as it is, also because the node's kubelet does not answer.
-func (a *attachSync) podAfterAttach(pod *v1.Pod, fresh bool) *v1.Pod {
+func (a *attachSync) podAfterAttach(pod volumePod, fresh bool) *v1.Pod {
 	if !fresh && pod.Status.Phase != v1.PodPending {
 		return nil
 	}
-	for _, pv := range a.neededVolumes[pod.UID] {
-		on := a.attachedTo[pv.handle]
+	for _, pv := range pod.needed {
+		on := a.attachedTo[pv.number]
 		if slices.Contains(on, pod.Spec.NodeName) {
 			continue
 		}
-		if why := cluster.AttachedTo + strings.Join(on, " and "); why != cluster.WaitsForVolume(pod) {
-			return cluster.AwaitVolume(pod, why, a.multiAttachMessage(pod, pv, on), a.Now)
+		if why := cluster.AttachedTo + strings.Join(on, " and "); why != cluster.WaitsForVolume(pod.Pod) {
+			return cluster.AwaitVolume(pod.Pod, why, a.multiAttachMessage(pod.Pod, pv, on), a.Now)
 		}
 		return nil
 	}
-	if cluster.WaitsForVolume(pod) == "" || !cluster.KubeletResponds(a.nodes[pod.Spec.NodeName]) {
+	if cluster.WaitsForVolume(pod.Pod) == "" || !cluster.KubeletResponds(a.nodes[pod.Spec.NodeName]) {
 		return nil
 	}
-	return cluster.StartPod(pod, a.Now)
+	return cluster.StartPod(pod.Pod, a.Now)
 }
 
 // multiAttachMessage returns the message of the pod's event FailedAttachVolume; upstream's reportMultiAttachError.
@@ -184,7 +190,7 @@ func (a *attachSync) multiAttachMessage(pod *v1.Pod, pv exclusiveVolume, on []st
 	others := 0
 	for _, user := range a.pods {
 		switch {
-		case !slices.Contains(on, user.Spec.NodeName) || !slices.ContainsFunc(a.neededVolumes[user.UID], func(v exclusiveVolume) bool { return v.handle == pv.handle }):
+		case !slices.Contains(on, user.Spec.NodeName) || !slices.ContainsFunc(user.needed, func(v exclusiveVolume) bool { return v.number == pv.number }):
 		case user.Namespace == pod.Namespace:
 			names = append(names, user.Name)
 		default:
@@ -218,6 +224,7 @@ func mayNeedAttachment(volume v1.Volume) bool {
 // exclusiveVolume is a CSI volume that can be attached to one node at a time.
 type exclusiveVolume struct {
 	name, handle string // the handle has the driver's name, too
+	number       int    // of the handle; see [volumeLookup]
 }
 
 // volumeLookup finds the exclusive volumes of pods, and keeps them: while the claims and volumes stay as they are, a pod has the same.
@@ -226,13 +233,24 @@ type volumeLookup struct {
 	volumes map[string]*v1.PersistentVolume
 	drivers map[string]*storagev1.CSIDriver
 	found   map[types.UID][]exclusiveVolume // by pod
+	numbers map[string]int                  // of volumes, by their handles, from 0; a sync of all pods looks up each once
+}
+
+// numberOf returns the number of the volume with the handle.
+func (v *volumeLookup) numberOf(handle string) int {
+	number, known := v.numbers[handle]
+	if !known {
+		number = len(v.numbers)
+		v.numbers[handle] = number
+	}
+	return number
 }
 
 // findVolumes indexes the claims, volumes and drivers of a state.
 func (c *Controllers) findVolumes(s *cluster.State) *volumeLookup {
 	seen := []any{newListID(s.PersistentVolumeClaims), newListID(s.PersistentVolumes), newListID(s.CSIDrivers)}
 	return recallOrCompute(&c.memory, subject{fact: exclusiveVolumes}, seen, func() *volumeLookup {
-		v := &volumeLookup{indexClaims(s.PersistentVolumeClaims), map[string]*v1.PersistentVolume{}, map[string]*storagev1.CSIDriver{}, map[types.UID][]exclusiveVolume{}}
+		v := &volumeLookup{indexClaims(s.PersistentVolumeClaims), map[string]*v1.PersistentVolume{}, map[string]*storagev1.CSIDriver{}, map[types.UID][]exclusiveVolume{}, map[string]int{}}
 		for _, pv := range s.PersistentVolumes {
 			v.volumes[pv.Name] = pv
 		}
@@ -251,7 +269,8 @@ func (v *volumeLookup) exclusiveOf(pod *v1.Pod) []exclusiveVolume {
 	var exclusive []exclusiveVolume
 	for i := range pod.Spec.Volumes {
 		if pv := v.csiVolume(pod, &pod.Spec.Volumes[i]); pv != nil && v.isExclusive(pv) {
-			exclusive = append(exclusive, exclusiveVolume{pv.Name, pv.Spec.CSI.Driver + "^" + pv.Spec.CSI.VolumeHandle})
+			handle := pv.Spec.CSI.Driver + "^" + pv.Spec.CSI.VolumeHandle
+			exclusive = append(exclusive, exclusiveVolume{pv.Name, handle, v.numberOf(handle)})
 		}
 	}
 	v.found[pod.UID] = exclusive

@@ -1,7 +1,9 @@
 package controller
 
 import (
+	"cmp"
 	"slices"
+	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
@@ -19,6 +21,10 @@ type due struct {
 	// deployments are due for a sync, counts are ReplicaSets whose pods must be counted, and sizes are ReplicaSets that may have too few or
 	// too many pods. ReplicationControllers count as ReplicaSets.
 	deployments, counts, sizes map[types.UID]bool
+	// statefulSets are due for a sync. claims and revisions are the lists that were followed last for them.
+	statefulSets map[types.UID]bool
+	claims       []*v1.PersistentVolumeClaim
+	revisions    []*appsv1.ControllerRevision
 	// orphans counts the ReplicaSets without a controller, recreated the Deployments with strategy Recreate.
 	orphans, recreated int
 	// budgets are due, by their positions in the list.
@@ -33,14 +39,22 @@ type due struct {
 }
 
 // index has the positions of Deployments and ReplicaSets in their lists by UID, and the positions of ReplicaSets by the UID of their
-// controller ("" without one). A sync of a few objects then need not look at thousands.
+// controller ("" without one). It also has the UIDs of StatefulSets by the names of their claims without ordinals, such as data-web. A sync of a
+// few objects then need not look at thousands.
 type index struct {
 	deployments, sets map[types.UID]int
 	owned             map[types.UID][]int
+	claiming          map[types.NamespacedName][]types.UID
 }
 
 func newIndex(s *cluster.State) *index {
-	x := &index{make(map[types.UID]int, len(s.Deployments)), make(map[types.UID]int, len(s.ReplicaSets)), map[types.UID][]int{}}
+	x := &index{make(map[types.UID]int, len(s.Deployments)), make(map[types.UID]int, len(s.ReplicaSets)), map[types.UID][]int{}, map[types.NamespacedName][]types.UID{}}
+	for _, set := range s.StatefulSets {
+		for i := range set.Spec.VolumeClaimTemplates {
+			name := claimName(set, i, set.Name)
+			x.claiming[name] = append(x.claiming[name], set.UID)
+		}
+	}
 	for i, d := range s.Deployments {
 		x.deployments[d.UID] = i
 	}
@@ -117,7 +131,15 @@ func (d *due) followWorkloads(s *cluster.State) {
 			d.markReplicaSet(is.UID)
 		}
 	})
-	followKind(d, d.seen.StatefulSets, s.StatefulSets, func(*appsv1.StatefulSet, *appsv1.StatefulSet) {})
+	followKind(d, d.seen.StatefulSets, s.StatefulSets, func(was, is *appsv1.StatefulSet) {
+		if is == nil {
+			return
+		}
+		markDue(&d.statefulSets, is.UID)
+		if was != nil && newListID(was.Spec.VolumeClaimTemplates) != newListID(is.Spec.VolumeClaimTemplates) {
+			d.index = nil
+		}
+	})
 	followKind(d, d.seen.DaemonSets, s.DaemonSets, func(*appsv1.DaemonSet, *appsv1.DaemonSet) {})
 	cluster.VisitChanges(d.seen.Jobs, s.Jobs, func(was, is *batchv1.Job, _ int) {
 		d.adopts = d.adopts || was == nil || is == nil || !sameSelector(was.Spec.Selector, is.Spec.Selector)
@@ -125,6 +147,45 @@ func (d *due) followWorkloads(s *cluster.State) {
 	followKind(d, d.seen.UnknownOwners, s.UnknownOwners, func(*cluster.UnknownOwner, *cluster.UnknownOwner) {})
 	if d.seen = *s; d.index == nil {
 		d.index = newIndex(s)
+	}
+}
+
+// followStatefulSets marks the StatefulSets of which a sync may see something else than the last one, beside the sets and their own pods.
+func (d *due) followStatefulSets(s *cluster.State, owned *owners) {
+	d.followWorkloads(s)
+	for _, uid := range owned.adopters {
+		markDue(&d.statefulSets, uid)
+	}
+	cluster.VisitChanges(d.claims, s.PersistentVolumeClaims, func(was, is *v1.PersistentVolumeClaim, _ int) {
+		claim := cmp.Or(is, was)
+		of := types.NamespacedName{Namespace: claim.Namespace, Name: claim.Name[:max(0, strings.LastIndexByte(claim.Name, '-'))]}
+		for _, uid := range d.index.claiming[of] {
+			markDue(&d.statefulSets, uid)
+		}
+	})
+	orphaned := false // an orphan may be any set's
+	cluster.VisitChanges(d.revisions, s.ControllerRevisions, func(was, is *appsv1.ControllerRevision, _ int) {
+		for _, revision := range []*appsv1.ControllerRevision{was, is} {
+			if revision == nil {
+				continue
+			}
+			if ref := metav1.GetControllerOfNoCopy(revision); ref != nil {
+				markDue(&d.statefulSets, ref.UID)
+			} else {
+				orphaned = true
+			}
+		}
+	})
+	d.claims, d.revisions = s.PersistentVolumeClaims, s.ControllerRevisions
+	if !orphaned && len(d.statefulSets) <= len(s.StatefulSets) {
+		return
+	}
+	before := d.statefulSets // it also has the owners of other changed pods and revisions
+	d.statefulSets = map[types.UID]bool{}
+	for _, set := range s.StatefulSets {
+		if orphaned || before[set.UID] {
+			d.statefulSets[set.UID] = true
+		}
 	}
 }
 

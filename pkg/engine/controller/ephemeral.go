@@ -18,10 +18,17 @@ import (
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/volume/ephemeral/controller.go
 // does. The pod owns its claim, which is removed with the pod; see collectClaims.
 func (p *pass) syncEphemeralVolumes() error {
+	p.followPods(p.State) // earlier controllers of this round may have changed the pods
+	pods := p.pods.Lookup(group{mounting: true})
+	seen := []any{pods, newListID(p.PersistentVolumeClaims)}
+	return p.syncUnlessSettled(subject{fact: ephemeralVolumesInSync}, seen, func() error { return p.createEphemeralClaims(pods.Pods()) })
+}
+
+// createEphemeralClaims creates the claims that the pods lack.
+func (p *pass) createEphemeralClaims(pods []*v1.Pod) error {
 	var claims map[types.NamespacedName]*v1.PersistentVolumeClaim
 	var problems []error
-	p.followPods(p.State) // earlier controllers of this round may have changed the pods
-	for _, pod := range p.pods.Lookup(group{mounting: true}).Pods() {
+	for _, pod := range pods {
 		if pod.DeletionTimestamp != nil || !slices.ContainsFunc(pod.Spec.Volumes, isEphemeral) {
 			continue
 		}

@@ -29,6 +29,7 @@ type fact int
 
 const (
 	inSync           fact = iota // the last sync had nothing to do
+	earlierSetSyncs              // of a StatefulSet, []setSync
 	podsCounted                  // of a ReplicaSet: the status says how many pods there are
 	podsComplete                 // of a ReplicaSet: there are as many pods as it asks for
 	podCounts                    // of a ReplicaSet, *ownCount
@@ -39,6 +40,7 @@ const (
 	daemonsByNode                // of a DaemonSet, *daemons
 	templateRevision             // of a DaemonSet, *appsv1.ControllerRevision of its present template, or nil
 	parsedSelector               // labels.Selector
+	ownedRevisions               // map[types.UID][]*appsv1.ControllerRevision, by owner
 	publishedTaints              // of devices, map[device][]resourcev1.DeviceTaint
 	taintEvictions               // []deviceEviction
 	outOfBounds                  // []scaling: what autoscalers do
@@ -47,6 +49,7 @@ const (
 	claimsInSync
 	attachmentsInSync
 	volumesInSync
+	ephemeralVolumesInSync
 	exclusiveVolumes // *volumeLookup
 )
 

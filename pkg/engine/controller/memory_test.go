@@ -2,7 +2,9 @@ package controller
 
 import (
 	"fmt"
+	"strings"
 	"testing"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -161,6 +163,85 @@ func TestAClaimChangesBesideAStatefulSetAtRest(t *testing.T) {
 	w.settle()
 	if len(w.state.PersistentVolumeClaims[0].OwnerReferences) == 0 {
 		t.Error("the claim has no owner again")
+	}
+}
+
+// The set is scaled up again while its last pod ends. The next pod waits until the claim of that pod is gone, too.
+func TestAStatefulSetWaitsForAStaleClaim(t *testing.T) {
+	w := newWorld(t, 1, placeAnywhere)
+	w.apply(workload("StatefulSet", "web", 2, "a", `  persistentVolumeClaimRetentionPolicy: {whenScaled: Delete}
+  volumeClaimTemplates:
+  - metadata: {name: data}
+    spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}
+`))
+	before := w.state.PersistentVolumeClaims[1].UID
+	w.state.TerminationSeconds = 60
+	for _, replicas := range []int32{1, 2} {
+		set := *w.state.StatefulSets[0]
+		set.Spec.Replicas = &replicas
+		w.state = w.state.With(&set)
+		w.settle()
+	}
+	w.waitOut()
+	if len(w.state.Pods) != 2 || len(w.state.PersistentVolumeClaims) != 2 || w.state.PersistentVolumeClaims[1].UID == before {
+		t.Errorf("have %v, and %d claims, the old one: %t", w.pods(), len(w.state.PersistentVolumeClaims), w.state.PersistentVolumeClaims[1].UID == before)
+	}
+}
+
+// The cluster returns to a state in which the revision of the set is missing, as in many runs of one dump; once another revision has its
+// name. Between them, the pods of the set are others.
+func TestAMissingRevisionIsCreatedOnceMore(t *testing.T) {
+	w := newWorld(t, 1, placeAnywhere)
+	w.apply(workload("StatefulSet", "web", 2, "a", ""))
+	revision := w.state.ControllerRevisions[0]
+	missing := w.state.Without(revision)
+	taken := *revision
+	taken.UID, taken.OwnerReferences = "taken", []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: "n1", UID: "n1", Controller: new(true)}}
+	later := *missing
+	later.Now, later.Created = metav1.NewTime(missing.Now.Add(time.Minute)), missing.Created+7
+	for i, before := range []*cluster.State{missing, missing, &later, missing, missing.With(&taken), missing} {
+		w.state = before
+		w.step()
+		created := w.state.ControllerRevisions[len(w.state.ControllerRevisions)-1]
+		if !created.CreationTimestamp.Equal(&before.Now) || created.UID == revision.UID || !metav1.IsControlledBy(created, w.state.StatefulSets[0]) {
+			t.Errorf("round %d: created %s at %s, now is %s", i+1, created.UID, created.CreationTimestamp, before.Now)
+		}
+		w.settle()
+		w.state = w.state.Without(w.state.Pods[1])
+		w.settle()
+	}
+}
+
+func TestARevisionChangesBesideAStatefulSetAtRest(t *testing.T) {
+	w := newWorld(t, 1, placeAnywhere)
+	w.apply(workload("StatefulSet", "web", 1, "a", ""))
+	pod := *w.state.Pods[0]
+	w.state = w.state.With(&pod)
+	w.step() // a sync with nothing to do
+	other := *w.state.ControllerRevisions[0]
+	other.Data.Raw = []byte(strings.ReplaceAll(string(other.Data.Raw), `"image":"a"`, `"image":"b"`))
+	w.state = w.state.With(&other)
+	w.step()
+	if len(w.state.ControllerRevisions) != 2 {
+		t.Errorf("have %d ControllerRevisions, want a new one for the template", len(w.state.ControllerRevisions))
+	}
+	w.settle()
+	orphan := other
+	orphan.Name, orphan.UID, orphan.OwnerReferences = "web-older", "older", nil
+	w.state = w.state.With(&orphan)
+	w.step()
+	if adopted := w.state.ControllerRevisions[2]; !metav1.IsControlledBy(adopted, w.state.StatefulSets[0]) {
+		t.Errorf("the ControllerRevision has owners %v, want the StatefulSet", adopted.OwnerReferences)
+	}
+}
+
+func TestAnOrphanAppearsBesideAStatefulSetAtRest(t *testing.T) {
+	w := newWorld(t, 1, placeAnywhere)
+	w.apply(workload("StatefulSet", "web", 1, "a", ""))
+	w.state = w.state.With(&v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web-7", Namespace: "default", UID: "bare", Labels: map[string]string{"app": "web"}}})
+	w.step()
+	if pod := w.state.Pods[len(w.state.Pods)-1]; !metav1.IsControlledBy(pod, w.state.StatefulSets[0]) {
+		t.Errorf("the pod has owners %v, want the StatefulSet", pod.OwnerReferences)
 	}
 }
 

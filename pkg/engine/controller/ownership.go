@@ -49,6 +49,7 @@ func (c *Controllers) followPods(s *cluster.State) {
 	for _, key := range c.pods.Update(s.Pods) {
 		if key.owner != "" {
 			c.due.markReplicaSet(key.owner)
+			markDue(&c.due.statefulSets, key.owner)
 		}
 	}
 }
@@ -77,14 +78,18 @@ type owners struct {
 // ownership returns the owners of the state's pods and ControllerRevisions.
 func (c *Controllers) ownership(s *cluster.State) *owners {
 	c.followPods(s)
-	o := owners{groups: c.pods, claimed: map[types.UID][]*v1.Pod{}, adopted: map[types.UID]bool{}, revisions: map[types.UID][]*appsv1.ControllerRevision{}}
-	for _, revision := range s.ControllerRevisions {
-		var owner types.UID
-		if ref := metav1.GetControllerOfNoCopy(revision); ref != nil {
-			owner = ref.UID
+	o := owners{groups: c.pods, claimed: map[types.UID][]*v1.Pod{}, adopted: map[types.UID]bool{}}
+	o.revisions = recallOrCompute(&c.memory, subject{fact: ownedRevisions}, []any{newListID(s.ControllerRevisions)}, func() map[types.UID][]*appsv1.ControllerRevision {
+		revisions := map[types.UID][]*appsv1.ControllerRevision{}
+		for _, revision := range s.ControllerRevisions {
+			var owner types.UID
+			if ref := metav1.GetControllerOfNoCopy(revision); ref != nil {
+				owner = ref.UID
+			}
+			revisions[owner] = append(revisions[owner], revision)
 		}
-		o.revisions[owner] = append(o.revisions[owner], revision)
-	}
+		return revisions
+	})
 	if len(o.orphans()) > 0 {
 		o.adoptable, o.adopters = c.findAdoptable(s)
 	}
@@ -132,8 +137,11 @@ func (p *pass) syncInputs(owner cluster.Object) []any {
 	return seen
 }
 
-// adoptions caches the orphans that each controller may adopt, for a group of orphans.
+// adoptions caches the orphans that each controller may adopt, for a group of orphans, and the selectors of the controllers.
 type adoptions struct {
+	selectors cluster.Selectors
+	uids      []types.UID // the controllers of the selectors
+	others    []types.UID // the owners that adopt no orphan
 	adoptable map[types.UID][]*v1.Pod
 	adopters  []types.UID
 	orphans   *cluster.Group
@@ -146,40 +154,52 @@ func (c *Controllers) findAdoptable(s *cluster.State) (map[types.UID][]*v1.Pod, 
 	if !c.due.adopts && a.orphans == orphans {
 		return a.adoptable, a.adopters
 	}
-	c.due.adopts = false
+	if c.due.adopts || a.orphans == nil {
+		c.due.adopts = false
+		a.indexSelectors(c, s)
+	}
 	a.orphans, a.adoptable, a.adopters = orphans, map[types.UID][]*v1.Pod{}, nil
-	var selectors cluster.Selectors
-	var uids []types.UID
-	add := func(namespace string, uid types.UID, selector *metav1.LabelSelector) {
-		if selectors.Add(namespace, selector) == nil { // [pass.claimPods] returns the error
-			uids = append(uids, uid)
-			a.adoptable[uid] = nil
-		}
+	for _, uid := range a.uids {
+		a.adoptable[uid] = nil
 	}
-	for r := range c.replicaControllers(s) {
-		add(r.set.Namespace, r.set.UID, r.set.Spec.Selector)
-	}
-	for _, set := range s.StatefulSets {
-		add(set.Namespace, set.UID, set.Spec.Selector)
-	}
-	for _, ds := range s.DaemonSets {
-		add(ds.Namespace, ds.UID, ds.Spec.Selector)
-	}
-	for _, job := range s.Jobs {
-		add(job.Namespace, job.UID, job.Spec.Selector)
-	}
-	for _, owner := range s.UnknownOwners { // its selector is not known, so it adopts no orphan
-		a.adoptable[owner.UID] = nil
+	for _, uid := range a.others {
+		a.adoptable[uid] = nil
 	}
 	for _, pod := range orphans.Pods() {
-		for _, i := range selectors.Matching(pod) {
-			if len(a.adoptable[uids[i]]) == 0 {
-				a.adopters = append(a.adopters, uids[i])
+		for _, i := range a.selectors.Matching(pod) {
+			if len(a.adoptable[a.uids[i]]) == 0 {
+				a.adopters = append(a.adopters, a.uids[i])
 			}
-			a.adoptable[uids[i]] = append(a.adoptable[uids[i]], pod)
+			a.adoptable[a.uids[i]] = append(a.adoptable[a.uids[i]], pod)
 		}
 	}
 	return a.adoptable, a.adopters
+}
+
+// indexSelectors indexes the selectors of the controllers that adopt orphans.
+func (a *adoptions) indexSelectors(c *Controllers, s *cluster.State) {
+	a.selectors, a.uids, a.others = cluster.Selectors{}, nil, nil
+	add := func(owner cluster.Object, selector *metav1.LabelSelector) {
+		if parsed, err := c.parseSelector(owner, selector); err == nil { // [pass.claimPods] returns the error
+			a.selectors.AddParsed(owner.GetNamespace(), selector, parsed)
+			a.uids = append(a.uids, owner.GetUID())
+		}
+	}
+	for r := range c.replicaControllers(s) {
+		add(r.object, r.set.Spec.Selector)
+	}
+	for _, set := range s.StatefulSets {
+		add(set, set.Spec.Selector)
+	}
+	for _, ds := range s.DaemonSets {
+		add(ds, ds.Spec.Selector)
+	}
+	for _, job := range s.Jobs {
+		add(job, job.Spec.Selector)
+	}
+	for _, owner := range s.UnknownOwners { // its selector is not known, so it adopts no orphan
+		a.others = append(a.others, owner.UID)
+	}
 }
 
 // parseSelector parses the selector of an object, and remembers the result.

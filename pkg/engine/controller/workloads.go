@@ -16,12 +16,13 @@ import (
 
 // syncWorkloads syncs everything that creates pods, in order of arrival: in a real cluster the controllers of all kinds act at the same time.
 func (p *pass) syncWorkloads() error {
+	p.due.followStatefulSets(p.State, p.owned)
 	err := inOrderOfArrival(p.State, p.Arrivals,
 		p.incompleteSets(),
 		newKindQueue(p.ReplicationControllers, func(rc *v1.ReplicationController) error {
 			return p.manageReplicas(replicaController{p.replicaSetOf(rc), rc, replicationControllerKind})
 		}),
-		newKindQueue(p.StatefulSets, p.syncStatefulSet),
+		newKindQueue(p.StatefulSets, p.syncDueStatefulSet),
 		newKindQueue(p.UnknownOwners, p.syncUnknownOwner),
 		newKindQueue(p.DaemonSets, p.syncDaemonSet),
 		newKindQueue(p.Jobs, p.syncJob))

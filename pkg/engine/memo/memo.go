@@ -15,6 +15,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/noderesources"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodevolumelimits"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/podtopologyspread"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/volumebinding"
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 )
 
@@ -68,8 +69,8 @@ func New(snapshot fwk.SharedLister, factory informers.SharedInformerFactory, res
 }
 
 // Registry returns a registry of the same plugins, some of them wrapped: InterPodAffinity and PodTopologySpread walk over the pods once per
-// template, the two plugins of resources sum up the requests once per template, and NodeVolumeLimits looks only at nodes where a limit may
-// be reached.
+// template, the two plugins of resources sum up the requests once per template, NodeVolumeLimits looks only at nodes where a limit may be
+// reached, and VolumeBinding asks once which nodes reach bound volumes.
 func (m *Memo) Registry(registry frameworkruntime.Registry) frameworkruntime.Registry {
 	wrapped := maps.Clone(registry)
 	for name, factory := range registry {
@@ -89,7 +90,9 @@ func (m *Memo) Registry(registry frameworkruntime.Registry) frameworkruntime.Reg
 			case *podtopologyspread.PodTopologySpread:
 				plugin = &spreadPlugin{PodTopologySpread: real, memo: m, snapshot: seen}
 			case *nodevolumelimits.CSILimits:
-				plugin = newVolumeLimits(real, profile)
+				plugin = newVolumeLimits(real, m, profile)
+			case *volumebinding.VolumeBinding:
+				real.Binder = &volumeBinder{SchedulerVolumeBinder: real.Binder, volumes: m.informers.Core().V1().PersistentVolumes().Lister(), kept: map[string]map[string]reachAnswer{}}
 			case *noderesources.Fit:
 				plugin = &fitPlugin{real, m}
 			case *noderesources.BalancedAllocation:

@@ -18,61 +18,108 @@ import (
 // none.)
 type volumeLimitsPlugin struct {
 	*nodevolumelimits.CSILimits
+	memo    *Memo
 	nodes   fwk.CSINodeLister
 	claims  corelisters.PersistentVolumeClaimLister
 	drivers storagelisters.CSIDriverLister
+
+	state  fwk.CycleState // the cycle that asked last
+	wanted claimCount     // what the pod of that cycle wants; not certain if Filter must be upstream's
+	there  []nodeClaims   // by slot
+
+	layoutVersion int // the memo's, when the slots of there were numbered
 }
 
-func newVolumeLimits(plugin *nodevolumelimits.CSILimits, profile fwk.Handle) *volumeLimitsPlugin {
+// claimCount is a number of claims. It is not certain if there may be other volumes to attach.
+type claimCount struct {
+	claims  int
+	certain bool
+}
+
+// nodeClaims counts the claims of the pods on a node of that generation.
+type nodeClaims struct {
+	claimCount
+	generation int64
+}
+
+func newVolumeLimits(plugin *nodevolumelimits.CSILimits, memo *Memo, profile fwk.Handle) *volumeLimitsPlugin {
 	factory := profile.SharedInformerFactory()
 	return &volumeLimitsPlugin{
-		CSILimits: plugin, nodes: profile.SharedCSIManager().CSINodes(), claims: factory.Core().V1().PersistentVolumeClaims().Lister(),
+		CSILimits: plugin, memo: memo, nodes: profile.SharedCSIManager().CSINodes(), claims: factory.Core().V1().PersistentVolumeClaims().Lister(),
 		drivers: factory.Storage().V1().CSIDrivers().Lister(),
 	}
 }
 
 func (l *volumeLimitsPlugin) Filter(ctx context.Context, state fwk.CycleState, pod *v1.Pod, node fwk.NodeInfo) *fwk.Status {
-	if l.cannotExceed(pod, node) {
+	if l.state != state {
+		l.state, l.wanted = state, l.countWanted(pod)
+	}
+	if l.cannotExceed(node) {
 		return nil
 	}
 	return l.CSILimits.Filter(ctx, state, pod, node)
 }
 
-// cannotExceed reports whether upstream's Filter is certain to accept the node: the pod's claims exist, no driver keeps pods off nodes that
-// lack it, and all volumes together do not exceed the lowest limit of any driver.
-func (l *volumeLimitsPlugin) cannotExceed(pod *v1.Pod, node fwk.NodeInfo) bool {
-	count, certain := countClaims(pod)
-	if !certain {
-		return false
-	}
+// countWanted counts the claims of the pod. The count is certain only if the claims exist, and no driver keeps pods off nodes that lack it.
+func (l *volumeLimitsPlugin) countWanted(pod *v1.Pod) claimCount {
 	for _, volume := range pod.Spec.Volumes {
 		if claim := volume.PersistentVolumeClaim; claim != nil {
 			if _, err := l.claims.PersistentVolumeClaims(pod.Namespace).Get(claim.ClaimName); err != nil {
-				return false
+				return claimCount{}
 			}
 		}
 	}
 	drivers, err := l.drivers.List(labels.Everything())
 	if err != nil {
-		return false
+		return claimCount{}
 	}
 	for _, driver := range drivers {
 		if prevents := driver.Spec.PreventPodSchedulingIfMissing; prevents != nil && *prevents {
-			return false
+			return claimCount{}
 		}
+	}
+	return countClaims(pod)
+}
+
+// cannotExceed reports whether upstream's Filter is certain to accept the node: all volumes together do not exceed the lowest limit of any
+// driver.
+func (l *volumeLimitsPlugin) cannotExceed(node fwk.NodeInfo) bool {
+	if !l.wanted.certain {
+		return false
 	}
 	lowest, limited := l.lowestLimit(node.Node().Name)
 	if !limited {
 		return true
 	}
-	for _, existing := range node.GetPods() {
-		its, certain := countClaims(existing.GetPod())
-		if !certain {
-			return false
-		}
-		count += its
+	there := l.countThere(node)
+	return there.certain && l.wanted.claims+there.claims <= lowest
+}
+
+// countThere counts the claims of the pods on the node. The count is kept until the node changes.
+func (l *volumeLimitsPlugin) countThere(node fwk.NodeInfo) claimCount {
+	slot := l.memo.askedSlot
+	if slot >= len(l.memo.infos) || l.memo.infos[slot] != node { // as in a dry run of preemption
+		return countNodeClaims(node)
 	}
-	return count <= lowest
+	if l.layoutVersion != l.memo.layoutVersion {
+		l.there, l.layoutVersion = make([]nodeClaims, len(l.memo.infos)), l.memo.layoutVersion
+	}
+	if known := &l.there[slot]; known.generation != l.memo.generations[slot] {
+		*known = nodeClaims{countNodeClaims(node), l.memo.generations[slot]}
+	}
+	return l.there[slot].claimCount
+}
+
+func countNodeClaims(node fwk.NodeInfo) claimCount {
+	all := claimCount{certain: true}
+	for _, existing := range node.GetPods() {
+		its := countClaims(existing.GetPod())
+		if !its.certain {
+			return claimCount{}
+		}
+		all.claims += its.claims
+	}
+	return all
 }
 
 // lowestLimit returns the lowest limit that any driver has for volumes on the node. It reports false if no driver has a limit.
@@ -89,19 +136,20 @@ func (l *volumeLimitsPlugin) lowestLimit(node string) (lowest int, limited bool)
 	return lowest, limited
 }
 
-// countClaims returns the number of claims among the pod's volumes. It reports false if the pod may have volumes of another kind to attach,
-// such as an ephemeral one, for which upstream also checks who owns the claim.
-func countClaims(pod *v1.Pod) (n int, certain bool) {
+// countClaims counts the claims among the pod's volumes. The count is not certain if the pod may have volumes of another kind to attach, such
+// as an ephemeral one, for which upstream also checks who owns the claim.
+func countClaims(pod *v1.Pod) claimCount {
+	n := 0
 	for i := range pod.Spec.Volumes {
 		volume := &pod.Spec.Volumes[i]
 		switch claim := volume.PersistentVolumeClaim; {
 		case claim != nil && claim.ClaimName != "":
 			n++
 		case Attaches(volume):
-			return 0, false
+			return claimCount{}
 		}
 	}
-	return n, true
+	return claimCount{n, true}
 }
 
 // Attaches reports whether a volume plugin may read the volume: whether its source is none of those that need no storage driver.

@@ -93,6 +93,15 @@ func TestPlainVolumeLimits(t *testing.T) {
 			}
 		})
 	}
+	// Pods that want different numbers of volumes, one after the other.
+	turns := []stateStep{withObjects(nodeInZone("z1", "n1"), class(ebs), limiting("n1", 2)),
+		withObjects(withVolume("a")...), withObjects(withVolume("b")...), withObjects(withVolume("new")...)}
+	for i, wants := range [][]string{{"new"}, {"new", "a", "b"}, {"new"}} {
+		turns = append(turns, withObjects(claims(pod(fmt.Sprint("p", i), "100m", 0), wants...)))
+	}
+	if found := placeBothWays(t, standard, turns...); found["p0"] != "n1" || found["p1"] != "pending " || found["p2"] != "n1" {
+		t.Errorf("have %q, want only the pod with three volumes Pending", found)
+	}
 	// A limit that falls while pods wait.
 	moments := []stateStep{withObjects(nodeInZone("z1", "n1"), class(ebs), limiting("n1", 2)), withObjects(withVolume("new")...)}
 	for i := range 4 {
@@ -105,5 +114,52 @@ func TestPlainVolumeLimits(t *testing.T) {
 		if node != want[name] {
 			t.Errorf("%s has node %q, want %q", name, node, want[name])
 		}
+	}
+}
+
+// Which nodes reach bound volumes is asked once. It changes with the node, with the volume, and with the other claims of the pod.
+func TestPlainVolumeReach(t *testing.T) {
+	standard, err := DefaultConfig()
+	if err != nil {
+		t.Fatal(err)
+	}
+	inZone := func(name, in string, differs ...func(*v1.PersistentVolume)) []cluster.Object {
+		objs := withVolume(name)
+		pv := objs[1].(*v1.PersistentVolume)
+		pv.Spec.NodeAffinity = &v1.VolumeNodeAffinity{Required: &v1.NodeSelector{NodeSelectorTerms: []v1.NodeSelectorTerm{{
+			MatchExpressions: []v1.NodeSelectorRequirement{{Key: zone, Operator: v1.NodeSelectorOpIn, Values: []string{in}}}}}}}
+		for _, differ := range differs {
+			differ(pv)
+		}
+		return objs
+	}
+	inTree := func(pv *v1.PersistentVolume) {
+		pv.Spec.PersistentVolumeSource = v1.PersistentVolumeSource{AWSElasticBlockStore: &v1.AWSElasticBlockStoreVolumeSource{VolumeID: pv.Name}}
+	}
+	wants := func(name string, claimed ...string) stateStep {
+		return withObjects(claims(pod(name, "100m", 0), claimed...))
+	}
+	for name, c := range map[string]struct {
+		moments []stateStep // after a pod with a volume in z1 and one with a volume in z2
+		want    string      // the node of the pod p, or why it has none
+	}{
+		"the same zone":                       {[]stateStep{withObjects(inZone("c", "z2")...), wants("p", "c")}, "n2"},
+		"a zone without a node":               {[]stateStep{withObjects(inZone("c", "z3")...), wants("p", "c")}, "pending "},
+		"volumes in two zones":                {[]stateStep{wants("p", "a", "b")}, "pending "},
+		"a node that changes zones":           {[]stateStep{withObjects(nodeInZone("z2", "n1"), nodeInZone("z1", "n2")), wants("p", "a")}, "n2"},
+		"a volume that changes":               {[]stateStep{withObjects(inZone("a", "z2")...), wants("p", "a")}, "n2"},
+		"a volume that is gone":               {[]stateStep{withoutObjects(inZone("a", "z1")[1]), wants("p", "a")}, "pending "},
+		"a claim beside it that is not bound": {[]stateStep{withObjects(claim("new")), wants("p", "b", "new")}, "n2"},
+		"a volume in the tree":                {[]stateStep{withObjects(inZone("c", "z2", inTree)...), wants("p", "c")}, "n2"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			moments := append([]stateStep{
+				withObjects(nodeInZone("z1", "n1"), nodeInZone("z2", "n2"), class(ebs)), withObjects(inZone("a", "z1")...), withObjects(inZone("b", "z2")...),
+				wants("first", "a"), wants("second", "b"),
+			}, c.moments...)
+			if got := placeBothWays(t, standard, moments...)["p"]; got != c.want {
+				t.Errorf("the pod has node %q, want %q", got, c.want)
+			}
+		})
 	}
 }
