@@ -10,32 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/input/manifest"
 	"github.com/faultline/faultline/pkg/scenario"
 )
-
-// schedulingEvent is an Event of v1 or of events.k8s.io/v1. The two APIs have different names for the same fields.
-type schedulingEvent struct {
-	Reason         string           `json:"reason"`
-	InvolvedObject eventObject      `json:"involvedObject"`
-	Regarding      eventObject      `json:"regarding"`
-	FirstTimestamp metav1.Time      `json:"firstTimestamp"`
-	LastTimestamp  metav1.Time      `json:"lastTimestamp"`
-	DeprecatedLast metav1.Time      `json:"deprecatedLastTimestamp"`
-	EventTime      metav1.MicroTime `json:"eventTime"`
-	Series         struct {
-		LastObservedTime metav1.MicroTime `json:"lastObservedTime"`
-	} `json:"series"`
-}
-
-// eventObject is the reference of an Event to its pod.
-type eventObject struct {
-	UID types.UID `json:"uid"`
-}
-
-// lastObserved returns when the Event was last observed.
-func (e *schedulingEvent) lastObserved() time.Time {
-	return slices.MaxFunc([]time.Time{e.FirstTimestamp.Time, e.LastTimestamp.Time, e.DeprecatedLast.Time, e.EventTime.Time, e.Series.LastObservedTime.Time}, time.Time.Compare)
-}
 
 // setLastProbeTime sets the time at which the pod's PodScheduled condition was last probed. It adds the condition to a pod without one.
 func setLastProbeTime(pod *v1.Pod, at metav1.Time) {
@@ -54,12 +31,12 @@ func setLastProbeTime(pod *v1.Pod, at metav1.Time) {
 func setLastAttempts(s *scenario.Scenario) {
 	last := map[types.UID]time.Time{}
 	for _, ignored := range s.Ignored {
-		var e schedulingEvent
+		var e manifest.Event
 		if ignored.Kind != "Event" || json.Unmarshal(ignored.JSON, &e) != nil || e.Reason != "FailedScheduling" {
 			continue
 		}
-		for _, pod := range []eventObject{e.InvolvedObject, e.Regarding} {
-			if at := e.lastObserved(); pod.UID != "" && at.After(last[pod.UID]) {
+		for _, pod := range e.Objects() {
+			if at := e.LastObserved(); pod.UID != "" && at.After(last[pod.UID]) {
 				last[pod.UID] = at
 			}
 		}

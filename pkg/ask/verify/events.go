@@ -11,28 +11,15 @@ import (
 	"strings"
 	"time"
 
-	v1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/faultline/faultline/pkg/input/manifest"
 )
 
-// event is an Event of v1 or of events.k8s.io/v1; the two APIs name the same fields differently.
+// event is an Event, or a list of them.
 type event struct {
-	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata"`
-	InvolvedObject    *v1.ObjectReference `json:"involvedObject"`
-	Regarding         *v1.ObjectReference `json:"regarding"`
-	Reason            string              `json:"reason"`
-	Message           string              `json:"message"`
-	Note              string              `json:"note"`
-	Count             int                 `json:"count"`
-	DeprecatedCount   int                 `json:"deprecatedCount"`
-	EventTime         metav1.MicroTime    `json:"eventTime"`
-	FirstTimestamp    metav1.Time         `json:"firstTimestamp"`
-	LastTimestamp     metav1.Time         `json:"lastTimestamp"`
-	DeprecatedFirst   metav1.Time         `json:"deprecatedFirstTimestamp"`
-	DeprecatedLast    metav1.Time         `json:"deprecatedLastTimestamp"`
-	Items             []json.RawMessage   `json:"items"`
+	manifest.Event `json:",inline"`
+	Items          []json.RawMessage `json:"items"`
 }
 
 // decodeEvents reads Events, single or in lists, as kubectl get events -A -o json prints them. A file may contain other objects, which are
