@@ -216,8 +216,8 @@ func (s *Shortage) sentence() string {
 	switch {
 	case s.allocatable.IsZero():
 		asks += "; no node that could take it has any"
-		if len(s.Similar) > 0 {
-			asks += ", but there is " + words.Few(s.Similar)
+		if others := list.Without(s.Similar, func(name string) bool { return name == string(s.Resource) }); len(others) > 0 {
+			asks += ", but there is " + words.Few(others)
 		}
 		if s.plugin != nil {
 			asks += "; " + s.plugin.sentence()

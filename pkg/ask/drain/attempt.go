@@ -171,6 +171,9 @@ func (d *stuckDrain) widenBudgets(kept []*v1.Pod) []attempt {
 		}))
 		if at := slices.IndexFunc(kept, func(pod *v1.Pod) bool { return d.unknownOwner(pod) != "" && slices.Contains(of(pod), budget) }); at >= 0 {
 			least := max(0, budget.Status.DesiredHealthy-1) // a budget with maxUnavailable asks the controller's scale, which it may not have
+			if now == fmt.Sprintf("minAvailable %d", least) {
+				continue
+			}
 			says = append(says, fmt.Sprintf("set minAvailable: %d in %s (now %s)", least, nameOf(budget), now))
 			a.steps = append(a.steps, patchSpec(budget, map[string]any{"minAvailable": least, "maxUnavailable": nil}))
 			unknown = d.unknownOwner(kept[at])

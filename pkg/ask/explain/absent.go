@@ -62,7 +62,11 @@ func (p *pendingPod) nameTemplates() []attempt {
 		}
 		for _, other := range there[:min(len(there), maxPerDomain)] {
 			all = append(all, candidate{change: fmt.Sprintf("name ResourceClaimTemplate %s (now %s, which does not exist)", other, *name),
-				edit: func(spec *v1.PodSpec) { spec.ResourceClaims[i].ResourceClaimTemplateName = &other }})
+				edit: func(spec *v1.PodSpec) {
+					if i < len(spec.ResourceClaims) {
+						spec.ResourceClaims[i].ResourceClaimTemplateName = &other
+					}
+				}})
 		}
 	}
 	return p.attemptFirst(all)

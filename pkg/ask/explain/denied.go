@@ -250,10 +250,18 @@ func firstOf(attempts []attempt) attempt {
 // limited returns the containers that limit the resource, the largest limit first.
 func (d *deniedWorkload) limited(name v1.ResourceName) []requestingPart {
 	var all []requestingPart
-	for i := range d.spec.Containers {
-		if limit, given := d.spec.Containers[i].Resources.Limits[name]; given {
-			all = append(all, requestingPart{" in container " + d.spec.Containers[i].Name, func(spec *v1.PodSpec) *v1.ResourceRequirements { return &spec.Containers[i].Resources }, limit, 1})
+	template := d.templateSpec()
+	for _, container := range d.spec.Containers {
+		limit, given := container.Resources.Limits[name]
+		if !given || template != nil && indexOf(template.Containers, container.Name) < 0 { // a webhook adds it, and the template cannot change it
+			continue
 		}
+		all = append(all, requestingPart{" in container " + container.Name, func(spec *v1.PodSpec) *v1.ResourceRequirements {
+			if at := indexOf(spec.Containers, container.Name); at >= 0 {
+				return &spec.Containers[at].Resources
+			}
+			return nil
+		}, limit, 1})
 	}
 	slices.SortStableFunc(all, func(a, b requestingPart) int { return b.now.Cmp(a.now) })
 	return all
@@ -261,6 +269,9 @@ func (d *deniedWorkload) limited(name v1.ResourceName) []requestingPart {
 
 // limitAtMost lowers the limit if it is larger, and the request with it.
 func limitAtMost(of *v1.ResourceRequirements, name v1.ResourceName, most resource.Quantity) {
+	if of == nil {
+		return
+	}
 	limit, given := of.Limits[name]
 	if !given || limit.Cmp(most) <= 0 {
 		return

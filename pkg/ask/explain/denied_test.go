@@ -56,6 +56,19 @@ func TestFixRefused(t *testing.T) {
 			},
 		},
 		{
+			// https://github.com/istio/istio/issues/14835: the running pod has a sidecar that its template lacks, and so has the refused one.
+			name: "a sidecar of a webhook", scenario: quota("limits.cpu: 4") + `workloads:
+- objects:
+  - {apiVersion: apps/v1, kind: Deployment, metadata: {name: web, namespace: team, uid: d, resourceVersion: "1", annotations: {deployment.kubernetes.io/revision: "1"}}, spec: {replicas: 2, selector: {matchLabels: {app: web}}, template: {metadata: {labels: {app: web}}, spec: {containers: [{name: c, image: c, resources: {limits: {cpu: 1}}}]}}}}
+  - {apiVersion: apps/v1, kind: ReplicaSet, metadata: {name: web-1, namespace: team, uid: r, resourceVersion: "2", labels: {app: web, pod-template-hash: "1"}, annotations: {deployment.kubernetes.io/revision: "1", deployment.kubernetes.io/desired-replicas: "2"}, ownerReferences: [{apiVersion: apps/v1, kind: Deployment, name: web, uid: d, controller: true}]},
+     spec: {replicas: 2, selector: {matchLabels: {app: web, pod-template-hash: "1"}}, template: {metadata: {labels: {app: web, pod-template-hash: "1"}}, spec: {containers: [{name: c, image: c, resources: {limits: {cpu: 1}}}]}}}}
+  - {apiVersion: v1, kind: Pod, metadata: {name: web-1-a, namespace: team, resourceVersion: "3", creationTimestamp: "2026-11-01T09:00:00Z", labels: {app: web, pod-template-hash: "1"}, ownerReferences: [{apiVersion: apps/v1, kind: ReplicaSet, name: web-1, uid: r, controller: true}]},
+     spec: {nodeName: n1, priority: 0, containers: [{name: c, image: c, resources: {limits: {cpu: 1}, requests: {cpu: 1}}}, {name: proxy, image: p, resources: {limits: {cpu: 2}, requests: {cpu: 100m}}}]}, status: {phase: Running, conditions: [{type: Ready, status: "True"}]}}
+`, step: "workloads",
+			fixes: []string{"raise ResourceQuota team/q: limits.cpu by 2, to 6 (now 4): 0 (0)", "one replica fewer: 1: 0 (0)"},
+			tried: []string{"a lower limit of cpu in container c"},
+		},
+		{
 			// The node takes four pods of 1 CPU, so that of nine pods five have no node.
 			name: "more than the node", scenario: quota("pods: 8") + "workloads:\n- objects:\n" + `  - {apiVersion: v1, kind: ReplicationController, metadata: {name: web, namespace: team}, spec: {replicas: 9,
        selector: {app: web}, template: {metadata: {labels: {app: web}}, spec: {containers: [{name: c, image: c, resources: {requests: {cpu: 1}}}]}}}}

@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -123,6 +124,9 @@ func (g *Gap) lackRun(job *batchv1.Job) []candidate {
 		return []candidate{resumeJob(job)}
 	case how == batchv1.JobFailed && job.Status.Active == 0:
 		g.Says = fmt.Sprintf("no more pods: it has failed%s, after %s; the log of its pods says why", failureText(job), words.Count(int(job.Status.Failed), "failed pod"))
+		if deadline := job.Spec.ActiveDeadlineSeconds; deadline != nil && job.Status.Failed == 0 {
+			g.Says = fmt.Sprintf("no more pods: it has failed%s: they did not end within activeDeadlineSeconds %d, and none failed, so that they may never have started", failureText(job), *deadline)
+		}
 		return []candidate{{change: "delete the Job and create it again, once what fails is mended", renewed: []cluster.Object{asWritten(job)}}}
 	}
 	return nil
@@ -297,6 +301,7 @@ func partitionOf(set *appsv1.StatefulSet) int32 {
 func letBecomeReady(state *cluster.State, of cluster.Ref) []candidate {
 	var names []string
 	var steps []scenario.Step
+	waits := ""
 	for _, pod := range podsOf(state)[of] {
 		node := state.Node(pod.Spec.NodeName)
 		started := node != nil && cluster.KubeletResponds(node) && cluster.IsActive(pod) && cluster.WaitsForVolume(pod) == ""
@@ -304,13 +309,17 @@ func letBecomeReady(state *cluster.State, of cluster.Ref) []candidate {
 			continue
 		}
 		names = append(names, pod.Name)
+		waits = cmp.Or(waits, whyNotStarted(pod, true))
 		steps = append(steps, action.MakeReady(pod))
 	}
 	if len(names) == 0 {
 		return nil
 	}
-	return []candidate{{change: fmt.Sprintf("let %s become Ready: %s log and readiness probe say why %s not", words.Pick(len(names), "pod ", "pods ")+words.And(names),
-		words.Pick(len(names), "its", "their"), words.Pick(len(names), "it is", "they are")), byHand: true, steps: steps}}
+	why := fmt.Sprintf("%s log and readiness probe say why %s not", words.Pick(len(names), "its", "their"), words.Pick(len(names), "it is", "they are"))
+	if waits != "" {
+		why = waits
+	}
+	return []candidate{{change: fmt.Sprintf("let %s become Ready: %s", words.Pick(len(names), "pod ", "pods ")+words.And(names), why), byHand: true, steps: steps}}
 }
 
 // rollPastUnavailable returns the changes with which the rollout of a DaemonSet goes on although pods of it are not available: one more may be, or the

@@ -176,10 +176,7 @@ func (w *stuckWorkload) requestingParts(name v1.ResourceName, unit unit) []reque
 		}
 	}
 	var all []requestingPart
-	var template *v1.PodSpec
-	if w.object != nil {
-		template, _ = cluster.PodSpec(w.object)
-	}
+	template := w.templateSpec()
 	several := len(w.spec.Containers)+len(w.spec.InitContainers) > 1
 	add := func(kind string, i int, list func(*v1.PodSpec) []v1.Container) {
 		container := &list(w.spec)[i]
@@ -218,6 +215,15 @@ func (w *stuckWorkload) requestingParts(name v1.ResourceName, unit unit) []reque
 	return all
 }
 
+// templateSpec returns the spec of the pods as the workload has it, without what webhooks add; nil if the workload is not there.
+func (w *stuckWorkload) templateSpec() *v1.PodSpec {
+	if w.object == nil {
+		return nil
+	}
+	spec, _ := cluster.PodSpec(w.object)
+	return spec
+}
+
 // indexOf returns the index of the container of that name; -1 if there is none.
 func indexOf(containers []v1.Container, name string) int {
 	return slices.IndexFunc(containers, func(c v1.Container) bool { return c.Name == name })
@@ -232,7 +238,12 @@ func (p *pendingPod) defaultedParts(name v1.ResourceName) []requestingPart {
 		}
 		given, now := requestOf(&p.spec.Containers[i].Resources, name), requestOf(&p.pod.Spec.Containers[i].Resources, name)
 		if given.IsZero() && !now.IsZero() && p.spec.Resources == nil {
-			all = append(all, requestingPart{" in container " + p.spec.Containers[i].Name, func(spec *v1.PodSpec) *v1.ResourceRequirements { return &spec.Containers[i].Resources }, now, 1})
+			all = append(all, requestingPart{" in container " + p.spec.Containers[i].Name, func(spec *v1.PodSpec) *v1.ResourceRequirements {
+				if at := indexOf(spec.Containers, p.spec.Containers[i].Name); at >= 0 {
+					return &spec.Containers[at].Resources
+				}
+				return nil
+			}, now, 1})
 		}
 	}
 	return all

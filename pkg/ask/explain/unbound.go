@@ -130,13 +130,23 @@ func (p *pendingPod) freeReleased(claim *v1.PersistentVolumeClaim) []attempt {
 	}))
 }
 
-// nameNoVolume returns the attempt that creates a claim again without the volume that it names and does not get, so that it gets another.
+// nameNoVolume returns the attempts that create a claim again which does not get the volume that it names: with the class of that volume, or without its
+// name, so that the claim gets another.
 func (p *pendingPod) nameNoVolume(claim *v1.PersistentVolumeClaim) []attempt {
-	if !slices.ContainsFunc(p.step.State.PersistentVolumes, func(pv *v1.PersistentVolume) bool { return pv.Name == claim.Spec.VolumeName }) {
+	at := slices.IndexFunc(p.step.State.PersistentVolumes, func(pv *v1.PersistentVolume) bool { return pv.Name == claim.Spec.VolumeName })
+	if at < 0 {
 		return nil // as renewClaims says
 	}
-	return []attempt{p.attemptOne(candidate{change: fmt.Sprintf("delete claim %s and create it again without volumeName (now %s)", claim.Name, claim.Spec.VolumeName),
-		price: []string{"the volume is an empty one"}, renewed: []cluster.Object{copyClaim(claim)}})}
+	var attempts []attempt
+	pv := p.step.State.PersistentVolumes[at]
+	if class, now := volume.GetPersistentVolumeClass(pv), volume.GetPersistentVolumeClaimClass(claim); class != now && pv.Spec.ClaimRef == nil {
+		made := copyClaim(claim)
+		made.Spec.StorageClassName, made.Spec.VolumeName = &class, pv.Name
+		attempts = append(attempts, p.attemptOne(candidate{change: fmt.Sprintf("delete claim %s and create it again with storageClassName %q, as volume %s has (now %q)", claim.Name, class, pv.Name, now),
+			renewed: []cluster.Object{made}}))
+	}
+	return append(attempts, p.attemptOne(candidate{change: fmt.Sprintf("delete claim %s and create it again without volumeName (now %s)", claim.Name, claim.Spec.VolumeName),
+		price: []string{"the volume is an empty one"}, renewed: []cluster.Object{copyClaim(claim)}}))
 }
 
 // createClaims returns the attempt that creates the claims which the pod names and which are not there; nil if there are all. Nothing else helps then.

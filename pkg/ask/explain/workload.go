@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	resourcehelper "k8s.io/component-helpers/resource"
 	v1helper "k8s.io/kubernetes/pkg/apis/core/v1/helper"
 
@@ -94,13 +95,15 @@ func (p *pendingPod) tolerationsOf(nodes []*v1.Node) []candidate {
 			continue
 		}
 		known[taint.ToString()] = true
-		for i, has := range p.spec.Tolerations {
+		for _, has := range p.spec.Tolerations {
 			if has.Key != taint.Key && !cause.IsRenamed(has.Key, taint.Key) || strings.HasPrefix(has.Key, "node.kubernetes.io/") {
 				continue
 			}
 			now := v1.Taint{Key: has.Key, Value: has.Value, Effect: has.Effect}
 			all = append(all, candidate{change: fmt.Sprintf("tolerate %s (now %s)", taint.ToString(), now.ToString()), edit: func(spec *v1.PodSpec) {
-				spec.Tolerations[i].Key, spec.Tolerations[i].Operator, spec.Tolerations[i].Value, spec.Tolerations[i].Effect = taint.Key, v1.TolerationOpEqual, taint.Value, taint.Effect
+				if at := slices.IndexFunc(spec.Tolerations, func(t v1.Toleration) bool { return equality.Semantic.DeepEqual(t, has) }); at >= 0 {
+					spec.Tolerations[at] = v1.Toleration{Key: taint.Key, Operator: v1.TolerationOpEqual, Value: taint.Value, Effect: taint.Effect}
+				}
 			}})
 		}
 	}
