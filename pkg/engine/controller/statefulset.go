@@ -176,7 +176,8 @@ func (s *statefulSetSync) hasFinalStatus() bool {
 		return false
 	}
 	was, is := &s.set.Status, &s.updated.Status
-	return is.CurrentRevision == was.CurrentRevision && is.CurrentRevision == is.UpdateRevision &&
+	current := is.CurrentRevision
+	return was.CurrentRevision == current && is.UpdateRevision == current &&
 		ptr.Deref(is.CollisionCount, 0) == ptr.Deref(was.CollisionCount, 0) && equality.Semantic.DeepEqual(is.Conditions, was.Conditions)
 }
 
