@@ -61,7 +61,7 @@ type Fix struct {
 //  6. Take another port of the host, if pods of other workloads hold it. Give the pods a priority class that exists.
 //  7. Request less: the most that helps; fewer devices. Label a node for the RuntimeClass of the pod. Let a node offer more pods, huge pages, devices or volumes. Give the pod a claim on devices of its own.
 //     Delete a pod that finds another node and makes room.
-//  8. Tolerate a taint that the workload seems to be meant to tolerate, or a taint of devices.
+//  8. Tolerate a taint that the workload seems to be meant to tolerate, or a taint of devices. Remove the taints of a node, where every node has some.
 //  9. Let an affinity look in the namespaces that have its pods. Soften a hard rule, of the pod or of pods that keep it away; remove it if it
 //     cannot be softened.
 //  10. Raise a limit of the Cluster Autoscaler. Add a node.
@@ -162,7 +162,7 @@ func (p *pendingPod) singleAttempts() []attempt {
 	}
 	return slices.Concat(p.uncordonAttempts(), p.endNodeStates(), p.deleteOld(), p.selectOwnPods(), p.refineSpreads(), p.selectSimilar(), p.askForSimilar(), p.correctTolerations(), p.correctLabelAndToleration(), p.selectOwnLabels(), p.labelNodes(), p.selectPresent(), p.loosenSelectors(),
 		p.labelVolumes(), p.provideVolumes(), p.stopOldPodsFirst(), p.renewClaims(), p.deleteClaim(), p.movePorts(), p.raisePriority(), p.requestLess(), p.labelForRuntime(), p.askForFewerDevices(), p.offerMore(), p.attachMore(),
-		p.claimAlone(), p.moveOthers(), p.tolerate(), p.tolerateDevices(), p.lookElsewhere(), p.soften(), p.softenOthers(), p.raiseMaxima(), p.addNodeAttempts(), p.fewerReplicas())
+		p.claimAlone(), p.moveOthers(), p.tolerate(), p.removeTaints(), p.tolerateDevices(), p.lookElsewhere(), p.soften(), p.softenOthers(), p.raiseMaxima(), p.addNodeAttempts(), p.fewerReplicas())
 }
 
 // attempt is one way to help the pod.

@@ -109,3 +109,25 @@ func wellStatus(node *v1.Node) map[string]any {
 	})
 	return map[string]any{"conditions": well}
 }
+
+// removeTaints returns the attempt that removes the taints of a node, where every node repels the pod and none of its tolerations seems to be a mistake:
+// nobody can place an ordinary pod then, as in a cluster whose only node is the control plane.
+func (p *pendingPod) removeTaints() []attempt {
+	repels := func(node *v1.Node) bool { return cluster.Repels(node, p.pod) }
+	if p.spec == nil || p.member != nil || p.owner.Kind == "DaemonSet" || !p.refusedBy("TaintToleration") || len(p.tolerationsOf(p.nodes)) > 0 || slices.ContainsFunc(p.nodes, func(node *v1.Node) bool { return !repels(node) }) {
+		return nil
+	}
+	var all []candidate
+	for _, node := range p.roomiest(list.Where(p.nodes, cluster.KubeletResponds)) {
+		isState := func(taint v1.Taint) bool { return stateOf(taint) != "" || strings.HasPrefix(taint.Key, "node.kubernetes.io/") }
+		removed := list.Without(node.Spec.Taints, isState)
+		if len(removed) == 0 {
+			continue
+		}
+		names := list.Map(removed, func(taint v1.Taint) string { return taint.ToString() })
+		all = append(all, candidate{change: fmt.Sprintf("remove %s %s from node %s", words.Pick(len(names), "the taint", "the taints"), words.And(names), node.Name),
+			price: []string{"any pod may run there then"},
+			steps: []scenario.Step{action.Merge(scenario.Target{Target: "node/" + node.Name}, map[string]any{"spec": map[string]any{"taints": list.Where(node.Spec.Taints, isState)}})}})
+	}
+	return p.attemptFirst(all)
+}

@@ -145,6 +145,14 @@ func TestFixesOfReports(t *testing.T) {
 			fixes:    []string{"tolerate dedicated=ml:NoSchedule (now dedicated=gpu:NoSchedule): 0 (0) n1"},
 		},
 		{
+			name: "a cluster whose only node is the control plane", cluster: node("cp", "a", "taints: [{key: node-role.kubernetes.io/control-plane, effect: NoSchedule}]"),
+			workload: workload("Deployment", 1, "cpu: 1", ""),
+			fixes: []string{
+				"tolerate node-role.kubernetes.io/control-plane:NoSchedule: 0 (0) cp",
+				"remove the taint node-role.kubernetes.io/control-plane:NoSchedule from node cp: 0 (0) cp",
+			},
+		},
+		{
 			// The first pod of such a workload needs no other if its affinity selects the pod itself.
 			name: "an affinity to its own pods, of another tier", cluster: node("n1", "a", ""),
 			workload: strings.Replace(workload("Deployment", 2, "cpu: 1", ", affinity: {podAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: topology.kubernetes.io/zone, labelSelector: {matchLabels: {app: web, tier: backend}}}]}}"),
