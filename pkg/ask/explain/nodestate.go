@@ -119,7 +119,9 @@ func (p *pendingPod) removeTaints() []attempt {
 	}
 	var all []candidate
 	for _, node := range p.roomiest(list.Where(p.nodes, cluster.KubeletResponds)) {
-		isState := func(taint v1.Taint) bool { return stateOf(taint) != "" || strings.HasPrefix(taint.Key, "node.kubernetes.io/") }
+		isState := func(taint v1.Taint) bool {
+			return stateOf(taint) != "" || strings.HasPrefix(taint.Key, "node.kubernetes.io/")
+		}
 		removed := list.Without(node.Spec.Taints, isState)
 		if len(removed) == 0 {
 			continue
