@@ -42,6 +42,9 @@ type Copy struct {
 
 // Write writes the copy into [Folder] of the working directory, whose module requires the module.
 func (c Copy) Write() error {
+	if said, err := exec.Command("go", "mod", "download", c.Module).CombinedOutput(); err != nil { // go list gives no folder of a module that is not there yet
+		return fmt.Errorf("go mod download %s: %w: %s", c.Module, err, said)
+	}
 	listed, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", c.Module).Output()
 	if err != nil {
 		return fmt.Errorf("where is %s: %w; run it in the folder of the decider", c.Module, err)
