@@ -119,7 +119,7 @@ func (p *pendingPod) correctLabelAndToleration() []attempt {
 	var pairs []candidate
 	for _, want := range p.wantedLabels() {
 		for _, label := range slices.Concat(p.askForKeys(want), p.askForValues(want)) {
-			asking := p.pod.DeepCopy()
+			asking := &v1.Pod{Spec: *p.spec.DeepCopy()} // a pod of an old template may have no such selector
 			label.edit(&asking.Spec)
 			meant := list.Where(p.nodes, func(node *v1.Node) bool { return cluster.Attracts(node, asking) })
 			for _, toleration := range p.tolerationsOf(meant) {
