@@ -77,9 +77,8 @@ func (d *stuckDrain) budgetsOf(pods []*v1.Pod) []*policyv1.PodDisruptionBudget {
 
 // ownersOf returns the workloads of the pods that have replicas, each once, with these.
 func (d *stuckDrain) ownersOf(pods []*v1.Pod) (owners []cluster.Ref, replicas []int32) {
-	of := d.end.Owners()
 	for _, pod := range pods {
-		owner := of(pod)
+		owner := d.ownerOf(pod)
 		if obj := d.end.Find(owner); obj != nil && !slices.Contains(owners, owner) && d.unknownOwner(pod) == "" {
 			if n, scales := cluster.Replicas(obj); scales {
 				owners, replicas = append(owners, owner), append(replicas, n)
@@ -92,7 +91,7 @@ func (d *stuckDrain) ownersOf(pods []*v1.Pod) (owners []cluster.Ref, replicas []
 // unknownOwner returns the kind of the pod's controller if the controller is not in the input, so that nobody knows whether it scales; "" if it is.
 func (d *stuckDrain) unknownOwner(pod *v1.Pod) string {
 	ref := metav1.GetControllerOfNoCopy(pod)
-	switch d.end.Find(d.end.Owners()(pod)).(type) {
+	switch d.end.Find(d.ownerOf(pod)).(type) {
 	case *cluster.UnknownOwner, nil:
 		if ref != nil {
 			return ref.Kind
@@ -120,9 +119,8 @@ func (d *stuckDrain) runMore(kept []*v1.Pod) []attempt {
 
 // hasUnready reports whether a pod of the workload is not Ready although its node answers.
 func (d *stuckDrain) hasUnready(workload cluster.Ref) bool {
-	of := d.end.Owners()
 	return slices.ContainsFunc(d.end.Pods, func(pod *v1.Pod) bool {
-		return d.hasStarted(pod) && !podutil.IsPodReady(pod) && of(pod) == workload
+		return d.hasStarted(pod) && !podutil.IsPodReady(pod) && d.ownerOf(pod) == workload
 	})
 }
 
@@ -263,9 +261,8 @@ func (d *stuckDrain) keepOneBudget(kept []*v1.Pod) []attempt {
 func (d *stuckDrain) leaveOutTainted() []attempt {
 	var a attempt
 	var says []string
-	owners := d.end.Owners()
 	for _, pod := range d.end.Pods {
-		owner := owners(pod)
+		owner := d.ownerOf(pod)
 		waits := slices.ContainsFunc(newlyPending(d.drained), func(p world.PendingPod) bool { return p.Namespace == pod.Namespace && p.Name == pod.Name })
 		obj := d.end.Find(owner)
 		if !waits || obj == nil || slices.Contains(says, owner.Qualified()) {

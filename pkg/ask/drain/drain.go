@@ -146,9 +146,10 @@ type stuckDrain struct {
 	// flags are the flags that kubectl asks for, and flagPrice what these cost.
 	flags, flagPrice []string
 
-	// drained and end are the result of the drain without a change.
+	// drained and end are the result of the drain without a change, and ownerOf finds the owners of its pods.
 	drained []world.DrainedNode
 	end     *cluster.State
+	ownerOf func(*v1.Pod) cluster.Ref
 	crews   map[cluster.Ref]cluster.WorkloadPods // before any change
 
 	fixes []Fix
@@ -171,7 +172,7 @@ type attempt struct {
 func (d *stuckDrain) drainAsAsked(ctx context.Context) error {
 	step, err := d.drain(ctx, &attempt{options: d.options})
 	if step != nil {
-		d.drained, d.end = step.Drained, step.State
+		d.drained, d.end, d.ownerOf = step.Drained, step.State, step.State.Owners()
 	}
 	return err
 }
