@@ -33,12 +33,13 @@ func HasClaim(pod *v1.Pod, claim *v1.PersistentVolumeClaim) bool {
 // UnselectedClaims returns the claims of a pod with a node that nobody binds: their StorageClass waits until the scheduler selects a node for the claim's
 // first pod, and the pod had its node in spec.nodeName, so that the scheduler never saw it. The kubelet does not start such a pod.
 func (s *State) UnselectedClaims(pod *v1.Pod) []*v1.PersistentVolumeClaim {
-	if pod.Spec.NodeName == "" || len(pod.Spec.Volumes) == 0 {
+	names := ClaimNames(pod)
+	if pod.Spec.NodeName == "" || len(names) == 0 {
 		return nil
 	}
 	var all []*v1.PersistentVolumeClaim
 	for _, claim := range s.PersistentVolumeClaims {
-		if claim.Spec.VolumeName != "" || metav1.HasAnnotation(claim.ObjectMeta, volume.AnnSelectedNode) || !HasClaim(pod, claim) {
+		if claim.Spec.VolumeName != "" || metav1.HasAnnotation(claim.ObjectMeta, volume.AnnSelectedNode) || claim.Namespace != pod.Namespace || !slices.Contains(names, claim.Name) {
 			continue
 		}
 		name := volume.GetPersistentVolumeClaimClass(claim)

@@ -14,6 +14,9 @@ var controlPlaneRoles = []string{
 	"node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master", "node-role.kubernetes.io/controlplane",
 }
 
+// IsControlPlaneRole reports whether the key is that of a label or a taint of the nodes of a control plane.
+func IsControlPlaneRole(key string) bool { return slices.Contains(controlPlaneRoles, key) }
+
 // controlPlaneParts are the names of the static pods of a control plane, without the names of their nodes, in kubeadm and RKE2, OpenShift,
 // and kops. A kube-apiserver-proxy is missing, since it also runs on workers.
 var controlPlaneParts = []string{

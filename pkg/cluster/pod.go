@@ -214,3 +214,13 @@ func WithCondition(pod *v1.Pod, condition v1.PodCondition) *v1.Pod {
 	}
 	return &changed
 }
+
+// RequiredTerms returns the terms of the required node affinity of pods, of which one must be met; none if the spec has no such affinity. A change of a term
+// changes the spec.
+func RequiredTerms(spec *v1.PodSpec) []v1.NodeSelectorTerm {
+	a := spec.Affinity
+	if a == nil || a.NodeAffinity == nil || a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
+		return nil
+	}
+	return a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms
+}

@@ -36,7 +36,7 @@ func FindDevicePlugin(state *cluster.State, name v1.ResourceName) *DevicePlugin 
 		for _, node := range state.Nodes {
 			taint := cluster.Untolerated(node, pod)
 			runs := slices.ContainsFunc(state.Pods, func(pod *v1.Pod) bool { return pod.Spec.NodeName == node.Name && metav1.IsControlledBy(pod, ds) })
-			if taint == nil || runs || !cluster.Attracts(node, pod) || isControlPlane(taint) {
+			if taint == nil || runs || !cluster.Attracts(node, pod) || cluster.IsControlPlaneRole(taint.Key) { // a control plane has no devices
 				continue
 			}
 			plugin.Nodes = append(plugin.Nodes, node)
@@ -49,11 +49,6 @@ func FindDevicePlugin(state *cluster.State, name v1.ResourceName) *DevicePlugin 
 		}
 	}
 	return nil
-}
-
-// isControlPlane reports whether the taint is that of a control plane, which has no devices.
-func isControlPlane(taint *v1.Taint) bool {
-	return taint.Key == "node-role.kubernetes.io/control-plane" || taint.Key == "node-role.kubernetes.io/master"
 }
 
 // TaintsText returns, for example, "dedicated=gpu:NoSchedule".

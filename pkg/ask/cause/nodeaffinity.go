@@ -14,6 +14,7 @@ import (
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 	"k8s.io/utils/ptr"
 
+	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/words"
 )
@@ -200,12 +201,12 @@ func requirementsOf(pod *v1.Pod) [][]requirement {
 			return labelled && has == value
 		}})
 	}
-	affinity := pod.Spec.Affinity
-	if affinity == nil || affinity.NodeAffinity == nil || affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
+	terms := cluster.RequiredTerms(&pod.Spec)
+	if terms == nil {
 		return [][]requirement{selector}
 	}
 	var all [][]requirement
-	for _, term := range affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
+	for _, term := range terms {
 		wants := slices.Clip(selector)
 		for _, expression := range term.MatchExpressions {
 			wants = append(wants, requirement{expressionText(&expression), expression.Key, requirementMatcher(v1.NodeSelectorTerm{MatchExpressions: []v1.NodeSelectorRequirement{expression}}), boundOf(&expression)})

@@ -336,7 +336,7 @@ func (p *pendingPod) labelNodes() []attempt {
 func (p *pendingPod) labelNearest(price []string) []candidate {
 	present := func(node *v1.Node) func(string) bool {
 		return func(key string) bool {
-			return node.Labels[key] != "" || isDescriptiveLabel(key) || isControlPlaneRole(key)
+			return node.Labels[key] != "" || isDescriptiveLabel(key) || cluster.IsControlPlaneRole(key)
 		}
 	}
 	lacking := list.Where(p.openNodes(), func(node *v1.Node) bool { return len(p.missingLabels(node, present(node))) > 0 })
@@ -389,9 +389,9 @@ func isHostname(key string) bool { return key == v1.LabelHostname }
 // missingLabels returns the labels with which the node would satisfy the pod's node selector and required affinity. It returns none if more than
 // two labels are missing, or if one of them is fixed: a present label of a node that runs, or one that says where or what the node is.
 func (p *pendingPod) missingLabels(node *v1.Node, fixed func(key string) bool) map[string]string {
-	terms := []v1.NodeSelectorTerm{{}}
-	if a := p.spec.Affinity; a != nil && a.NodeAffinity != nil && a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution != nil {
-		terms = a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms
+	terms := cluster.RequiredTerms(p.spec)
+	if terms == nil {
+		terms = []v1.NodeSelectorTerm{{}} // the node selector alone
 	}
 	for _, term := range terms {
 		labels := maps.Clone(p.pod.Spec.NodeSelector) // with what a RuntimeClass adds
@@ -441,11 +441,6 @@ func valueBeyond(r v1.NodeSelectorRequirement, now string) string {
 		return strconv.FormatInt(bound+1, 10)
 	}
 	return strconv.FormatInt(bound-1, 10)
-}
-
-// isControlPlaneRole reports whether a label says that a node is of the control plane.
-func isControlPlaneRole(key string) bool {
-	return key == "node-role.kubernetes.io/control-plane" || key == "node-role.kubernetes.io/master"
 }
 
 // isDescriptiveLabel reports whether a label says where or what a node is, so that nobody can choose its value.

@@ -35,12 +35,8 @@ func (p *pendingPod) selectPresent() []attempt {
 // askForEither returns the changes that join two expressions of a term of the pod's required affinity which want different values of one label: both
 // must be met, so that no node is enough, and one expression with both values was meant.
 func (p *pendingPod) askForEither() []candidate {
-	a := p.spec.Affinity
-	if a == nil || a.NodeAffinity == nil || a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
-		return nil
-	}
 	var all []candidate
-	for i, term := range a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
+	for i, term := range cluster.RequiredTerms(p.spec) {
 		first := map[string]int{}
 		for j, r := range term.MatchExpressions {
 			at, twice := first[r.Key]
@@ -53,7 +49,7 @@ func (p *pendingPod) askForEither() []candidate {
 			}
 			either := list.Distinct(slices.Concat(term.MatchExpressions[at].Values, r.Values))
 			all = append(all, candidate{change: fmt.Sprintf("ask for nodes with %s %s in one expression (now two, which must both be met)", r.Key, words.Or(either)), edit: func(spec *v1.PodSpec) {
-				term := &spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms[i]
+				term := &cluster.RequiredTerms(spec)[i]
 				term.MatchExpressions[at].Values = either
 				term.MatchExpressions = slices.Delete(term.MatchExpressions, j, j+1)
 			}})
@@ -65,12 +61,8 @@ func (p *pendingPod) askForEither() []candidate {
 // moveBounds returns the changes of bounds of the pod's required affinity (Gt, Lt) that no node meets: the nearest bound that a node does. With nodes
 // of 8 and 16 cores, cores>16 becomes cores>15.
 func (p *pendingPod) moveBounds() []candidate {
-	a := p.spec.Affinity
-	if a == nil || a.NodeAffinity == nil || a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
-		return nil
-	}
 	var all []candidate
-	for i, term := range a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
+	for i, term := range cluster.RequiredTerms(p.spec) {
 		for j, r := range term.MatchExpressions {
 			bound, err := strconv.ParseInt(strings.Join(r.Values, ","), 10, 64)
 			values := p.numbersOf(r.Key)
@@ -89,8 +81,7 @@ func (p *pendingPod) moveBounds() []candidate {
 			all = append(all, candidate{
 				change: fmt.Sprintf("ask for nodes with %s%s%d (now %s%d): the nearest value there is %d", r.Key, sign, to, sign, bound, nearest),
 				edit: func(spec *v1.PodSpec) {
-					terms := spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms
-					terms[i].MatchExpressions[j].Values = []string{strconv.FormatInt(to, 10)}
+					cluster.RequiredTerms(spec)[i].MatchExpressions[j].Values = []string{strconv.FormatInt(to, 10)}
 				}})
 		}
 	}
@@ -125,17 +116,15 @@ func (p *pendingPod) wantedLabels() []wantedLabel {
 			spec.NodeSelector[is] = value
 		}})
 	}
-	if a := p.spec.Affinity; a != nil && a.NodeAffinity != nil && a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution != nil {
-		for i, term := range a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
-			for j, r := range term.MatchExpressions {
-				if r.Operator != v1.NodeSelectorOpIn {
-					continue
-				}
-				all = append(all, wantedLabel{r.Key, r.Values, func(spec *v1.PodSpec, is, value string) {
-					terms := spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms
-					terms[i].MatchExpressions[j].Key, terms[i].MatchExpressions[j].Values = is, []string{value}
-				}})
+	for i, term := range cluster.RequiredTerms(p.spec) {
+		for j, r := range term.MatchExpressions {
+			if r.Operator != v1.NodeSelectorOpIn {
+				continue
 			}
+			all = append(all, wantedLabel{r.Key, r.Values, func(spec *v1.PodSpec, is, value string) {
+				expression := &cluster.RequiredTerms(spec)[i].MatchExpressions[j]
+				expression.Key, expression.Values = is, []string{value}
+			}})
 		}
 	}
 	return all

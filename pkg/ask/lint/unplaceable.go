@@ -306,10 +306,7 @@ func replaceRequirement(spec *v1.PodSpec, key, value, other string) {
 			delete(spec.NodeSelector, key)
 		}
 	}
-	if spec.Affinity == nil || spec.Affinity.NodeAffinity == nil || spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
-		return
-	}
-	for _, term := range spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
+	for _, term := range cluster.RequiredTerms(spec) {
 		for i := range term.MatchExpressions {
 			if e := &term.MatchExpressions[i]; e.Key == key && e.Operator == v1.NodeSelectorOpIn && slices.Equal(e.Values, []string{value}) {
 				if e.Values = []string{other}; other == "" {

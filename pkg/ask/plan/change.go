@@ -201,11 +201,9 @@ func placeLabels(spec *v1.PodSpec) []string {
 	for key := range spec.NodeSelector {
 		keys = append(keys, key)
 	}
-	if a := spec.Affinity; a != nil && a.NodeAffinity != nil && a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution != nil {
-		for _, term := range a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
-			for _, r := range term.MatchExpressions {
-				keys = append(keys, r.Key)
-			}
+	for _, term := range cluster.RequiredTerms(spec) {
+		for _, r := range term.MatchExpressions {
+			keys = append(keys, r.Key)
 		}
 	}
 	keys = list.Where(keys, func(key string) bool { return topology.IsTopologyLabel(key) || key == v1.LabelHostname })
